@@ -1,0 +1,53 @@
+#pragma once
+// What a user can cause and mend. One sentence: subject first, the offending value quoted, then what to do.
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace cloze {
+
+/// A failure that a user can understand; its text is the whole message. Exit code 1.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  virtual int exit_code() const noexcept { return 1; }
+};
+
+/// The user's words were wrong: a config file, an override, a command line. Exit code 2.
+struct ConfigError : Error {
+  using Error::Error;
+  int exit_code() const noexcept override { return 2; }
+};
+
+/// Text, a tokenizer or a token store that cannot be used.
+struct DataError : Error { using Error::Error; };
+/// Tensors that do not fit each other.
+struct ShapeError : Error { using Error::Error; };
+/// A checkpoint, run directory or weight file that cannot be used.
+struct CheckpointError : Error { using Error::Error; };
+/// Stopped by Ctrl-C or SIGTERM after everything was saved. Exit code 130.
+struct Interrupted : Error {
+  using Error::Error;
+  int exit_code() const noexcept override { return 130; }
+};
+
+/// The parts written one after the other.
+template <class... Parts>
+std::string words(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+/// Throws `E` with the parts as its message.
+template <class E = Error, class... Parts>
+[[noreturn]] void fail(const Parts&... parts) {
+  throw E(words(parts...));
+}
+
+/// Throws `E` unless `condition`.
+template <class E = Error, class... Parts>
+void require(bool condition, const Parts&... parts) {
+  if (!condition) fail<E>(parts...);
+}
+
+}  // namespace cloze

@@ -1,0 +1,68 @@
+#pragma once
+// The operations that networks are written in. Each has a plain form of LibTorch operators and, where gradients are
+// wanted on the CPU, a fused form with a hand-written backward pass; a test holds the two together.
+#include "core/tensor/param.h"
+
+namespace cloze {
+
+/// Dropout whose mask is a function of (key, site, element): the same for any number of threads, and again in the
+/// backward pass. Philox4x32-7, 16 bits an element; see kernels/kernels.h for the numbering.
+struct Dropout {
+  double p = 0;          ///< share of the elements that is dropped
+  uint64_t key = 0;      ///< one for each forward pass
+  uint32_t site = 0;     ///< one for each place in the network
+  bool active = false;   ///< training
+  bool on() const { return active && p > 0; }
+};
+
+/// True when the fused forms are used for `x`: CPU, gradients wanted, not under the tracer, fp32 or bf16.
+bool use_fused(const Tensor& x);
+/// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
+void set_fused(bool on);
+
+/// x W' + b. x [..., K], w [N, K], b [N] or undefined; returns [..., N].
+Tensor linear(const Tensor& x, const Param& w, const Param& b);
+
+/// activation(x W' + b), by the name of transformers' ACT2FN.
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+
+/// The activation alone.
+Tensor activation(const Tensor& x, const std::string& name);
+
+/// gamma (x - mean) / sqrt(var + eps) + beta over the last axis. Source: Ba et al. 2016, equation 4.
+Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
+
+/// Dropout alone.
+Tensor dropout(const Tensor& x, const Dropout& drop);
+
+/// layer_norm(residual + dropout(x W' + b)): the end of each half of a post-norm block.
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+
+/// residual + dropout(x W' + b): the end of each half of a pre-norm block.
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
+
+/// Who may see whom, as facts.
+struct AttentionContext {
+  Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
+  bool causal = false;   ///< a query sees keys up to its own place
+};
+
+/// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values side by side, before the bias;
+/// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros.
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+
+/// dropout(layer_norm(word[ids] + type[types] + position[0..T))). ids, types int64 [B, T] (types undefined: all 0);
+/// returns [B, T, E] in the dtype of the products.
+Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
+             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+
+/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V], labels int64 [N];
+/// returns fp32 []. `correct`, where given, receives how many labels were the arg max.
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           int64_t* correct = nullptr);
+
+/// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
+Tensor take_rows(const Tensor& x, const Tensor& index);
+
+}  // namespace cloze

@@ -1,0 +1,100 @@
+#pragma once
+// Parameters: an fp32 leaf that owns the value and the gradient, and what the forward pass multiplies with.
+//
+// Legend of shapes, everywhere: B batch, T query or target tokens, S source or key tokens, D width, H heads, C head
+// width, E embedding width, F feed-forward width, V vocabulary, N predictions. Every mask says its polarity:
+// true = may be used.
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "core/random.h"
+
+namespace cloze {
+
+using at::Tensor;
+
+/// How a parameter starts.
+enum class Init { weight, embedding, zero, one };
+
+/// A named parameter. Copies are handles to the same tensors.
+class Param {
+ public:
+  Param() = default;
+  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, init, -1, {}})) {}
+  bool defined() const { return state_ != nullptr; }
+  /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
+  const Tensor& value() const { return state_->value; }
+  /// What a product reads: the bf16 shadow where there is one, else the value itself.
+  const Tensor& compute() const { return state_->shadow.defined() ? state_->shadow : state_->value; }
+  void set_shadow(Tensor shadow) { state_->shadow = std::move(shadow); }
+  Init init() const { return state_->init; }
+  /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
+  int64_t frozen_row() const { return state_->frozen_row; }
+  void set_frozen_row(int64_t row) { state_->frozen_row = row; }
+
+ private:
+  struct State {
+    Tensor value, shadow;
+    Init init;
+    int64_t frozen_row;
+    std::string name;
+  };
+  std::shared_ptr<State> state_;
+};
+
+struct NamedParam {
+  std::string name;   ///< dotted path from the network
+  Param param;
+};
+
+/// A module whose parameters are `Param`s.
+class Layer : public torch::nn::Module {
+ public:
+  /// Registers an fp32 parameter of `sizes`, not yet initialised.
+  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init);
+  /// Registers a child and returns it.
+  template <class M>
+  std::shared_ptr<M> own(const std::string& name, std::shared_ptr<M> child) {
+    return register_module(name, std::move(child));
+  }
+  const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
+
+ private:
+  std::vector<std::pair<std::string, Param>> params_;
+};
+
+/// Every parameter under `root`, each once, in the order of registration.
+std::vector<NamedParam> collect_params(const torch::nn::Module& root);
+
+/// Draws every parameter from `rng.stream("init", hash of its name)`: parameters of the same name and shape are equal
+/// in every network of the same seed.
+void initialize(const std::vector<NamedParam>& params, double range, bool truncated, const Rng& rng);
+
+/// One buffer for all values and one for all gradients; every parameter is a view of both.
+class FlatParameters {
+ public:
+  struct Slot {
+    NamedParam param;
+    int64_t offset;     ///< in floats, a multiple of 16
+    int64_t numel;
+  };
+  /// Moves `params` into the buffers of `device`, keeping their values.
+  FlatParameters(std::vector<NamedParam> params, at::Device device);
+  Tensor values;        ///< fp32 [n], padding between slots stays zero
+  Tensor grads;         ///< fp32 [n]
+  Tensor shadow;        ///< bf16 [n], undefined in fp32
+  const std::vector<Slot>& slots() const { return slots_; }
+  /// Parameters without padding.
+  int64_t count() const;
+  /// Products read bf16 copies from here on (`true`), or the values.
+  void use_bf16(bool on);
+  /// Rewrites the bf16 copies after values changed (the fused optimizer does it in its own pass).
+  void refresh_shadow();
+
+ private:
+  std::vector<Slot> slots_;
+};
+
+}  // namespace cloze

@@ -1,0 +1,38 @@
+#pragma once
+// Text files to a tokenizer and a token store.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+struct PrepareOptions {
+  std::vector<std::string> inputs;         ///< files, globs, `-` for standard input; .gz and .xz are read directly
+  std::vector<std::string> valid_inputs;   ///< held-out text of its own; empty: documents are held out by `held_out`
+  std::string out;                         ///< the folder to make
+  std::string format = "auto";             ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor)
+  std::string field = "text";              ///< jsonl: the key that holds the text
+  std::string tokenizer;                   ///< an existing tokenizer; empty: one is trained
+  std::string train_kind = "unigram";      ///< unigram or bpe
+  int64_t vocab_size = 8000;
+  bool lowercase = false;                  ///< of a tokenizer that is trained
+  double held_out = 0.01;                  ///< share of the documents, chosen by a hash of their content
+  std::string invalid_utf8 = "replace";    ///< replace (and count) or refuse
+  int64_t threads = 0;                     ///< 0: one for each core
+  uint64_t seed = 1;
+  bool force = false;                      ///< make it again although it is there
+};
+
+struct PrepareReport {
+  uint64_t files = 0, bytes = 0, documents = 0, sentences = 0, tokens = 0;
+  uint64_t valid_documents = 0, valid_tokens = 0;
+  uint64_t unknown_tokens = 0, invalid_utf8 = 0, duplicate_documents = 0;
+  double seconds = 0;
+  bool reused = false;                     ///< the folder was there, complete, and made by the same options
+};
+
+/// Makes `options.out`, complete or not at all. Bounded memory, all cores; a run that was cut off goes on where it stopped.
+/// Throws ConfigError for options that contradict, DataError for text that cannot be used.
+PrepareReport prepare(const PrepareOptions& options);
+
+}  // namespace cloze

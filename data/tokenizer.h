@@ -1,0 +1,53 @@
+#pragma once
+// Text to ids and back: SentencePiece models and WordPiece vocabularies behind one type.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cloze {
+
+/// Ids of the special tokens. A model that lacks one gets it appended behind its last piece.
+struct SpecialIds {
+  int64_t pad = 0, unk = 0, cls = 0, sep = 0, mask = 0;
+};
+
+/// A trained tokenizer. Copies share their tables; every const member may be called from many threads.
+class Tokenizer {
+ public:
+  /// Opens a folder that `save` made (or a Hugging Face folder with vocab.txt or a SentencePiece model), a
+  /// SentencePiece `.model`, or a WordPiece `vocab.txt`. Throws DataError with the path and what is wrong.
+  static Tokenizer open(const std::string& path);
+
+  /// Ids of the pieces of `text`; no special tokens are added, and text that spells one is text.
+  std::vector<int32_t> encode(std::string_view text) const;
+  /// Text of `ids`; special tokens are left out.
+  std::string decode(std::span<const int64_t> ids) const;
+
+  /// Rows that a token embedding needs: every piece and every special token.
+  int64_t size() const;
+  const SpecialIds& special() const;
+  /// The spelling of an id: `[MASK]`, `##ing`, `▁the`.
+  std::string piece(int64_t id) const;
+  /// The id spelled `piece`, or -1.
+  int64_t id(std::string_view piece) const;
+  bool is_special(int64_t id) const;
+  /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`).
+  bool starts_word(int64_t id) const;
+
+  /// `wordpiece`, `unigram` or `bpe`.
+  std::string kind() const;
+  /// Sixteen hex digits that differ between tokenizers that give different ids.
+  std::string fingerprint() const;
+  /// Writes everything needed to `open` it again: `tokenizer.json` with the facts and the model or vocabulary file
+  /// under its usual name (`spiece.model`, `vocab.txt`).
+  void save(const std::string& folder) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace cloze

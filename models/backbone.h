@@ -1,0 +1,39 @@
+#pragma once
+// What every network offers to objectives: hidden states, and the table that turns them into tokens.
+#include "core/tensor/ops.h"
+#include "models/config.h"
+
+namespace cloze {
+
+/// What a backbone reads; undefined tensors are absent.
+struct Inputs {
+  Tensor input_ids;          ///< int64 [B, T]
+  Tensor attention_mask{};   ///< bool [B, T], true = a real token
+  Tensor token_type_ids{};   ///< int64 [B, T]
+  uint64_t dropout_key = 0;  ///< names this pass's dropout masks (training only)
+};
+
+/// The input of a stack of layers, read by tests and by `verify parity`.
+struct Trace {
+  std::vector<Tensor> hidden_states;   ///< [B, T, D]: after the embedding, then after each block
+};
+
+class Backbone : public Layer {
+ public:
+  /// Hidden states [B, T, D].
+  virtual Tensor hidden(const Inputs& in, Trace* trace = nullptr) = 0;
+  /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
+  virtual Tensor pooled(const Tensor& hidden) = 0;
+  /// The token embedding [V, E], tied to prediction heads.
+  virtual const Param& token_embedding() const = 0;
+  virtual int64_t hidden_size() const = 0;
+};
+
+/// What objectives need of the backbone beside hidden states.
+struct BackboneParts {
+  bool pooler = false;
+};
+
+std::shared_ptr<Backbone> make_backbone(const ModelConfig& config, const BackboneParts& parts);
+
+}  // namespace cloze

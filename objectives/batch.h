@@ -1,0 +1,27 @@
+#pragma once
+// What training reads in one forward pass, and what it gets back.
+#include "models/backbone.h"
+
+namespace cloze {
+
+/// Rows of tokens with what is to be predicted. Made on a worker thread; no model, no device.
+struct Batch {
+  Tensor input_ids;              ///< int64 [B, T], corrupted
+  Tensor attention_mask;         ///< bool [B, T], true = a real token; undefined when nothing is padded
+  Tensor token_type_ids;         ///< int64 [B, T]
+  Tensor positions;              ///< int64 [N], predicted places in the flattened [B T]
+  Tensor labels;                 ///< int64 [N], their tokens
+  Tensor next_sentence_label;    ///< int64 [B]: 0 = B follows A, 1 = random
+  int64_t tokens = 0;            ///< real tokens, padding not counted
+};
+
+/// One objective's share of the loss.
+struct LossPart {
+  std::string name;       ///< `mlm`, `nsp`
+  double weight = 1;
+  Tensor sum;             ///< fp32 [], summed over `count`
+  int64_t count = 0;      ///< predictions
+  int64_t correct = 0;    ///< predictions whose arg max was right
+};
+
+}  // namespace cloze

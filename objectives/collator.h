@@ -1,0 +1,28 @@
+#pragma once
+// Examples to batches: which segments, which tokens are hidden. Pure functions of (seed, epoch, item).
+#include <span>
+
+#include "data/config.h"
+#include "data/sampler.h"
+#include "objectives/batch.h"
+#include "objectives/config.h"
+
+namespace cloze {
+
+/// Makes every batch of a run. Const members may be called from many threads.
+class Collator {
+ public:
+  /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage);
+  /// Sequences [first, first + count) of the endless shuffled order.
+  Batch batch(uint64_t first, int64_t count) const;
+  /// Sequences in an epoch.
+  uint64_t size() const;
+  const TokenStore& store() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace cloze

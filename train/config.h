@@ -1,0 +1,160 @@
+#pragma once
+// A whole run, as it stands in YAML.
+#include "data/config.h"
+#include "models/config.h"
+#include "objectives/config.h"
+
+namespace cloze {
+
+/// AdamW on flat buffers. Source: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101).
+struct OptimizerConfig {
+  std::string like;
+  double learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;
+  bool decay_norm_and_bias = false;
+  bool bias_correction = true;
+  double max_grad_norm = 1.0;
+};
+
+template <class V>
+void describe(V& v, OptimizerConfig& c) {
+  v.like(c.like, "details of the update as in that code",
+         {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }}});
+  v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
+  v("beta1", c.beta1, "decay of the first moment", in_range(0, 1, open_end));
+  v("beta2", c.beta2, "decay of the second moment", in_range(0, 1, open_end));
+  v("epsilon", c.epsilon, "added to the root of the second moment", in_range(0, 1));
+  v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
+  v("decay_norm_and_bias", c.decay_norm_and_bias, "biases and norms decay too");
+  v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t");
+  v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never", in_range(0, 1e9));
+}
+
+/// The learning rate as a function of progress.
+struct ScheduleConfig {
+  std::string like;
+  std::string shape = "linear";
+  double warmup = 0.1;
+  double end_factor = 0.0;
+  bool decay_from_start = false;
+};
+
+template <class V>
+void describe(V& v, ScheduleConfig& c) {
+  v.like(c.like, "where the decay starts, as in that code",
+         {{"google-bert", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = true; }},
+          {"huggingface", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }}});
+  v("shape", c.shape, "what follows the warm-up", one_of({"linear", "cosine", "constant", "inverse_sqrt"}));
+  v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on", in_range(0, 1e12));
+  v("end_factor", c.end_factor, "learning rate at the end, as a share of the peak (linear, cosine)", in_range(0, 1));
+  v("decay_from_start", c.decay_from_start, "linear decay counts from step 0, not from the end of the warm-up");
+}
+
+/// When a run ends: at the first of these that is reached. The schedule is stretched over the one given.
+struct BudgetConfig {
+  int64_t steps = 0;
+  int64_t tokens = 0;
+  double minutes = 0;
+};
+
+template <class V>
+void describe(V& v, BudgetConfig& c) {
+  v("steps", c.steps, "optimizer steps; 0 = not limited", at_least(0));
+  v("tokens", c.tokens, "tokens read, padding not counted; 0 = not limited", at_least(0));
+  v("minutes", c.minutes, "minutes of training, evaluation and saving not counted; 0 = not limited", in_range(0, 1e9));
+}
+
+/// The loop.
+struct TrainConfig {
+  int64_t batch_size = 32;
+  int64_t accumulation = 1;
+  std::string precision = "bf16";
+  bool gradient_checkpointing = false;
+  std::string device = "cpu";
+  int64_t threads = 0;
+  int64_t workers = 1;
+  int64_t seed = 1;
+  std::string on_nonfinite = "stop";
+  BudgetConfig budget{};
+};
+
+template <class V>
+void describe(V& v, TrainConfig& c) {
+  v("batch_size", c.batch_size, "sequences in a forward pass", at_least(1));
+  v("accumulation", c.accumulation, "forward passes in an optimizer step; the loss is normalised over all of them", at_least(1));
+  v("precision", c.precision,
+    "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32",
+    one_of({"fp32", "bf16"}));
+  v("gradient_checkpointing", c.gradient_checkpointing, "each block is computed again in the backward pass, for memory");
+  v("device", c.device, "cpu, cuda or cuda:N");
+  v("threads", c.threads, "threads of the numerical work; 0 = one for each core", at_least(0));
+  v("workers", c.workers, "threads that make batches ahead of time", in_range(1, 64));
+  v("seed", c.seed, "seed of every random stream", at_least(0));
+  v("on_nonfinite", c.on_nonfinite, "a loss or gradient that is not finite: stop before the step, or skip the step",
+    one_of({"stop", "skip"}));
+  v("budget", c.budget, "when the run ends; at least one limit is needed");
+}
+
+/// Held-out evaluation with masks that never change.
+struct EvaluationConfig {
+  int64_t every = 500;
+  int64_t sequences = 1024;
+  int64_t patience = 0;
+};
+
+template <class V>
+void describe(V& v, EvaluationConfig& c) {
+  v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
+  v("sequences", c.sequences, "held-out sequences in an evaluation", at_least(1));
+  v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early", at_least(0));
+}
+
+/// What is written, and how often.
+struct CheckpointConfig {
+  int64_t every = 1000;
+  int64_t keep = 2;
+  int64_t log_every = 10;
+};
+
+template <class V>
+void describe(V& v, CheckpointConfig& c) {
+  v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
+  v("keep", c.keep, "newest checkpoints that stay, beside the best one", at_least(1));
+  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl", at_least(1));
+}
+
+/// Everything that makes a run.
+struct RunConfig {
+  std::string like;
+  ModelConfig model{};
+  Objectives objectives{MlmConfig{}, NspConfig{}};
+  DataConfig data{};
+  OptimizerConfig optimizer{};
+  ScheduleConfig schedule{};
+  TrainConfig train{};
+  EvaluationConfig evaluation{};
+  CheckpointConfig checkpoint{};
+};
+
+template <class V>
+void describe(V& v, RunConfig& c) {
+  v.like(c.like, "preset for every part that knows this name and has no `like` of its own",
+         {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}});
+  v("model", c.model, "the network");
+  v("objectives", c.objectives, "losses that are summed in every step");
+  v("data", c.data, "prepared tokens and how sequences are cut from them");
+  v("optimizer", c.optimizer, "AdamW");
+  v("schedule", c.schedule, "learning rate over the run");
+  v("train", c.train, "the loop");
+  v("evaluation", c.evaluation, "held-out evaluation");
+  v("checkpoint", c.checkpoint, "what is written, and how often");
+}
+
+/// Every rule that spans fields; all broken rules in one ConfigError. Called after decoding and before anything is built.
+void validate(const RunConfig& config);
+
+}  // namespace cloze

@@ -1,0 +1,60 @@
+#pragma once
+// A run directory: what it holds, and how it is opened again.
+//
+//   runs/NAME/run.yaml            the whole resolved config, every default written out
+//   runs/NAME/provenance.json     versions, data fingerprint, machine, command line
+//   runs/NAME/metrics.jsonl       one object per logged step
+//   runs/NAME/log.txt             what was printed
+//   runs/NAME/loss.svg, loss.png  the curve
+//   runs/NAME/tokenizer/          the tokenizer
+//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, state.json, manifest.json
+//   runs/NAME/latest, best        one line: the name of a step folder
+#include <string>
+
+#include "core/tensor/param.h"
+#include "data/tokenizer.h"
+#include "objectives/network.h"
+#include "train/config.h"
+
+namespace cloze {
+
+/// A checkpoint's progress, everything a resume needs beside tensors.
+struct TrainState {
+  int64_t step = 0;               ///< optimizer steps done
+  uint64_t sequences = 0;         ///< sequences drawn from the sampler
+  int64_t tokens = 0;             ///< real tokens read
+  double seconds = 0;             ///< of training, evaluation and saving not counted
+  double best_loss = 0;           ///< best held-out loss, valid when `best_step` > 0
+  int64_t best_step = 0;
+  int64_t evaluations_without_gain = 0;
+  uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume
+};
+
+/// Writes a step folder: beside, fsynced, renamed, with a manifest of sizes and XXH3 checksums; `latest` moves last.
+/// `optimizer` may be empty (an imported model). Throws CheckpointError with the system's reason; nothing half written stays.
+void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
+                     const std::vector<std::pair<std::string, Tensor>>& optimizer);
+
+/// The newest step folder of `run` whose manifest holds, or empty; a damaged one is named in a warning and passed over.
+/// `which`: `latest`, `best`, or a step number.
+std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
+
+/// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
+/// with the nearest match.
+void load_weights(const std::string& file, const std::vector<NamedParam>& params);
+
+/// Reads state.json of a step folder, and the optimizer's tensors if asked.
+TrainState load_state(const std::string& step_folder, std::vector<std::pair<std::string, Tensor>>* optimizer);
+
+/// A run that was trained or imported, opened for use.
+struct LoadedRun {
+  std::string folder, checkpoint;
+  RunConfig config;
+  Tokenizer tokenizer;
+  std::shared_ptr<Network> network;   ///< weights loaded, eval()
+};
+
+/// Opens `path`: a run directory, or one of its step folders. Throws CheckpointError or ConfigError in words.
+LoadedRun open_run(const std::string& path);
+
+}  // namespace cloze
