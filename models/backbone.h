@@ -27,6 +27,9 @@ class Backbone : public Layer {
   /// The token embedding [V, E], tied to prediction heads.
   virtual const Param& token_embedding() const = 0;
   virtual int64_t hidden_size() const = 0;
+  virtual bool has_pooler() const = 0;
+  /// Blocks are run again in the backward pass instead of keeping what they computed.
+  virtual void set_gradient_checkpointing(bool on) = 0;
 };
 
 /// What objectives need of the backbone beside hidden states.

@@ -22,7 +22,7 @@ enum class Init { weight, embedding, zero, one };
 class Param {
  public:
   Param() = default;
-  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, init, -1, {}})) {}
+  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, init, -1})) {}
   bool defined() const { return state_ != nullptr; }
   /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
   const Tensor& value() const { return state_->value; }
@@ -39,7 +39,6 @@ class Param {
     Tensor value, shadow;
     Init init;
     int64_t frozen_row;
-    std::string name;
   };
   std::shared_ptr<State> state_;
 };

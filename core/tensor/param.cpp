@@ -1,0 +1,103 @@
+#include "core/tensor/param.h"
+
+#include <ATen/Parallel.h>
+
+#include <numbers>
+
+#include "core/error.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr int64_t slot_alignment = 16;   // floats: one cache line, one AVX-512 register
+constexpr int64_t init_block = 1 << 16;  // elements drawn from one stream
+
+/// Normal draws by Box-Muller, both of each pair; draws beyond two deviations are drawn again when truncated.
+void draw_normal(Stream stream, float* out, int64_t count, double range, bool truncated) {
+  for (int64_t i = 0; i < count;) {
+    const double u = (stream.bits() + 0.5) * 0x1p-32, angle = 2 * std::numbers::pi * ((stream.bits() + 0.5) * 0x1p-32);
+    const double radius = std::sqrt(-2 * std::log(u));
+    for (const double z : {radius * std::cos(angle), radius * std::sin(angle)})
+      if (i < count && (!truncated || std::abs(z) <= 2)) out[i++] = static_cast<float>(range * z);
+  }
+}
+
+}  // namespace
+
+Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init) {
+  Param param(register_parameter(name, torch::empty(sizes)), init);
+  params_.emplace_back(name, param);
+  return param;
+}
+
+std::vector<NamedParam> collect_params(const torch::nn::Module& root) {
+  std::vector<NamedParam> found;
+  for (const auto& [path, module] : root.named_modules("", /*include_self=*/true)) {
+    const auto* layer = dynamic_cast<const Layer*>(module.get());
+    if (!layer) continue;
+    for (const auto& [name, param] : layer->own_params()) found.push_back({path.empty() ? name : path + "." + name, param});
+  }
+  return found;
+}
+
+void initialize(const std::vector<NamedParam>& params, double range, bool truncated, const Rng& rng) {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, param] : params) {
+    const auto& value = param.value();
+    if (param.init() == Init::zero) {
+      value.zero_();
+    } else if (param.init() == Init::one) {
+      value.fill_(1);
+    } else {
+      auto drawn = at::empty(value.sizes(), at::kFloat);
+      auto* out = drawn.data_ptr<float>();
+      const int64_t count = drawn.numel(), blocks = (count + init_block - 1) / init_block;
+      const Rng own(rng.key(name));
+      at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b)
+          draw_normal(own.stream("init", 0, b), out + b * init_block, std::min(init_block, count - b * init_block), range,
+                      truncated);
+      });
+      if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
+      value.copy_(drawn);
+    }
+  }
+}
+
+FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device) {
+  at::NoGradGuard no_grad;
+  int64_t offset = 0;
+  for (auto& named : params) {
+    const auto numel = named.param.value().numel();
+    slots_.push_back({std::move(named), offset, numel});
+    offset += (numel + slot_alignment - 1) / slot_alignment * slot_alignment;
+  }
+  values = at::zeros({offset}, at::TensorOptions(device).dtype(at::kFloat));
+  grads = at::zeros_like(values);
+  for (auto& slot : slots_) {
+    auto value = slot.param.param.value();
+    auto place = values.narrow(0, slot.offset, slot.numel).view(value.sizes());
+    place.copy_(value);
+    value.set_data(place);
+    value.mutable_grad() = grads.narrow(0, slot.offset, slot.numel).view(value.sizes());
+  }
+}
+
+int64_t FlatParameters::count() const {
+  int64_t n = 0;
+  for (const auto& slot : slots_) n += slot.numel;
+  return n;
+}
+
+void FlatParameters::use_bf16(bool on) {
+  shadow = on ? values.to(at::kBFloat16) : Tensor();
+  for (auto& slot : slots_)
+    slot.param.param.set_shadow(on ? shadow.narrow(0, slot.offset, slot.numel).view(slot.param.param.value().sizes()) : Tensor());
+}
+
+void FlatParameters::refresh_shadow() {
+  if (shadow.defined()) shadow.copy_(values);
+}
+
+}  // namespace cloze

@@ -1,0 +1,146 @@
+#include "core/tensor/plain.h"
+
+#include "core/error.h"
+
+namespace cloze::plain {
+
+Tensor weight(const Param& param, at::ScalarType dtype) {
+  if (!param.defined()) return {};
+  const auto& value = param.value();
+  if (value.scalar_type() == dtype) return value;
+  return at::GradMode::is_enabled() || param.compute().scalar_type() != dtype ? value.to(dtype) : param.compute();
+}
+
+Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop) {
+  auto mask = at::empty(sizes, at::kFloat);
+  auto* out = mask.data_ptr<float>();
+  const int64_t width = sizes.back(), rows = mask.numel() / std::max<int64_t>(width, 1), padded = (width + 127) / 128 * 128;
+  const double threshold = std::nearbyint(drop.p * 65536);
+  const auto scale = static_cast<float>(1 / (1 - threshold / 65536));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < width; ++column) {
+      const int64_t element = row * padded + column, within = element % 128;
+      const auto counter = static_cast<uint32_t>(16 * (element / 128) + within % 16);
+      const uint32_t word = philox({counter, 0, drop.site, 0x64726f70}, drop.key, 7)[within / 32];
+      const uint32_t draw = within / 16 % 2 ? word >> 16 : word & 0xFFFF;
+      out[row * width + column] = draw >= threshold ? scale : 0;
+    }
+  return mask;
+}
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+  const auto dtype = x.scalar_type();
+  return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
+}
+
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
+  return activation(linear(x, w, b), name);
+}
+
+Tensor activation(const Tensor& x, const std::string& name) {
+  if (name == "gelu" || name == "gelu_python") return at::gelu(x);
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" || name == "gelu_fast")
+    return at::gelu(x, "tanh");
+  if (name == "quick_gelu") return x * at::sigmoid(1.702 * x);
+  if (name == "gelu_10") return at::clamp(at::gelu(x), -10, 10);
+  if (name == "relu") return at::relu(x);
+  if (name == "relu2") return at::relu(x).square();
+  if (name == "relu6") return at::relu6(x);
+  if (name == "leaky_relu") return at::leaky_relu(x, 0.01);
+  if (name == "silu" || name == "swish") return at::silu(x);
+  if (name == "mish") return at::mish(x);
+  if (name == "tanh") return at::tanh(x);
+  if (name == "sigmoid") return at::sigmoid(x);
+  if (name == "laplace") return 0.5 * (1 + at::erf((x - 0.707107) / (0.282095 * 1.4142135623730951)));
+  if (name == "linear") return x;
+  fail<ConfigError>("activation '", name, "' is unknown");
+}
+
+Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
+  const auto dtype = x.scalar_type();
+  return at::layer_norm(x, gamma.value().sizes(), weight(gamma, dtype), weight(beta, dtype), eps);
+}
+
+Tensor dropout(const Tensor& x, const Dropout& drop) {
+  if (!drop.on()) return x;
+  if (!x.is_cpu()) return at::dropout(x, drop.p, true);
+  return x * dropout_mask(x.sizes(), drop).to(x.scalar_type());
+}
+
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
+  return layer_norm(linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
+}
+
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
+  return residual + dropout(linear(x, w, b), drop);
+}
+
+namespace {
+
+struct Heads {
+  Tensor q, k, v;   // [B, H, T, C]
+};
+
+Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads) {
+  const auto all = bias.defined() ? qkv + weight(bias, qkv.scalar_type()) : qkv;
+  const int64_t head_width = all.size(-1) / 3 / heads;   // of the config, so a constant of the trace
+  const auto parts = all.unflatten(-1, {3, heads, head_width}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
+  return {parts.select(0, 0), parts.select(0, 1), parts.select(0, 2)};
+}
+
+/// bool [B or 1, 1, T or 1, S], true = may be used; undefined when every query sees every key.
+Tensor visible(const Tensor& qkv, const AttentionContext& context) {
+  Tensor seen;
+  if (context.key_mask.defined()) seen = context.key_mask.unsqueeze(1).unsqueeze(1);   // [B, 1, 1, S]
+  if (!context.causal) return seen;
+  const auto place = at::ones_like(qkv.select(-1, 0).select(0, 0), at::kLong).cumsum(0);              // [T]
+  const auto past = (place.unsqueeze(1) >= place.unsqueeze(0)).unsqueeze(0).unsqueeze(0);   // [1, 1, T, S]
+  return seen.defined() ? seen.logical_and(past) : past;
+}
+
+}  // namespace
+
+Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context) {
+  const auto [q, k, v] = split_heads(qkv, bias, heads);
+  auto scores = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, T, S]
+  const auto seen = visible(qkv, context);
+  if (!seen.defined()) return at::softmax(scores, -1);
+  const auto hidden = seen.logical_not();
+  return at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
+}
+
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  Tensor mixed;   // [B, H, T, C]
+  if (drop.on()) {
+    const auto probabilities = dropout(attention_probabilities(qkv, bias, heads, context), drop);
+    mixed = at::matmul(probabilities, split_heads(qkv, bias, heads).v);
+  } else {
+    const auto [q, k, v] = split_heads(qkv, bias, heads);
+    const auto seen = visible(qkv, context);
+    mixed = at::scaled_dot_product_attention(q, k, v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
+    if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
+  }
+  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+}
+
+Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
+             const Param& gamma, const Param& beta, double eps, const Dropout& drop) {
+  const auto dtype = word.compute().scalar_type();
+  const auto places = at::ones_like(ids).cumsum(1) - 1;   // [B, T]
+  const auto segment = weight(type, dtype);
+  auto sum = at::embedding(weight(word, dtype), ids, word.frozen_row()) +
+             (types.defined() ? at::embedding(segment, types) : segment.select(0, 0)) + at::embedding(weight(position, dtype), places);
+  return dropout(layer_norm(sum, gamma, beta, eps), drop);
+}
+
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
+  auto logits = linear(hidden, table, bias);   // [N, V]
+  if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
+  if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
+  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+}
+
+Tensor take_rows(const Tensor& x, const Tensor& index) { return x.index_select(0, index); }
+
+}  // namespace cloze::plain

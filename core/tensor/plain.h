@@ -1,0 +1,30 @@
+#pragma once
+// The operators of ops.h in plain LibTorch: differentiable by autograd, traceable, on any device and in any dtype.
+// No size is read from a tensor here, so that a trace runs at other shapes.
+#include "core/tensor/ops.h"
+
+namespace cloze::plain {
+
+/// The parameter in `dtype`: the value itself, its bf16 shadow, or (where gradients are wanted) a cast of the value.
+Tensor weight(const Param& param, at::ScalarType dtype);
+
+/// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32.
+Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop);
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+Tensor activation(const Tensor& x, const std::string& name);
+Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
+Tensor dropout(const Tensor& x, const Dropout& drop);
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+/// The attention probabilities [B, H, T, S] of the same arguments, before dropout.
+Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context);
+Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
+             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct);
+Tensor take_rows(const Tensor& x, const Tensor& index);
+
+}  // namespace cloze::plain

@@ -1,0 +1,53 @@
+#include "models/stack.h"
+
+#include "core/tensor/recompute.h"
+
+namespace cloze {
+
+namespace {
+
+Dropout at_site(Dropout drop, double p, uint32_t site) {
+  drop.p = p;
+  drop.site = site;
+  return drop;
+}
+
+}  // namespace
+
+Block::Block(const StackConfig& c)
+    : config(c),
+      attention(own("attention", make_attention(c.attention, c.hidden_size, c.num_heads))),
+      attention_norm(own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.norm_eps))),
+      output_norm(own("output_norm", std::make_shared<Norm>(c.hidden_size, c.norm_eps))),
+      intermediate(own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size))),
+      output(own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size))) {}
+
+Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const {
+  const auto join = [&](const Tensor& branch, const Linear& project, const Tensor& residual, const Norm& norm, uint32_t at) {
+    return linear_dropout_add_norm(branch, project.weight, project.bias, at_site(drop, config.hidden_dropout, at), residual,
+                                   norm.weight, norm.bias, norm.eps);
+  };
+  const auto mixed = attention->mix(x, context, at_site(drop, config.attention_dropout, site));
+  const auto attended = join(mixed, *attention->output, x, *attention_norm, site + 1);
+  const auto inner = linear_activation(attended, intermediate->weight, intermediate->bias, config.activation);   // [B, T, F]
+  return join(inner, *output, attended, *output_norm, site + 2);
+}
+
+Stack::Stack(const StackConfig& c) : config(c) {
+  for (int64_t i = 0; i < c.num_layers; ++i) blocks.push_back(own(std::to_string(i), std::make_shared<Block>(c)));
+}
+
+Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace) const {
+  context.causal = config.causal;
+  if (trace) trace->hidden_states.push_back(x);
+  uint32_t site = 1;   // 0 is the embedding's
+  for (const auto& block : blocks) {
+    const auto run = [&block, context, drop, site](const Tensor& in) { return block->forward(in, context, drop, site); };
+    x = gradient_checkpointing && at::GradMode::is_enabled() ? recompute(run, x) : run(x);
+    if (trace) trace->hidden_states.push_back(x);
+    site += 3;
+  }
+  return x;
+}
+
+}  // namespace cloze

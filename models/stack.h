@@ -1,0 +1,39 @@
+#pragma once
+// The stack of blocks that every family shares.
+#include "models/attention.h"
+#include "models/backbone.h"
+
+namespace cloze {
+
+struct StackConfig {
+  int64_t hidden_size, num_layers, num_heads, intermediate_size;
+  std::string activation;
+  double hidden_dropout, attention_dropout;
+  double norm_eps;
+  bool causal = false;
+  AttentionConfig attention{};
+};
+
+/// One block: attention, then feed-forward, each followed by dropout, residual and norm (post-norm).
+/// Source: Vaswani et al. 2017, section 3.1.
+struct Block : Layer {
+  explicit Block(const StackConfig& config);
+  /// x [B, T, D]; `site` is the first of this block's three dropout sites.
+  Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const;
+  StackConfig config;
+  std::shared_ptr<Attention> attention;
+  std::shared_ptr<Norm> attention_norm, output_norm;
+  std::shared_ptr<Linear> intermediate, output;
+};
+
+/// Blocks one after the other.
+struct Stack : Layer {
+  explicit Stack(const StackConfig& config);
+  /// x [B, T, D]; returns [B, T, D]. `drop` carries key and whether training is on; rates are the config's.
+  Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace) const;
+  StackConfig config;
+  std::vector<std::shared_ptr<Block>> blocks;
+  bool gradient_checkpointing = false;   ///< each block is run again in the backward pass
+};
+
+}  // namespace cloze
