@@ -33,10 +33,11 @@ Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init
 
 std::vector<NamedParam> collect_params(const torch::nn::Module& root) {
   std::vector<NamedParam> found;
-  for (const auto& [path, module] : root.named_modules("", /*include_self=*/true)) {
-    const auto* layer = dynamic_cast<const Layer*>(module.get());
+  for (const auto& item : root.named_modules("", /*include_self=*/true)) {
+    const auto* layer = dynamic_cast<const Layer*>(item.value().get());
     if (!layer) continue;
-    for (const auto& [name, param] : layer->own_params()) found.push_back({path.empty() ? name : path + "." + name, param});
+    for (const auto& [name, param] : layer->own_params())
+      found.push_back({item.key().empty() ? name : item.key() + "." + name, param});
   }
   return found;
 }

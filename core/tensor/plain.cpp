@@ -34,7 +34,7 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) {
 }
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
-  return activation(linear(x, w, b), name);
+  return plain::activation(plain::linear(x, w, b), name);
 }
 
 Tensor activation(const Tensor& x, const std::string& name) {
@@ -69,11 +69,11 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return layer_norm(linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
+  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
-  return residual + dropout(linear(x, w, b), drop);
+  return residual + plain::dropout(plain::linear(x, w, b), drop);
 }
 
 namespace {
@@ -113,7 +113,7 @@ Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t hea
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
   Tensor mixed;   // [B, H, T, C]
   if (drop.on()) {
-    const auto probabilities = dropout(attention_probabilities(qkv, bias, heads, context), drop);
+    const auto probabilities = plain::dropout(attention_probabilities(qkv, bias, heads, context), drop);
     mixed = at::matmul(probabilities, split_heads(qkv, bias, heads).v);
   } else {
     const auto [q, k, v] = split_heads(qkv, bias, heads);
@@ -131,11 +131,11 @@ Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Pa
   const auto segment = weight(type, dtype);
   auto sum = at::embedding(weight(word, dtype), ids, word.frozen_row()) +
              (types.defined() ? at::embedding(segment, types) : segment.select(0, 0)) + at::embedding(weight(position, dtype), places);
-  return dropout(layer_norm(sum, gamma, beta, eps), drop);
+  return plain::dropout(plain::layer_norm(sum, gamma, beta, eps), drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
-  auto logits = linear(hidden, table, bias);   // [N, V]
+  auto logits = plain::linear(hidden, table, bias);   // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
   return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);

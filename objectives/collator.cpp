@@ -1,0 +1,149 @@
+#include "objectives/collator.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/error.h"
+#include "objectives/masking.h"
+#include "objectives/pairs.h"
+
+namespace cloze {
+
+namespace {
+
+template <class Kind>
+std::optional<Kind> only(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (const auto* found = std::get_if<Kind>(&objective)) return *found;
+  return std::nullopt;
+}
+
+/// The packing that the objectives need: pairs are made of sentences.
+Packing packing_of(const DataConfig& data, bool pairs) {
+  if (pairs) return Packing::sentences;
+  return data.packing == "full" ? Packing::full : Packing::document;
+}
+
+Tensor to_tensor(const std::vector<int64_t>& values) {
+  auto tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<int64_t>());
+  return tensor;
+}
+
+}  // namespace
+
+struct Collator::Impl {
+  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
+      : store(std::move(tokens)),
+        mlm(only<MlmConfig>(objectives)),
+        nsp(only<NspConfig>(objectives)),
+        max_length(data.max_seq_length),
+        budget(data.max_seq_length - (nsp ? 3 : 2)),
+        vocabulary(store.tokenizer()),
+        sampler(store, packing_of(data, nsp.has_value()), budget, data.short_seq_prob, Rng(rng.key(stage))),
+        mask_key(Rng(rng.key(stage)).key("mask")),
+        pair_key(Rng(rng.key(stage)).key("pair")) {
+    require<DataError>(!nsp || store.num_documents() >= 2,
+                       "next sentence prediction needs at least two documents, the text has one; separate documents by a blank "
+                       "line, or remove nsp from the objectives");
+  }
+
+  TokenStore store;
+  std::optional<MlmConfig> mlm;
+  std::optional<NspConfig> nsp;
+  int64_t max_length;
+  uint64_t budget;   // tokens without special ones
+  Vocabulary vocabulary;
+  Sampler sampler;
+  uint64_t mask_key, pair_key;
+
+  /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts.
+  int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label) const {
+    int64_t n = 0;
+    const auto put = [&](Span span) {
+      store.read(span.first, span.count, ids + n);
+      const int64_t largest = span.count ? *std::max_element(ids + n, ids + n + span.count) : 0;
+      require<DataError>(largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
+                         " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+      n += static_cast<int64_t>(span.count);
+      ids[n++] = vocabulary.special.sep;
+    };
+    ids[n++] = vocabulary.special.cls;
+    if (nsp) {
+      const Pair pair = arrange_pair(*nsp, store, example, budget, Stream(pair_key, example.epoch, example.item));
+      label = pair.label;
+      put(pair.a);
+      second = n;
+      put(pair.b);
+    } else {
+      uint64_t left = example.target_length;
+      for (const auto& span : example.spans) {
+        if (left == 0) break;
+        const uint64_t count = std::min(span.count, left);
+        put({span.first, count});
+        left -= std::min(left, count + 1);   // a separator takes the place that the sampler left free
+      }
+      second = n;
+    }
+    return n;
+  }
+};
+
+Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
+    : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage)) {}
+
+uint64_t Collator::size() const { return impl_->sampler.size(); }
+const TokenStore& Collator::store() const { return impl_->store; }
+
+Batch Collator::batch(uint64_t first, int64_t count) const {
+  const auto& in = *impl_;
+  const int64_t stride = in.max_length;
+  std::vector<int64_t> ids(count * stride), lengths(count), seconds(count), labels(count), positions, tokens;
+  positions.reserve(count * stride / 4);
+  tokens.reserve(count * stride / 4);
+  Example example;
+  std::optional<Masker> masker;
+  if (in.mlm) masker.emplace(*in.mlm, in.vocabulary);
+  int64_t longest = 0, total = 0;
+  for (int64_t row = 0; row < count; ++row) {
+    in.sampler.sample(first + row, example);
+    int64_t* out = ids.data() + row * stride;
+    lengths[row] = in.write_row(example, out, seconds[row], labels[row]);
+    // Places are numbered at full width here and moved once the longest row is known.
+    if (masker)
+      masker->corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item), positions, tokens);
+    longest = std::max(longest, lengths[row]);
+    total += lengths[row];
+  }
+  Batch batch;
+  batch.tokens = total;
+  batch.input_ids = at::empty({count, longest}, at::kLong);
+  batch.token_type_ids = at::empty({count, longest}, at::kLong);
+  auto* out_ids = batch.input_ids.data_ptr<int64_t>();
+  auto* out_types = batch.token_type_ids.data_ptr<int64_t>();
+  bool* out_mask = nullptr;
+  if (total < count * longest) {
+    batch.attention_mask = at::empty({count, longest}, at::kBool);
+    out_mask = batch.attention_mask.data_ptr<bool>();
+  }
+  for (int64_t row = 0; row < count; ++row) {
+    const int64_t n = lengths[row], at = row * longest;
+    std::copy_n(ids.data() + row * stride, n, out_ids + at);
+    std::fill(out_ids + at + n, out_ids + at + longest, in.vocabulary.special.pad);
+    std::fill(out_types + at, out_types + at + seconds[row], 0);
+    std::fill(out_types + at + seconds[row], out_types + at + n, 1);
+    std::fill(out_types + at + n, out_types + at + longest, 0);
+    if (out_mask) {
+      std::fill(out_mask + at, out_mask + at + n, true);
+      std::fill(out_mask + at + n, out_mask + at + longest, false);
+    }
+  }
+  if (longest < stride)
+    for (auto& position : positions) position -= position / stride * (stride - longest);
+  batch.positions = to_tensor(positions);
+  batch.labels = to_tensor(tokens);
+  if (in.nsp) batch.next_sentence_label = to_tensor(labels);
+  return batch;
+}
+
+}  // namespace cloze

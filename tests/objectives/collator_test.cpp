@@ -1,0 +1,123 @@
+#include "objectives/collator.h"
+
+#include "objectives/pairs.h"
+#include "tests/objectives/store.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+DataConfig data_of(int64_t length, double short_prob = 0, const std::string& packing = "document") {
+  DataConfig data;
+  data.max_seq_length = length, data.short_seq_prob = short_prob, data.packing = packing;
+  return data;
+}
+
+bool same(const Tensor& a, const Tensor& b) { return a.defined() == b.defined() && (!a.defined() || at::equal(a, b)); }
+
+}  // namespace
+
+TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked first", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const Objectives objectives{MlmConfig{}, NspConfig{}};
+  const Collator a(store, objectives, data_of(32, 0.1), Rng(5), "train"), b(store, objectives, data_of(32, 0.1), Rng(5), "train");
+  b.batch(90, 3);
+  const auto x = a.batch(40, 4), y = b.batch(40, 4);
+  CHECK(same(x.input_ids, y.input_ids));
+  CHECK(same(x.positions, y.positions));
+  CHECK(same(x.next_sentence_label, y.next_sentence_label));
+  const Collator other(store, objectives, data_of(32, 0.1), Rng(6), "train"), valid(store, objectives, data_of(32, 0.1), Rng(5), "valid");
+  CHECK_FALSE(same(x.input_ids, other.batch(40, 4).input_ids));
+  CHECK_FALSE(same(x.input_ids, valid.batch(40, 4).input_ids));
+}
+
+TEST_CASE("rows are [CLS] A [SEP] B [SEP], then padding; segments and mask say so", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const auto special = store.tokenizer().special();
+  MlmConfig none;
+  none.mlm_probability = 0;
+  const Collator collator(store, {none, NspConfig{}}, data_of(32), Rng(5), "train");
+  const auto batch = collator.batch(0, 64);
+  const auto ids = batch.input_ids.accessor<int64_t, 2>(), types = batch.token_type_ids.accessor<int64_t, 2>();
+  int64_t real = 0;
+  for (int64_t row = 0; row < 64; ++row) {
+    int64_t n = batch.input_ids.size(1), separators = 0;
+    if (batch.attention_mask.defined()) n = batch.attention_mask[row].sum().item<int64_t>();
+    real += n;
+    CHECK(n <= 32);
+    CHECK(ids[row][0] == special.cls);
+    CHECK(ids[row][n - 1] == special.sep);
+    for (int64_t i = 0; i < n; ++i) {
+      CHECK(types[row][i] == (separators > 0 ? 1 : 0));
+      separators += ids[row][i] == special.sep;
+    }
+    CHECK(separators == 2);
+    for (int64_t i = n; i < batch.input_ids.size(1); ++i) CHECK(ids[row][i] == special.pad);
+  }
+  CHECK(batch.tokens == real);
+  CHECK(batch.positions.numel() == 0);
+}
+
+TEST_CASE("labels are the tokens that stood at the predicted places", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  MlmConfig none, some;
+  none.mlm_probability = 0;
+  const auto clean = Collator(store, {none}, data_of(24), Rng(5), "train").batch(3, 16);
+  const auto masked = Collator(store, {some}, data_of(24), Rng(5), "train").batch(3, 16);
+  REQUIRE(masked.positions.numel() > 16);
+  CHECK(at::equal(clean.input_ids.flatten().index_select(0, masked.positions), masked.labels));
+  auto restored = masked.input_ids.clone().flatten();
+  restored.index_copy_(0, masked.positions, masked.labels);
+  CHECK(at::equal(restored, clean.input_ids.flatten()));
+}
+
+TEST_CASE("half of the pairs have a second segment from another document, and the label says which", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const NspConfig config;
+  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
+  Example example;
+  int64_t random = 0, pairs = 0;
+  for (uint64_t i = 0; i < 4000; ++i) {
+    sampler.sample(i, example);
+    const auto pair = arrange_pair(config, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    REQUIRE(pair.a.count >= 1);
+    REQUIRE(pair.b.count >= 1);
+    REQUIRE(pair.a.count + pair.b.count <= 29);
+    REQUIRE(store.document_of(pair.a.first) == example.document);
+    REQUIRE(store.document_of(pair.b.first + pair.b.count - 1) == store.document_of(pair.b.first));
+    const bool elsewhere = store.document_of(pair.b.first) != example.document;
+    REQUIRE(elsewhere == (pair.label == 1));
+    if (!elsewhere) REQUIRE(pair.b.first >= pair.a.first + pair.a.count);
+    if (example.cuts.empty()) {
+      REQUIRE(pair.label == 1);   // one sentence has nothing to be followed by
+    } else {
+      ++pairs, random += pair.label;
+    }
+  }
+  CHECK(std::abs(random - pairs * 0.5) < 4.5 * std::sqrt(pairs * 0.25));
+}
+
+TEST_CASE("full packing fills every row and puts a separator between documents", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  MlmConfig none;
+  none.mlm_probability = 0;
+  const Collator collator(store, {none}, data_of(40, 0, "full"), Rng(5), "train");
+  const auto batch = collator.batch(0, 32);
+  CHECK(batch.input_ids.size(1) == 40);
+  CHECK(batch.tokens >= 31 * 40);   // only the last piece of the text may be short
+}
+
+TEST_CASE("next sentence prediction on a single document is refused in words", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 2, 9);
+  if (store.num_documents() == 1)
+    CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"),
+                      "next sentence prediction needs at least two documents, the text has one; separate documents by a blank line, or "
+                      "remove nsp from the objectives");
+}
