@@ -1,5 +1,6 @@
 #pragma once
 // The log that people read: lines on standard error and, once a run has a folder, in its log file.
+#include <cstdint>
 #include <string>
 #include <string_view>
 

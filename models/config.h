@@ -51,7 +51,7 @@ inline const std::vector<std::string> activation_names = {
 
 template <class V>
 void describe(V& v, BertConfig& c) {
-  v.like(c.like, "initialisation as in that code",
+  v.like(c, "initialisation as in that code",
          {{"google-bert", [](BertConfig& m) { m.initializer = "truncated_normal", m.freeze_pad_embedding = false; }},
           {"huggingface", [](BertConfig& m) { m.initializer = "normal", m.freeze_pad_embedding = true; }}});
   v("vocab_size", c.vocab_size, "rows of the token embedding; 0 = as many as the tokenizer has", at_least(0));

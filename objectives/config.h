@@ -28,7 +28,7 @@ struct MlmConfig {
 
 template <class V>
 void describe(V& v, MlmConfig& c) {
-  v.like(c.like, "masking as in that code",
+  v.like(c, "masking as in that code",
          {{"google-bert",
            [](MlmConfig& m) {
              m.count = "rounded", m.count_special = true, m.random_from = "vocabulary", m.draw_per = "token";

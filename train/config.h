@@ -21,7 +21,7 @@ struct OptimizerConfig {
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
-  v.like(c.like, "details of the update as in that code",
+  v.like(c, "details of the update as in that code",
          {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }}});
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
@@ -45,7 +45,7 @@ struct ScheduleConfig {
 
 template <class V>
 void describe(V& v, ScheduleConfig& c) {
-  v.like(c.like, "where the decay starts, as in that code",
+  v.like(c, "where the decay starts, as in that code",
          {{"google-bert", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = true; }},
           {"huggingface", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }}});
   v("shape", c.shape, "what follows the warm-up", one_of({"linear", "cosine", "constant", "inverse_sqrt"}));
@@ -142,7 +142,7 @@ struct RunConfig {
 
 template <class V>
 void describe(V& v, RunConfig& c) {
-  v.like(c.like, "preset for every part that knows this name and has no `like` of its own",
+  v.like(c, "preset for every part that knows this name and has no `like` of its own",
          {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("objectives", c.objectives, "losses that are summed in every step");

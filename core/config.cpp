@@ -1,0 +1,454 @@
+#include "core/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <system_error>
+
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+using config_detail::Issue;
+using Type = ConfigNode::Type;
+
+constexpr size_t max_bytes = 1 << 20, max_nodes = 100000;
+constexpr int max_depth = 64, max_bases = 16;
+
+std::string place(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
+
+/// Refuses what a YAML parser should not be shown: binary content and nesting without end.
+void check_text(const std::string& text, const std::string& name) {
+  require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ", max_bytes, "); name the YAML file of a run");
+  int line = 1, column = 0, open = 0;
+  for (const char c : text) {
+    ++column;
+    if (c == '\n') ++line, column = 0;
+    const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
+    require<ConfigError>(!control, place(name, line, column), ": a control character; this does not look like a YAML file");
+    if (c == '[' || c == '{') ++open;
+    if (c == ']' || c == '}') --open;
+    require<ConfigError>(open <= max_depth, place(name, line, column), ": brackets are nested deeper than ", max_depth, "; flatten them");
+  }
+}
+
+struct Converter {
+  const std::string& name;
+  size_t nodes = 0;
+
+  ConfigNode convert(const YAML::Node& from, const std::string& fallback, int depth) {
+    ConfigNode to;
+    const auto mark = from.Mark();
+    to.where = mark.line >= 0 ? place(name, mark.line + 1, mark.column + 1) : fallback;
+    require<ConfigError>(++nodes <= max_nodes, name, ": more than ", max_nodes, " values once aliases are followed; write fewer of them");
+    require<ConfigError>(depth <= max_depth, to.where, ": values are nested deeper than ", max_depth, "; flatten them");
+    if (from.IsScalar()) {
+      to.type = Type::scalar;
+      to.text = from.Scalar();
+      to.quoted = from.Tag() == "!";
+    } else if (from.IsSequence()) {
+      to.type = Type::list;
+      for (const auto& item : from) to.items.emplace_back("", convert(item, to.where, depth + 1));
+    } else if (from.IsMap()) {
+      to.type = Type::map;
+      for (const auto& item : from) {
+        const auto key_mark = item.first.Mark();
+        const std::string at = place(name, key_mark.line + 1, key_mark.column + 1);
+        require<ConfigError>(item.first.IsScalar(), at, ": a key must be a plain word");
+        const std::string key = item.first.Scalar();
+        require<ConfigError>(to.find(key) == nullptr, at, ": key '", key, "' is given twice; keep one of them");
+        auto value = convert(item.second, at, depth + 1);
+        value.key_where = at;
+        to.items.emplace_back(key, std::move(value));
+      }
+    }
+    return to;
+  }
+};
+
+ConfigNode parse_node(const std::string& text, const std::string& name) {
+  check_text(text, name);
+  try {
+    const auto root = YAML::Load(text);
+    return Converter{name}.convert(root, place(name, 1, 1), 0);
+  } catch (const YAML::Exception& e) {
+    fail<ConfigError>(place(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
+  }
+}
+
+std::string shown(const ConfigNode& node) {
+  if (node.type == Type::scalar) return node.text;
+  if (node.type == Type::absent) return "nothing";
+  return node.type == Type::list ? "a list" : "a map";
+}
+
+/// Lays `over` upon `under`: maps are merged, everything else is replaced. Another `kind` replaces the whole map.
+void merge(ConfigNode& under, ConfigNode over) {
+  const auto kind = [](const ConfigNode& node) {
+    const auto* k = node.find("kind");
+    return k ? k->text : std::string();
+  };
+  const bool same_kind = kind(over).empty() || kind(under).empty() || kind(over) == kind(under);
+  if (under.type != Type::map || over.type != Type::map || !same_kind) {
+    if (under.type != Type::absent) {
+      over.overridden.push_back(shown(under) + " (" + under.where + ")");
+      over.overridden.insert(over.overridden.end(), under.overridden.begin(), under.overridden.end());
+    }
+    under = std::move(over);
+    return;
+  }
+  for (auto& [key, value] : over.items) {
+    auto found = std::find_if(under.items.begin(), under.items.end(), [&](const auto& item) { return item.first == key; });
+    if (found == under.items.end())
+      under.items.emplace_back(key, std::move(value));
+    else
+      merge(found->second, std::move(value));
+  }
+  under.where = over.where;
+}
+
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain);
+
+/// Replaces a top-level `base:` by what the files it names hold.
+ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std::string> chain) {
+  const auto found = std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
+  if (node.type != Type::map || found == node.items.end()) return node;
+  std::vector<ConfigNode> names;
+  if (found->second.type == Type::scalar) names.push_back(found->second);
+  if (found->second.type == Type::list)
+    for (const auto& [key, item] : found->second.items) names.push_back(item);
+  require<ConfigError>(!names.empty(), found->second.where, ": 'base' must be a file name or a list of them");
+  node.items.erase(found);
+  ConfigNode merged;
+  for (const auto& name : names) {
+    require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
+    const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
+    require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text, "' was not found (looked for ", file, ")");
+    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases, name.where, ": base file '",
+                         name.text, "' extends itself; remove one of the `base:` lines");
+    merge(merged, load_file(file, chain));
+  }
+  merge(merged, std::move(node));
+  return merged;
+}
+
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
+  std::error_code ignored;
+  require<ConfigError>(std::filesystem::exists(path, ignored), path, ": no such file; name a YAML config (configs/ has some)");
+  require<ConfigError>(!std::filesystem::is_directory(path, ignored), path, ": is a folder; name a YAML config in it");
+  std::string text;
+  try {
+    text = read_text(path, max_bytes + 1);
+  } catch (const Error& e) {
+    fail<ConfigError>(e.what());
+  }
+  chain.push_back(std::filesystem::path(path).lexically_normal().string());
+  return with_bases(parse_node(text, path), path, chain);
+}
+
+void apply_override(ConfigNode& root, const std::string& assignment) {
+  const std::string where = "--set " + assignment;
+  const auto equals = assignment.find('=');
+  require<ConfigError>(equals != std::string::npos && equals > 0, where, ": write it as --set key.of.value=value");
+  ConfigNode value = parse_node(assignment.substr(equals + 1), where);
+  std::function<void(ConfigNode&)> mark = [&](ConfigNode& node) {
+    node.where = node.key_where = where;
+    for (auto& [key, item] : node.items) mark(item);
+  };
+  mark(value);
+  ConfigNode empty, empty_map;
+  empty.where = empty.key_where = empty_map.where = empty_map.key_where = where;
+  empty_map.type = Type::map;
+  ConfigNode* at = &root;
+  std::string rest = assignment.substr(0, equals);
+  while (true) {
+    const auto dot = rest.find('.');
+    const std::string key = rest.substr(0, dot);
+    require<ConfigError>(!key.empty(), where, ": write it as --set key.of.value=value");
+    ConfigNode* next = nullptr;
+    if (at->type == Type::list) {
+      size_t index = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+      require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where, ": '", key,
+                           "' must be the number of an element, 0 to ", static_cast<int64_t>(at->items.size()) - 1);
+      next = &at->items[index].second;
+    } else {
+      if (at->type != Type::map) *at = empty_map;
+      auto found = std::find_if(at->items.begin(), at->items.end(), [&](const auto& item) { return item.first == key; });
+      if (found == at->items.end()) found = at->items.insert(found, {key, empty});
+      next = &found->second;
+    }
+    if (dot == std::string::npos) {
+      merge(*next, std::move(value));
+      return;
+    }
+    at = next;
+    rest = rest.substr(dot + 1);
+  }
+}
+
+bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
+
+/// The scalar's text, or an issue.
+const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted, std::vector<Issue>& issues) {
+  if (node.type == Type::scalar) return &node.text;
+  issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
+  return nullptr;
+}
+
+void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value, std::vector<Issue>& issues) {
+  if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high))
+    issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + config_detail::rule_words(rule)});
+}
+
+}  // namespace
+
+const ConfigNode* ConfigNode::find(const std::string& key) const {
+  if (type != Type::map) return nullptr;
+  for (const auto& [name, node] : items)
+    if (name == key) return &node;
+  return nullptr;
+}
+
+ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::string>& overrides) {
+  ConfigTree tree;
+  tree.root_ = load_file(path, {});
+  for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
+  return tree;
+}
+
+ConfigTree ConfigTree::parse(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
+  ConfigTree tree;
+  tree.root_ = with_bases(parse_node(text, name), name, {});
+  for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
+  return tree;
+}
+
+const ConfigNode* ConfigTree::find(const std::string& path) const {
+  const ConfigNode* at = &root_;
+  for (size_t begin = 0; at && begin <= path.size();) {
+    const auto dot = std::min(path.find('.', begin), path.size());
+    const std::string key = path.substr(begin, dot - begin);
+    if (at->type == Type::list) {
+      size_t index = at->items.size();
+      std::from_chars(key.data(), key.data() + key.size(), index);
+      at = index < at->items.size() ? &at->items[index].second : nullptr;
+    } else {
+      at = at->find(key);
+    }
+    begin = dot + 1;
+  }
+  return at;
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
+  for (const auto& candidate : candidates) {
+    const size_t n = word.size(), m = candidate.size();
+    std::vector<std::vector<size_t>> d(n + 1, std::vector<size_t>(m + 1));
+    for (size_t i = 0; i <= n; ++i) d[i][0] = i;
+    for (size_t j = 0; j <= m; ++j) d[0][j] = j;
+    for (size_t i = 1; i <= n; ++i)
+      for (size_t j = 1; j <= m; ++j) {
+        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (word[i - 1] != candidate[j - 1])});
+        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    if (d[n][m] < best_distance) best_distance = d[n][m], best = candidate;
+  }
+  return best;
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
+  const auto near = nearest(word, candidates);
+  return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+std::string shortest(double value) {
+  char buffer[32];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return {buffer, end};
+}
+
+namespace config_detail {
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, int64_t& out) {
+  const auto* text = scalar(node, path, "a whole number", issues);
+  if (!text) return;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error == std::errc::result_out_of_range) {
+    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
+  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
+    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
+  } else {
+    check_range(node, path, rule, static_cast<double>(value), issues);
+    out = value;
+  }
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, double& out) {
+  const auto* text = scalar(node, path, "a number", issues);
+  if (!text) return;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error == std::errc::result_out_of_range) {
+    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large or too small for a number"});
+  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted || !std::isfinite(value)) {
+    issues.push_back({node.where, "'" + path + "' must be a number, not '" + *text + "'"});
+  } else {
+    check_range(node, path, rule, value, issues);
+    out = value;
+  }
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&, std::vector<Issue>& issues, bool& out) {
+  const auto* text = scalar(node, path, "true or false", issues);
+  if (!text) return;
+  if (node.quoted || (*text != "true" && *text != "false"))
+    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + *text + "'"});
+  else
+    out = *text == "true";
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, std::string& out) {
+  const auto* text = scalar(node, path, "a text", issues);
+  if (!text) return;
+  if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
+    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) + did_you_mean(*text, rule.allowed)});
+  else
+    out = *text;
+}
+
+void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues) {
+  for (const auto& [key, node] : map.items)
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + did_you_mean(key, known)});
+}
+
+bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
+  if (node.type == type) return true;
+  if (is_missing(node) && type == Type::map) return true;   // `model:` with nothing behind it is an empty map
+  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") + ", not " +
+                                    (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
+  return false;
+}
+
+void throw_issues(std::vector<Issue> issues) {
+  // In the order of the file: by line, then column, as numbers.
+  const auto order = [](const Issue& issue) {
+    const auto column = issue.where.rfind(':'), line = issue.where.rfind(':', column - 1);
+    if (issue.where.rfind("--set", 0) == 0 || column == std::string::npos || line == std::string::npos) return std::tuple(std::string("~"), 0, 0);
+    return std::tuple(issue.where.substr(0, line), std::atoi(issue.where.c_str() + line + 1), std::atoi(issue.where.c_str() + column + 1));
+  };
+  std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
+  std::string text;
+  for (const auto& issue : issues) text += (text.empty() ? "" : "\n") + issue.where + ": " + issue.what;
+  throw ConfigError(text);
+}
+
+std::string rule_words(const Rule& rule) {
+  if (!rule.allowed.empty()) {
+    std::string list;
+    for (const auto& word : rule.allowed) list += (list.empty() ? "" : ", ") + word;
+    return list;
+  }
+  const bool low = std::isfinite(rule.low), high = std::isfinite(rule.high);
+  if (low && high) return "in [" + shortest(rule.low) + ", " + shortest(rule.high) + (rule.open_high ? ")" : "]");
+  if (low) return "at least " + shortest(rule.low);
+  return "";
+}
+
+std::string scalar_text(int64_t v) { return std::to_string(v); }
+std::string scalar_text(double v) { return shortest(v); }
+std::string scalar_text(bool v) { return v ? "true" : "false"; }
+std::string scalar_text(const std::string& v) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' || c == '.'; };
+  const bool word = !v.empty() && std::all_of(v.begin(), v.end(), plain) && std::isalpha(static_cast<unsigned char>(v[0])) && v != "true" &&
+                    v != "false" && v != "null" && v != "yes" && v != "no";
+  if (word || (v.size() > 1 && (v[0] == '/' || v[0] == '.') && std::all_of(v.begin(), v.end(), plain))) return v;
+  std::string quoted = "\"";
+  for (const char c : v) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') quoted += "\\n";
+    else quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words) {
+  std::string out;
+  bool first_of_element = false;
+  for (const auto& e : entries) {
+    std::string indent(2 * static_cast<size_t>(e.depth), ' ');
+    const bool element = !e.leaf && !e.key.empty() && std::isdigit(static_cast<unsigned char>(e.key[0]));
+    if (element) {
+      first_of_element = true;
+      continue;
+    }
+    if (first_of_element) indent.replace(indent.size() - 2, 2, "- ");
+    if (with_words) {
+      std::string comment = e.words + (e.rule.empty() ? "" : " (" + e.rule + ")");
+      const std::string plain_indent(2 * static_cast<size_t>(e.depth), ' ');
+      if (!first_of_element && !comment.empty()) out += plain_indent + "# " + comment + "\n";
+    }
+    first_of_element = false;
+    out += indent + e.key + ":" + (e.leaf ? " " + e.value : "") + "\n";
+  }
+  return out;
+}
+
+std::string entries_to_markdown(const std::vector<Entry>& entries) {
+  std::string out = "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& e : entries)
+    if (e.leaf) out += "| `" + e.path + "` | " + e.type + " | " + (e.value == "\"\"" ? "" : "`" + e.value + "`") + " | " + e.rule + " | " + e.words + " |\n";
+  return out;
+}
+
+std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults) {
+  const auto find = [&](const std::vector<Entry>& list) -> const Entry* {
+    for (const auto& e : list)
+      if (e.path == path) return &e;
+    return nullptr;
+  };
+  const Entry* entry = find(now);
+  if (!entry) {
+    std::vector<std::string> known;
+    for (const auto& e : now) known.push_back(e.path);
+    fail<ConfigError>("unknown key '", path, "'", did_you_mean(path, known));
+  }
+  std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
+  if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";
+  if (!entry->rule.empty()) out += "  allowed  " + entry->rule + "\n";
+  const Entry* standard = find(defaults);
+  const ConfigNode* node = tree.find(path);
+  if (node && node->type != Type::absent) {
+    out += "  set by   " + node->where + "\n";
+    for (const auto& earlier : node->overridden) out += "  instead of " + earlier + "\n";
+    if (standard && standard->leaf) out += "  default  " + standard->value + "\n";
+  } else if (entry->leaf && standard && standard->value != entry->value) {
+    // Nothing names it, and yet it is not the default: a preset of its struct, or of one around it, set it.
+    std::string preset;
+    for (std::string at = path; preset.empty();) {
+      const auto dot = at.rfind('.');
+      at = dot == std::string::npos ? "" : at.substr(0, dot);
+      if (const auto* like = tree.find(join_path(at, "like"))) preset = "preset '" + like->text + "' (" + like->where + ")";
+      if (at.empty()) break;
+    }
+    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n  default  " + standard->value + "\n";
+  } else {
+    out += "  set by   default\n";
+  }
+  return out;
+}
+
+}  // namespace config_detail
+
+}  // namespace cloze

@@ -1,0 +1,396 @@
+#pragma once
+// The typed config engine: one struct, its defaults in the struct, one `describe` beside it.
+//
+//   struct Oven { double heat = 180; std::string mode = "fan"; };
+//   template <class V> void describe(V& v, Oven& c) {
+//     v("heat", c.heat, "temperature [C]", in_range(0, 300));
+//     v("mode", c.mode, "what heats", one_of({"fan", "grill"}));
+//   }
+//   auto oven = decode<Oven>(ConfigTree::load("oven.yaml", {"heat=200"}));
+//
+// Decoding, writing, documentation, explanations and checks all come from that one description.
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/error.h"
+
+namespace cloze {
+
+/// What a value must keep to.
+struct Rule {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool open_high = false;                ///< `high` itself is not allowed
+  std::vector<std::string> allowed{};    ///< the only texts; empty: any
+};
+struct OpenEnd {};
+inline constexpr OpenEnd open_end{};
+inline Rule at_least(double low) { return {.low = low}; }
+inline Rule in_range(double low, double high) { return {.low = low, .high = high}; }
+inline Rule in_range(double low, double high, OpenEnd) { return {.low = low, .high = high, .open_high = true}; }
+inline Rule one_of(std::vector<std::string> allowed) { return {.allowed = std::move(allowed)}; }
+
+/// Named starting points of a struct `S` that has a field `like`.
+template <class S>
+using Presets = std::vector<std::pair<const char*, void (*)(S&)>>;
+
+/// A parsed file with everything it extends and every override, each value knowing where it came from.
+struct ConfigNode {
+  enum class Type { absent, scalar, list, map } type = Type::absent;
+  std::string text;                                        ///< of a scalar
+  bool quoted = false;                                     ///< a scalar written in quotes is a text
+  std::vector<std::pair<std::string, ConfigNode>> items;   ///< of a list (keys empty) or a map
+  std::string where;                                       ///< `file:line:column` or `--set a.b=c`
+  std::string key_where;                                   ///< of its key
+  std::vector<std::string> overridden;                     ///< `value (where)` of what this value replaced, newest first
+  const ConfigNode* find(const std::string& key) const;
+};
+
+class ConfigTree {
+ public:
+  /// Reads a YAML file, what its `base:` names, and overrides `a.b=c`. Throws ConfigError with place and mend.
+  static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
+  /// The same of a text; `name` stands for the file in messages.
+  static ConfigTree parse(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
+  const ConfigNode& root() const { return root_; }
+  /// The node of a dotted path, or null. List elements are named by number.
+  const ConfigNode* find(const std::string& path) const;
+
+ private:
+  ConfigNode root_;
+};
+
+/// The nearest of `candidates` to a mistyped word, or empty when none is near. Source: Damerau 1964.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+/// `; did you mean 'x'?` or nothing.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
+/// A number in the shortest form that reads back equal.
+std::string shortest(double value);
+
+namespace config_detail {
+
+struct Issue {
+  std::string where, what;
+};
+
+/// One line of a described struct.
+struct Entry {
+  std::string path, key, type, value, words, rule;
+  int depth = 0;
+  bool leaf = true;
+};
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, int64_t& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, double& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, bool& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, std::string& out);
+void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues);
+bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
+[[noreturn]] void throw_issues(std::vector<Issue> issues);
+std::string rule_words(const Rule& rule);
+std::string scalar_text(int64_t v);
+std::string scalar_text(double v);
+std::string scalar_text(bool v);
+std::string scalar_text(const std::string& v);
+
+template <class T>
+inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> || std::is_same_v<T, std::string>;
+template <class T>
+constexpr const char* type_name() {
+  if constexpr (std::is_same_v<T, int64_t>) return "whole number";
+  else if constexpr (std::is_same_v<T, double>) return "number";
+  else if constexpr (std::is_same_v<T, bool>) return "true or false";
+  else return "text";
+}
+template <class T>
+struct IsVariant : std::false_type {};
+template <class... K>
+struct IsVariant<std::variant<K...>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+inline std::string join_path(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+
+template <class V, size_t I = 0>
+bool emplace_kind(V& variant, const std::string& kind) {
+  if constexpr (I == std::variant_size_v<V>) {
+    return false;
+  } else {
+    if (kind == std::variant_alternative_t<I, V>::kind) {
+      if (variant.index() != I) variant.template emplace<I>();
+      return true;
+    }
+    return emplace_kind<V, I + 1>(variant, kind);
+  }
+}
+template <class V, size_t I = 0>
+void kinds_of(std::vector<std::string>& out) {
+  if constexpr (I < std::variant_size_v<V>) {
+    out.emplace_back(std::variant_alternative_t<I, V>::kind);
+    kinds_of<V, I + 1>(out);
+  }
+}
+
+/// Reads a map into a struct.
+class Decoder {
+ public:
+  Decoder(const ConfigNode* map, std::string path, std::string ambient, std::vector<Issue>& issues)
+      : map_(map), path_(std::move(path)), ambient_(std::move(ambient)), issues_(issues) {}
+
+  template <class S>
+  void like(S& c, const char*, std::type_identity_t<Presets<S>> presets) {
+    known_.emplace_back("like");
+    std::vector<std::string> names;
+    for (const auto& [name, apply] : presets) names.emplace_back(name);
+    const ConfigNode* node = map_ ? map_->find("like") : nullptr;
+    if (node && !node->text.empty()) {
+      decode_scalar(*node, join_path(path_, "like"), one_of(names), issues_, c.like);
+    } else if (!node && contains(ambient_, names)) {
+      c.like = ambient_;
+    }
+    for (const auto& [name, apply] : presets)
+      if (c.like == name) apply(c);
+    if (!c.like.empty()) ambient_ = c.like;
+  }
+
+  template <class T>
+  void operator()(const char* key, T& field, const char*, const Rule& rule = {}) {
+    known_.emplace_back(key);
+    const ConfigNode* node = map_ ? map_->find(key) : nullptr;
+    decode(node, join_path(path_, key), rule, field);
+  }
+
+  template <class T>
+  void decode(const ConfigNode* node, const std::string& path, const Rule& rule, T& field) {
+    if constexpr (is_scalar<T>) {
+      if (node) decode_scalar(*node, path, rule, issues_, field);
+    } else if constexpr (IsVector<T>::value) {
+      if (!node) {
+        for (size_t i = 0; i < field.size(); ++i) decode(nullptr, join_path(path, std::to_string(i)), rule, field[i]);
+        return;
+      }
+      if (!expect(*node, ConfigNode::Type::list, path, issues_)) return;
+      field.clear();
+      for (size_t i = 0; i < node->items.size(); ++i)
+        decode(&node->items[i].second, join_path(path, std::to_string(i)), rule, field.emplace_back());
+    } else if constexpr (IsVariant<T>::value) {
+      if (node && !expect(*node, ConfigNode::Type::map, path, issues_)) return;
+      std::vector<std::string> kinds;
+      kinds_of<T>(kinds);
+      std::string kind = std::visit([](const auto& k) { return std::string(k.kind); }, field);
+      if (node) {
+        const ConfigNode* named = node->find("kind");
+        if (named) {
+          decode_scalar(*named, join_path(path, "kind"), one_of(kinds), issues_, kind);
+        } else if (kinds.size() > 1) {
+          issues_.push_back({node->where, "'" + path + "' needs a `kind:`, one of " + rule_words(one_of(kinds))});
+          return;
+        }
+      }
+      if (!emplace_kind(field, kind)) return;
+      std::visit([&](auto& chosen) { nested(node, path, chosen, true); }, field);
+    } else {
+      if (node && !expect(*node, ConfigNode::Type::map, path, issues_)) return;
+      nested(node, path, field, false);
+    }
+  }
+
+  void finish(bool has_kind) {
+    if (has_kind) known_.emplace_back("kind");
+    if (map_) unknown_keys(*map_, path_, known_, issues_);
+  }
+
+ private:
+  static bool contains(const std::string& name, const std::vector<std::string>& names) {
+    for (const auto& n : names)
+      if (n == name) return true;
+    return false;
+  }
+  template <class S>
+  void nested(const ConfigNode* node, const std::string& path, S& c, bool has_kind) {
+    Decoder inner(node, path, ambient_, issues_);
+    describe(inner, c);
+    inner.finish(has_kind);
+  }
+
+  const ConfigNode* map_;
+  std::string path_, ambient_;
+  std::vector<Issue>& issues_;
+  std::vector<std::string> known_;
+};
+
+/// Makes every value of a struct another one, so that what a preset sets can be told from what it leaves.
+struct Perturber {
+  template <class S>
+  void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
+  template <class T>
+  void operator()(const char*, T& field, const char*, const Rule& = {}) {
+    if constexpr (std::is_same_v<T, bool>) field = !field;
+    else if constexpr (std::is_same_v<T, std::string>) field += "?";
+    else if constexpr (is_scalar<T>) field += 1;
+  }
+};
+
+/// Lists the lines of a struct.
+class Walker {
+ public:
+  explicit Walker(std::vector<Entry>& found) : entries_(found) {}
+  std::vector<std::string>* deviations = nullptr;
+
+  template <class S>
+  void like(S& c, const char* words, std::type_identity_t<Presets<S>> presets) {
+    std::vector<std::string> names;
+    for (const auto& [name, apply] : presets) {
+      names.emplace_back(name);
+      if (deviations && c.like == name) compare_with_preset(c, apply);
+    }
+    leaf("like", c.like, words, one_of(names));
+  }
+  template <class T>
+  void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
+    if constexpr (is_scalar<T>) leaf(key, field, words, rule);
+    else inside(key, field, words);
+  }
+  template <class T>
+  void walk(T& c) { describe(*this, c); }
+
+ private:
+  template <class T>
+  void leaf(const char* key, const T& field, const char* words, const Rule& rule) {
+    entries_.push_back({join_path(path_, key), key, type_name<T>(), scalar_text(field), words, rule_words(rule), depth_, true});
+  }
+  void section(const std::string& key, const std::string& words) {
+    entries_.push_back({join_path(path_, key), key, "section", "", words, "", depth_, false});
+  }
+  template <class T>
+  void inside(const std::string& key, T& field, const char* words) {
+    section(key, words);
+    const std::string kept = path_;
+    path_ = join_path(path_, key);
+    ++depth_;
+    if constexpr (IsVector<T>::value) {
+      for (size_t i = 0; i < field.size(); ++i) element(std::to_string(i), field[i]);
+    } else {
+      fields(field);
+    }
+    --depth_;
+    path_ = kept;
+  }
+  template <class T>
+  void element(const std::string& key, T& field) {
+    section(key, "");
+    const std::string kept = path_;
+    path_ = join_path(path_, key);
+    ++depth_;
+    fields(field);
+    --depth_;
+    path_ = kept;
+  }
+  template <class T>
+  void fields(T& field) {
+    if constexpr (IsVariant<T>::value) {
+      std::vector<std::string> kinds;
+      kinds_of<T>(kinds);
+      std::visit(
+          [&](auto& chosen) {
+            leaf("kind", std::string(chosen.kind), "which one", one_of(kinds));
+            describe(*this, chosen);
+          },
+          field);
+    } else {
+      describe(*this, field);
+    }
+  }
+  template <class S>
+  void compare_with_preset(const S& c, void (*apply)(S&)) {
+    S plain{}, moved{}, now = c;
+    Perturber perturb;
+    describe(perturb, moved);
+    apply(plain);
+    apply(moved);
+    std::vector<Entry> a, b, n;
+    Walker(a).walk(plain), Walker(b).walk(moved), Walker(n).walk(now);
+    for (size_t i = 0; i < a.size() && i < b.size() && i < n.size(); ++i)
+      if (a[i].leaf && a[i].depth == 0 && a[i].key != "like" && a[i].value == b[i].value && n[i].value != a[i].value)
+        deviations->push_back(join_path(path_, a[i].path) + " is " + n[i].value + ", " + c.like + " has " + a[i].value);
+  }
+
+  std::vector<Entry>& entries_;
+  std::string path_;
+  int depth_ = 0;
+};
+
+std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words);
+std::string entries_to_markdown(const std::vector<Entry>& entries);
+std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults);
+
+}  // namespace config_detail
+
+/// Every line of a config: sections and values, in the order of the descriptions.
+template <class T>
+std::vector<config_detail::Entry> entries(T config) {
+  std::vector<config_detail::Entry> found;
+  config_detail::Walker walker(found);
+  walker.walk(config);
+  return found;
+}
+
+/// A struct from a tree. Throws ConfigError with every mistake at once, one a line.
+template <class T>
+T decode(const ConfigTree& tree) {
+  std::vector<config_detail::Issue> issues;
+  T config{};
+  const auto& root = tree.root();
+  if (root.type != ConfigNode::Type::absent && !config_detail::expect(root, ConfigNode::Type::map, "the file", issues))
+    config_detail::throw_issues(std::move(issues));
+  config_detail::Decoder decoder(&root, "", "", issues);
+  describe(decoder, config);
+  decoder.finish(false);
+  if (!issues.empty()) config_detail::throw_issues(std::move(issues));
+  return config;
+}
+
+/// YAML with every default written out; decodes to an equal struct.
+template <class T>
+std::string to_yaml(const T& config) {
+  return config_detail::entries_to_yaml(entries(config), false);
+}
+
+/// YAML with a comment for each key: meaning and range.
+template <class T>
+std::string document(const T& config) {
+  return config_detail::entries_to_yaml(entries(config), true);
+}
+
+/// A Markdown table of every key.
+template <class T>
+std::string reference(const T& config) {
+  return config_detail::entries_to_markdown(entries(config));
+}
+
+/// Where a value comes from: default, preset, base file, file or override. Throws ConfigError for an unknown key.
+template <class T>
+std::string explain(const ConfigTree& tree, const std::string& path) {
+  return config_detail::explain_entry(tree, path, entries(decode<T>(tree)), entries(T{}));
+}
+
+/// Differences from the presets that the config names: `optimizer.epsilon is 1e-08, google-bert has 1e-06`.
+template <class T>
+std::vector<std::string> deviations(T config) {
+  std::vector<std::string> found;
+  std::vector<config_detail::Entry> ignored;
+  config_detail::Walker walker(ignored);
+  walker.deviations = &found;
+  walker.walk(config);
+  return found;
+}
+
+}  // namespace cloze

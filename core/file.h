@@ -1,0 +1,38 @@
+#pragma once
+// Files that are complete or absent.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cloze {
+
+/// The content of a file. Throws Error with the system's reason, or when it is longer than `max_bytes`.
+std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
+
+/// Writes beside, syncs, renames. Throws Error with the system's reason; nothing half written stays.
+void write_atomic(const std::string& path, std::string_view content);
+
+/// A folder that is filled beside its final place and appears there in one step.
+class StagedFolder {
+ public:
+  explicit StagedFolder(const std::string& final_path);
+  StagedFolder(const StagedFolder&) = delete;
+  StagedFolder& operator=(const StagedFolder&) = delete;
+  /// Removes the folder unless it was committed.
+  ~StagedFolder();
+  const std::string& path() const { return staged_; }
+  /// Syncs every file and renames the folder into place, replacing one that is there.
+  void commit();
+
+ private:
+  std::string final_, staged_;
+  bool committed_ = false;
+};
+
+/// Bytes that may still be written to the file system of `path` (or of its nearest existing parent).
+uint64_t free_bytes(const std::string& path);
+
+/// `errno` in words: `No space left on device`.
+std::string system_reason();
+
+}  // namespace cloze

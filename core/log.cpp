@@ -1,0 +1,130 @@
+#include "core/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <mutex>
+
+namespace cloze {
+
+namespace {
+
+struct Log {
+  std::mutex mutex;
+  LogLevel level = LogLevel::normal;
+  bool progress_shown = false;   // the cursor stands behind a progress line
+  std::shared_ptr<spdlog::logger> console, file;
+
+  Log() {
+    console = std::make_shared<spdlog::logger>("console", std::make_shared<spdlog::sinks::stderr_sink_st>());
+    console->set_pattern("%v");
+  }
+  void write(const std::string& line, bool to_console) {
+    if (to_console) {
+      clear_progress();
+      console->info(line);
+      console->flush();
+    }
+    if (file) {
+      file->info(line);
+      file->flush();
+    }
+  }
+  void clear_progress() {
+    if (progress_shown) std::fputs("\r\033[K", stderr);
+    progress_shown = false;
+  }
+};
+
+Log& log() {
+  static Log* instance = new Log;   // never destroyed: threads may still speak while the program ends
+  return *instance;
+}
+
+std::string prefixed(std::string_view from, std::string_view text) {
+  std::string line = from.empty() ? "" : "[" + std::string(from) + "]";
+  if (!from.empty()) line.resize(std::max<size_t>(line.size() + 1, 10), ' ');
+  return line + std::string(text);
+}
+
+}  // namespace
+
+void log_info(std::string_view from, std::string_view text) {
+  const std::lock_guard lock(log().mutex);
+  log().write(prefixed(from, text), log().level != LogLevel::quiet);
+}
+
+void log_warning(std::string_view from, std::string_view text) {
+  const std::lock_guard lock(log().mutex);
+  log().write(prefixed(from, "warning: " + std::string(text)), true);
+}
+
+void log_debug(std::string_view from, std::string_view text) {
+  const std::lock_guard lock(log().mutex);
+  if (log().level == LogLevel::verbose) log().write(prefixed(from, text), true);
+}
+
+void set_log_level(LogLevel level) {
+  const std::lock_guard lock(log().mutex);
+  log().level = level;
+}
+
+void set_log_file(const std::string& path) {
+  const std::lock_guard lock(log().mutex);
+  log().file.reset();
+  if (path.empty()) return;
+  try {
+    log().file = std::make_shared<spdlog::logger>("file", std::make_shared<spdlog::sinks::basic_file_sink_st>(path));
+    log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
+  } catch (const spdlog::spdlog_ex& e) {
+    log().write(prefixed("log", "warning: " + path + " cannot be written (" + e.what() + "); the log goes to the terminal only"), true);
+  }
+}
+
+void log_progress(std::string_view text, bool plain) {
+  const std::lock_guard lock(log().mutex);
+  static const bool terminal = isatty(STDERR_FILENO) != 0;
+  const bool quiet = log().level == LogLevel::quiet;
+  if (terminal && !quiet) {
+    std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(text.size()), text.data());
+    std::fflush(stderr);
+    log().progress_shown = true;
+  }
+  if (plain) log().write(std::string(text), !terminal && !quiet);
+}
+
+void end_progress() {
+  const std::lock_guard lock(log().mutex);
+  if (log().progress_shown) std::fputc('\n', stderr);
+  log().progress_shown = false;
+}
+
+std::string thousands(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<int64_t>(seconds + 0.5);
+  char text[48];
+  if (s >= 3600) std::snprintf(text, sizeof text, "%ldh%02ldm", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60));
+  else if (s >= 60) std::snprintf(text, sizeof text, "%ldm%02lds", static_cast<long>(s / 60), static_cast<long>(s % 60));
+  else if (seconds >= 9.95 || seconds == 0) std::snprintf(text, sizeof text, "%lds", static_cast<long>(s));
+  else std::snprintf(text, sizeof text, "%.1fs", seconds);
+  return text;
+}
+
+std::string bytes(double n) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (n >= 999.5 && unit < 4) n /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 || n >= 99.5 ? "%.0f %s" : "%.1f %s", n, units[unit]);
+  return text;
+}
+
+}  // namespace cloze
