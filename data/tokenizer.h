@@ -41,7 +41,7 @@ class Tokenizer {
   std::string kind() const;
   /// Sixteen hex digits that differ between tokenizers that give different ids.
   std::string fingerprint() const;
-  /// Writes everything needed to `open` it again: `tokenizer.json` with the facts and the model or vocabulary file
+  /// Writes everything needed to `open` it again: `cloze_tokenizer.json` with the facts and the model or vocabulary file
   /// under its usual name (`spiece.model`, `vocab.txt`).
   void save(const std::string& folder) const;
 

@@ -31,7 +31,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
     auto objective = make_objective(config, model);
     for (const auto& other : objectives)
       require<ConfigError>(other->name() != objective->name(), "objective '", objective->name(), "' is given twice; keep one of them");
-    objectives.push_back(own(objective->name(), std::move(objective)));
+    objectives.push_back(own(objective->name(), objective));
   }
 }
 

@@ -39,6 +39,12 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
+/// Removes step folders but the newest `keep` and the best.
+void prune_checkpoints(const std::string& run, int64_t keep);
+
+/// Reads every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.
+void verify_run(const std::string& run);
+
 /// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
 /// with the nearest match.
 void load_weights(const std::string& file, const std::vector<NamedParam>& params);
@@ -50,11 +56,12 @@ TrainState load_state(const std::string& step_folder, std::vector<std::pair<std:
 struct LoadedRun {
   std::string folder, checkpoint;
   RunConfig config;
-  Tokenizer tokenizer;
+  Tokenizer tokenizer;                ///< meaningful where `has_tokenizer`
+  bool has_tokenizer = false;
   std::shared_ptr<Network> network;   ///< weights loaded, eval()
 };
 
-/// Opens `path`: a run directory, or one of its step folders. Throws CheckpointError or ConfigError in words.
+/// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws CheckpointError or ConfigError in words.
 LoadedRun open_run(const std::string& path);
 
 }  // namespace cloze

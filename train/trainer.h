@@ -49,6 +49,40 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
 /// Loss and accuracy of the unigram baseline on the same predictions that `evaluate` scores.
 HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size);
 
+/// One optimizer step and what surrounds it: the piece that `pretrain` and `benchmark` share.
+class Stepper {
+ public:
+  Stepper(const RunConfig& config, Network& network);
+  ~Stepper();
+  struct Result {
+    std::vector<LossPart> parts;      ///< summed over the micro-batches; `sum` holds the summed loss
+    double loss = 0;                  ///< weighted means added up
+    double grad_norm = 0;
+    int64_t tokens = 0;
+    bool finite = true;
+    std::string trouble;              ///< the first thing that is not finite
+  };
+  /// Forward and backward over `batches`, normalised by the predictions of all of them, then the update at
+  /// `learning_rate`. Without update when something is not finite; gradients are cleared either way.
+  Result step(const std::vector<Batch>& batches, int64_t number, double learning_rate);
+  std::vector<NamedParam> params() const;
+  std::vector<std::pair<std::string, Tensor>> optimizer_state() const;
+  void load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates);
+  /// Call after weights were changed from outside.
+  void refresh();
+  int64_t parameters() const;
+  /// What products run in: `fp32`, `bf16`, with the reason where that is not what was asked for.
+  std::string precision_words() const;
+  Ledger ledger;                      ///< forward, backward and optimizer are filled here
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The device of a config. Throws ConfigError when it is not there.
+at::Device device_of(const std::string& name);
+
 /// True when products of `precision: bf16` run in bf16 on this device: the processor has AVX512-BF16 or AMX units, or it is a GPU.
 bool has_fast_bf16(at::Device device);
 

@@ -1,36 +1,70 @@
 #include "core/tensor/ops.h"
 
+#include <torch/csrc/jit/frontend/tracer.h>
+
+#include <atomic>
+
+#include "core/error.h"
+#include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 
 namespace cloze {
 
-bool use_fused(const Tensor&) { return false; }
-void set_fused(bool) {}
+namespace {
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) { return plain::linear(x, w, b); }
+std::atomic<bool> fused_allowed{true};
+thread_local int fused_scopes = 0;
+
+bool fused_now(bool cpu, at::ScalarType type) {
+  return fused_allowed && cpu && (at::GradMode::is_enabled() || fused_scopes > 0) && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing();
+}
+
+}  // namespace
+
+bool use_fused(const Tensor& x) { return fused_now(x.is_cpu(), x.scalar_type()); }
+FusedScope::FusedScope() { ++fused_scopes; }
+FusedScope::~FusedScope() { --fused_scopes; }
+void set_fused(bool on) { fused_allowed = on; }
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b) { return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b); }
+
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
-  return plain::linear_activation(x, w, b, name);
+  return use_fused(x) ? fused::linear_activation(x, w, b, name) : plain::linear_activation(x, w, b, name);
 }
+
 Tensor activation(const Tensor& x, const std::string& name) { return plain::activation(x, name); }
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) { return plain::layer_norm(x, gamma, beta, eps); }
-Tensor dropout(const Tensor& x, const Dropout& drop) { return plain::dropout(x, drop); }
-Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual,
-                               const Param& gamma, const Param& beta, double eps) {
-  return plain::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps);
+
+Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
+  return use_fused(x) ? fused::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
-  return plain::linear_dropout_add(x, w, b, drop, residual);
+
+Tensor dropout(const Tensor& x, const Dropout& drop) { return use_fused(x) ? fused::dropout(x, drop) : plain::dropout(x, drop); }
+
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
+  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps)
+                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps);
 }
+
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  return plain::self_attention(qkv, bias, heads, context, drop);
+  return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
 }
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type, const Param& gamma,
-             const Param& beta, double eps, const Dropout& drop) {
-  return plain::embed(ids, types, word, position, type, gamma, beta, eps, drop);
+
+Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type, const Param& gamma, const Param& beta, double eps,
+             const Dropout& drop) {
+  const auto& table = word.value();
+  if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(ids, types, word, position, type, gamma, beta, eps, drop);
+  // The kernels read tables without asking; the plain operators ask for every element.
+  const auto within = [](const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); };
+  require<ShapeError>(within(ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
+  require<ShapeError>(!types.defined() || within(types, type.value().size(0)), "a segment type lies outside the ", type.value().size(0), " of the model");
+  require<ShapeError>(ids.size(1) <= position.value().size(0), "a sequence of ", ids.size(1), " tokens is longer than the model's ", position.value().size(0), " positions");
+  return fused::embed(ids, types, word, position, type, gamma, beta, eps, drop);
 }
+
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
-  return plain::token_cross_entropy(hidden, table, bias, labels, correct);
+  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, correct) : plain::token_cross_entropy(hidden, table, bias, labels, correct);
 }
-Tensor take_rows(const Tensor& x, const Tensor& index) { return plain::take_rows(x, index); }
+
+Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }
 
 }  // namespace cloze

@@ -17,6 +17,12 @@ struct Dropout {
 
 /// True when the fused forms are used for `x`: CPU, gradients wanted, not under the tracer, fp32 or bf16.
 bool use_fused(const Tensor& x);
+/// While one lives, this thread uses the fused forms although no gradients are recorded: the first run of a block that is
+/// run again in the backward pass must give the same numbers.
+struct FusedScope {
+  FusedScope();
+  ~FusedScope();
+};
 /// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
 void set_fused(bool on);
 
@@ -38,9 +44,6 @@ Tensor dropout(const Tensor& x, const Dropout& drop);
 /// layer_norm(residual + dropout(x W' + b)): the end of each half of a post-norm block.
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
-
-/// residual + dropout(x W' + b): the end of each half of a pre-norm block.
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
 
 /// Who may see whom, as facts.
 struct AttentionContext {

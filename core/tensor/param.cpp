@@ -26,20 +26,37 @@ void draw_normal(Stream stream, float* out, int64_t count, double range, bool tr
 }  // namespace
 
 Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init) {
-  Param param(register_parameter(name, torch::empty(sizes)), init);
+  Param param(at::empty(sizes, at::kFloat).set_requires_grad(true), init);
   params_.emplace_back(name, param);
   return param;
 }
 
-std::vector<NamedParam> collect_params(const torch::nn::Module& root) {
+void Layer::train(bool on) {
+  training_ = on;
+  for (const auto& [name, child] : children_) child->train(on);
+}
+
+namespace {
+
+void collect(const Layer& layer, const std::string& path, std::vector<NamedParam>& found) {
+  for (const auto& [name, param] : layer.own_params()) found.push_back({path + name, param});
+  for (const auto& [name, child] : layer.children()) collect(*child, path + name + ".", found);
+}
+
+}  // namespace
+
+std::vector<NamedParam> collect_params(const Layer& root) {
   std::vector<NamedParam> found;
-  for (const auto& item : root.named_modules("", /*include_self=*/true)) {
-    const auto* layer = dynamic_cast<const Layer*>(item.value().get());
-    if (!layer) continue;
-    for (const auto& [name, param] : layer->own_params())
-      found.push_back({item.key().empty() ? name : item.key() + "." + name, param});
-  }
+  collect(root, "", found);
   return found;
+}
+
+void convert_params(const Layer& root, at::ScalarType type) {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, param] : collect_params(root)) {
+    auto value = param.value();
+    value.set_data(value.to(type));
+  }
 }
 
 void initialize(const std::vector<NamedParam>& params, double range, bool truncated, const Rng& rng) {

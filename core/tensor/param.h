@@ -4,9 +4,12 @@
 // Legend of shapes, everywhere: B batch, T query or target tokens, S source or key tokens, D width, H heads, C head
 // width, E embedding width, F feed-forward width, V vocabulary, N predictions. Every mask says its polarity:
 // true = may be used.
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -48,24 +51,41 @@ struct NamedParam {
   Param param;
 };
 
-/// A module whose parameters are `Param`s.
-class Layer : public torch::nn::Module {
+/// A part of a network: parameters of its own and child parts, each with a name.
+class Layer {
  public:
+  Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
   /// Registers an fp32 parameter of `sizes`, not yet initialised.
   Param own_param(const std::string& name, at::IntArrayRef sizes, Init init);
   /// Registers a child and returns it.
   template <class M>
   std::shared_ptr<M> own(const std::string& name, std::shared_ptr<M> child) {
-    return register_module(name, std::move(child));
+    children_.emplace_back(name, child);
+    return child;
   }
   const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
+  const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
+
+  /// Switches dropout on, here and in every child.
+  void train(bool on = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
 
  private:
   std::vector<std::pair<std::string, Param>> params_;
+  std::vector<std::pair<std::string, std::shared_ptr<Layer>>> children_;
+  bool training_ = true;
 };
 
 /// Every parameter under `root`, each once, in the order of registration.
-std::vector<NamedParam> collect_params(const torch::nn::Module& root);
+std::vector<NamedParam> collect_params(const Layer& root);
+
+/// Converts every parameter under `root` in place.
+void convert_params(const Layer& root, at::ScalarType type);
 
 /// Draws every parameter from `rng.stream("init", hash of its name)`: parameters of the same name and shape are equal
 /// in every network of the same seed.

@@ -69,11 +69,7 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
-}
-
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
-  return residual + plain::dropout(plain::linear(x, w, b), drop);
+  return plain::layer_norm(residual + plain::dropout(plain::linear(x, w, b), drop), gamma, beta, eps);
 }
 
 namespace {

@@ -92,7 +92,7 @@ TEST_CASE("parameter names and shapes are a contract with checkpoints", "[models
 
 TEST_CASE("gradients of every parameter agree with finite differences in double", "[models]") {
   auto model = make(small());
-  model->to(at::kDouble);
+  convert_params(*model, at::kDouble);
   set_fused(false);
   const auto ids = some_ids(2, 5);
   const auto mask = at::tensor({1, 1, 1, 1, 1, 1, 1, 1, 0, 0}, at::kInt).view({2, 5}).to(at::kBool);

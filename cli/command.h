@@ -1,0 +1,60 @@
+#pragma once
+// What the user asked for, as one plain value that the program hands to the engine.
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "train/config.h"
+
+namespace cloze {
+
+struct PretrainCommand {
+  RunConfig config;
+  std::string run, command_line;
+  bool resume = false, allow_config_change = false, json = false;
+};
+struct EvaluateCommand {
+  std::string run, tokens;
+  std::vector<std::string> text;
+  std::string format = "auto";
+  int64_t sequences = 1024, batch_size = 32;
+  bool json = false;
+};
+struct FillCommand {
+  std::string run;
+  std::vector<std::string> texts;
+  int64_t top = 5;
+  bool json = false;
+};
+struct ImportCommand {
+  std::string folder, out;
+};
+struct ExportCommand {
+  std::string run, to, out, dtype = "float32", program;
+  bool json = false;
+};
+struct VerifyParityCommand {
+  std::string folder;
+  bool json = false;
+};
+struct VerifyRunCommand {
+  std::string run;
+};
+struct RunTorchScriptCommand {
+  std::string script, cases, out;
+};
+struct DescribeCommand {
+  RunConfig config;
+  bool json = false;
+};
+struct BenchmarkCommand {
+  RunConfig config;
+  int64_t steps = 20;
+  double seconds = 60;
+  bool json = false, plain = false;
+};
+
+using Command = std::variant<PretrainCommand, EvaluateCommand, FillCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
+                             RunTorchScriptCommand, DescribeCommand, BenchmarkCommand>;
+
+}  // namespace cloze

@@ -1,0 +1,27 @@
+#include "core/interrupt.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace cloze {
+
+std::atomic<bool> interrupted{false};
+
+namespace {
+
+void on_signal(int) {
+  if (interrupted.exchange(true)) _exit(130);
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace cloze

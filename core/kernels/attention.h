@@ -1,0 +1,57 @@
+#pragma once
+// Self-attention of one head of one sequence, on raw pointers: no LibTorch, no threads. Scores live in blocks of a few
+// query rows, so that memory is linear in length; the backward pass computes them again from the log-sum-exp.
+#include "core/kernels/kernels.h"
+
+namespace cloze::kernels {
+
+/// One head. `T` is float or uint16_t (bf16 bits). Rows of qkv and out belong to the sequence's tokens.
+template <class T>
+struct Attention {
+  int64_t length, width, head_width;   ///< T, D, C
+  int64_t head, item;                  ///< h, and b H + h, which names the dropout rows
+  const T* qkv;                        ///< [T, 3D] of this sequence
+  const float* bias;                   ///< [3D] or null
+  const bool* key_mask;                ///< [T], true = may be used, or null
+  bool causal;
+  Dropout drop;                        ///< row (item T + t), width T
+  T* out;                              ///< [T, D]
+  float* lse;                          ///< [T]; -inf stands for a query that sees nothing
+  const T* dout;                       ///< backward: [T, D]
+  T* dqkv;                             ///< backward: [T, 3D]
+  float* scratch;                      ///< attention_scratch(T, C) floats
+};
+
+template <class T>
+struct AttentionKernels {
+  void (*forward)(const Attention<T>&);
+  void (*backward)(const Attention<T>&);
+};
+
+struct AttentionTable {
+  AttentionKernels<float> f32;
+  AttentionKernels<uint16_t> bf16;
+};
+
+const AttentionTable& attention_table();
+
+template <class T>
+const AttentionKernels<T>& attention();
+template <>
+inline const AttentionKernels<float>& attention<float>() {
+  return attention_table().f32;
+}
+template <>
+inline const AttentionKernels<uint16_t>& attention<uint16_t>() {
+  return attention_table().bf16;
+}
+
+inline constexpr int64_t attention_rows = 48;   ///< query rows in a block
+
+/// Floats of scratch space for either pass.
+inline int64_t attention_scratch(int64_t length, int64_t head_width) {
+  const int64_t keys = (length + 127) / 128 * 128, width = (head_width + 15) / 16 * 16;
+  return 4 * keys * width + 2 * width * keys + 2 * attention_rows * keys + 4 * attention_rows * width + 2 * keys + 64;
+}
+
+}  // namespace cloze::kernels

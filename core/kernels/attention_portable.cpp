@@ -1,0 +1,2 @@
+#define CLOZE_ISA portable
+#include "core/kernels/attention.inc"

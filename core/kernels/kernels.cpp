@@ -1,0 +1,44 @@
+#include "core/kernels/kernels.h"
+
+#include "core/kernels/cpu.h"
+
+namespace cloze::kernels {
+
+namespace portable {
+extern const Table kernel_table;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Table kernel_table;
+}
+namespace avx512 {
+extern const Table kernel_table;
+}
+#endif
+
+namespace {
+
+const Table* find(const std::string& isa) {
+#if defined(__x86_64__)
+  if (isa == "avx512" && best_isa() == "avx512") return &avx512::kernel_table;
+  if (isa == "avx2" && best_isa() != "portable") return &avx2::kernel_table;
+#endif
+  return isa == "portable" ? &portable::kernel_table : nullptr;
+}
+
+const Table*& chosen() {
+  static const Table* table = find(best_isa());
+  return table;
+}
+
+}  // namespace
+
+const Table& table() { return *chosen(); }
+
+bool set_isa(const std::string& isa) {
+  const Table* found = find(isa);
+  if (found) chosen() = found;
+  return found != nullptr;
+}
+
+}  // namespace cloze::kernels

@@ -1,0 +1,145 @@
+#pragma once
+// The fused loops of training, on raw pointers and ranges of rows: no LibTorch, no threads. Written once on the compiler's
+// vectors (kernels.inc) and built for each instruction set; `table()` picks one at run time.
+//
+// `T` is float or uint16_t, the latter holding the bits of a bf16 number. Sums are taken in fp32.
+//
+// Dropout numbers: element (row, column) of a tensor of `width` columns has index row * ceil128(width) + column.
+// Index 128 g + 16 j + l reads half (j & 1) of word (j >> 1) of the Philox4x32-7 block with counter
+// (16 g + l, 0, site, 0x64726f70) under `key`. It is kept when that number is at least `threshold`, and scaled.
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+namespace cloze::kernels {
+
+struct Dropout {
+  uint64_t key = 0;
+  uint32_t site = 0;
+  uint32_t threshold = 0;   ///< p in 1/65536; 0 keeps everything
+  float scale = 1;          ///< of what is kept
+};
+
+inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
+  const double threshold = std::nearbyint(p * 65536);
+  return {key, site, static_cast<uint32_t>(threshold), static_cast<float>(1 / (1 - threshold / 65536))};
+}
+
+enum class Activation { gelu, gelu_tanh, relu, silu };
+
+/// The end of a half block. Every pointer to [rows, width] starts at the first row of the range, `first_row` names it.
+template <class T>
+struct NormForward {
+  int64_t rows, first_row, width;
+  const T* y;            ///< branch, before its bias
+  const float* bias;     ///< [width] or null
+  const T* residual;     ///< or null
+  Dropout drop;
+  T* z;                  ///< receives residual + dropout(y + bias); may be y; null when neither bias, residual nor dropout is there
+  const float *gamma, *beta;
+  float eps;
+  T* out;                ///< (z - mean) rstd gamma + beta
+  float *mean, *rstd;    ///< [rows]
+};
+
+template <class T>
+struct NormBackward {
+  int64_t rows, first_row, width;
+  const T *dout, *z;
+  const float *mean, *rstd, *gamma;
+  Dropout drop;
+  T* dresidual;                     ///< gradient of z
+  T* dy;                            ///< gradient of y, or null when nothing was dropped (it equals dresidual)
+  float *dgamma, *dbeta, *dbias;    ///< [width], added to; dbias may be null
+};
+
+/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; places count from 0 in every row of `length`.
+template <class T>
+struct EmbedForward {
+  int64_t rows, first_row, width, length;
+  const int64_t *ids, *types;       ///< types may be null: all 0
+  const float *word, *type, *position, *gamma, *beta;
+  float eps;
+  Dropout drop;
+  T* out;
+  float *mean, *rstd;
+};
+
+template <class T>
+struct EmbedBackward {
+  int64_t rows, first_row, width, length;
+  const int64_t *ids, *types;
+  const float *word, *type, *position, *gamma, *mean, *rstd;
+  Dropout drop;
+  const T* dout;
+  float* dsum;                      ///< [rows, width]: gradient of the three summed rows
+  float *dgamma, *dbeta;            ///< [width], added to
+};
+
+/// Softmax cross entropy over rows of logits that lack their bias.
+template <class T>
+struct CrossEntropy {
+  int64_t rows, width;
+  T* logits;                        ///< the backward pass overwrites them with their gradient
+  const float* bias;                ///< [width]
+  const int64_t* labels;            ///< [rows]
+  float *lse, *loss;                ///< [rows]
+  uint8_t* correct;                 ///< [rows]
+  float scale;                      ///< of the gradient
+  float* dbias;                     ///< [width], added to
+};
+
+template <class T>
+struct Typed {
+  void (*norm_forward)(const NormForward<T>&);
+  void (*norm_backward)(const NormBackward<T>&);
+  void (*embed_forward)(const EmbedForward<T>&);
+  void (*embed_backward)(const EmbedBackward<T>&);
+  /// u += bias in place, out = activation(u). [rows, width]; bias may be null.
+  void (*activation_forward)(Activation, int64_t rows, int64_t width, T* u, const float* bias, T* out);
+  /// grad (of out) becomes the gradient of u; dbias [width] is added to.
+  void (*activation_backward)(Activation, int64_t rows, int64_t width, const T* u, const T* grad, T* du, float* dbias);
+  void (*cross_entropy_forward)(const CrossEntropy<T>&);
+  void (*cross_entropy_backward)(const CrossEntropy<T>&);
+  /// sums [width] += columns of x [rows, width].
+  void (*column_sums)(int64_t rows, int64_t width, const T* x, float* sums);
+  /// out [n] += x [n].
+  void (*add_to)(int64_t n, const T* x, float* out);
+  /// y [rows, width] += bias, times dropout, in place.
+  void (*dropout)(int64_t rows, int64_t first_row, int64_t width, const T* x, const Dropout&, T* out);
+};
+
+/// One update. Source: Loshchilov and Hutter 2019, algorithm 2; epsilon is added to the corrected root.
+struct AdamW {
+  float learning_rate, beta1, beta2, epsilon;
+  float decay;                      ///< learning rate times weight decay
+  float correction1, correction2;   ///< 1 - beta^t, or 1
+  float grad_scale;
+};
+
+struct Table {
+  const char* isa;
+  Typed<float> f32;
+  Typed<uint16_t> bf16;
+  /// p, m, v are updated, g is zeroed, `shadow` (may be null) receives p in bf16.
+  void (*adamw)(const AdamW&, int64_t n, float* p, float* g, float* m, float* v, uint16_t* shadow);
+  double (*sum_of_squares)(int64_t n, const float* x);
+};
+
+/// The kernels of this processor.
+const Table& table();
+/// Takes the kernels of `isa` (avx512, avx2, portable) from here on; false when the processor lacks it.
+bool set_isa(const std::string& isa);
+
+template <class T>
+const Typed<T>& typed();
+template <>
+inline const Typed<float>& typed<float>() {
+  return table().f32;
+}
+template <>
+inline const Typed<uint16_t>& typed<uint16_t>() {
+  return table().bf16;
+}
+
+}  // namespace cloze::kernels

@@ -1,0 +1,21 @@
+#pragma once
+// The operators of ops.h with hand-written backward passes over the kernels, for training on the CPU in fp32 or bf16.
+// Parameters enter the graph as leaves, but their gradients are added straight into `.grad()` (fp32, a view of the flat
+// gradient): no dense temporary of a table, no cast, no second addition.
+#include "core/tensor/ops.h"
+
+namespace cloze::fused {
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
+Tensor dropout(const Tensor& x, const Dropout& drop);
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
+             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct);
+Tensor take_rows(const Tensor& x, const Tensor& index);
+
+}  // namespace cloze::fused

@@ -1,0 +1,133 @@
+#include "core/error.h"
+#include "core/tensor/fused_support.h"
+#include "core/tensor/plain.h"
+
+namespace cloze::fused {
+
+void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) {
+  auto grad = grad_of(w);
+  if (dy.scalar_type() == at::kFloat) {
+    grad.addmm_(dy.t(), x);
+    return;
+  }
+  const auto product = at::mm(dy.t(), x);   // bf16 [N, K]
+  auto* out = grad.data_ptr<float>();
+  const auto* in = data<uint16_t>(product);
+  at::parallel_for(0, (grad.numel() + 15) / 16, 2048, [&](int64_t begin, int64_t end) {
+    kernels::table().bf16.add_to(std::min(16 * end, grad.numel()) - 16 * begin, in + 16 * begin, out + 16 * begin);
+  });
+}
+
+void add_bias_gradient(const Param& b, const Tensor& dy) {
+  by_type(dy, [&](auto element) {
+    using T = decltype(element);
+    const int64_t width = dy.size(-1);
+    rows_with_sums(dy.size(0), {{grad_data(b), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+      kernels::typed<T>().column_sums(end - begin, width, data<T>(dy) + begin * width, sums[0]);
+    });
+  });
+}
+
+namespace {
+
+struct LinearFunction : Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b) {
+    const auto rows = as_rows(x);
+    context->save_for_backward({rows});
+    keep(context, "w", w);
+    context->saved_data["has_bias"] = b.defined();
+    if (b.defined()) keep(context, "b", b);
+    auto sizes = x.sizes().vec();
+    sizes.back() = w.value().size(0);
+    const auto weight = w.compute().t();
+    return (b.defined() ? at::addmm(plain::weight(b, x.scalar_type()), rows, weight) : at::mm(rows, weight)).view(sizes);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto x = context->get_saved_variables()[0];
+    const auto w = kept(context, "w");
+    const auto dy = as_rows(grads[0]);
+    add_weight_gradient(w, dy, x);
+    if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
+    auto sizes = grads[0].sizes().vec();
+    sizes.back() = x.size(-1);
+    return {at::mm(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+std::optional<kernels::Activation> kernel_activation(const std::string& name) {
+  if (name == "gelu" || name == "gelu_python") return kernels::Activation::gelu;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" || name == "gelu_fast")
+    return kernels::Activation::gelu_tanh;
+  if (name == "relu") return kernels::Activation::relu;
+  if (name == "silu" || name == "swish") return kernels::Activation::silu;
+  return std::nullopt;
+}
+
+struct LinearActivationFunction : Function<LinearActivationFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b, int64_t act) {
+    const auto rows = as_rows(x);
+    auto u = at::mm(rows, w.compute().t());   // [R, N]
+    auto out = at::empty_like(u);
+    by_type(u, [&](auto element) {
+      using T = decltype(element);
+      const int64_t width = u.size(1);
+      parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
+        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, width, data<T>(u) + begin * width, b.value().data_ptr<float>(),
+                                               data<T>(out) + begin * width);
+      });
+    });
+    context->save_for_backward({rows, u});
+    keep(context, "w", w);
+    keep(context, "b", b);
+    context->saved_data["act"] = act;
+    auto sizes = x.sizes().vec();
+    sizes.back() = u.size(1);
+    return out.view(sizes);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &u = saved[1];
+    const auto w = kept(context, "w"), b = kept(context, "b");
+    const auto act = static_cast<kernels::Activation>(context->saved_data["act"].toInt());
+    const auto grad = as_rows(grads[0]);
+    auto du = at::empty_like(u);
+    by_type(u, [&](auto element) {
+      using T = decltype(element);
+      const int64_t width = u.size(1);
+      rows_with_sums(u.size(0), {{grad_data(b), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+        kernels::typed<T>().activation_backward(act, end - begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width, data<T>(du) + begin * width, sums[0]);
+      });
+    });
+    add_weight_gradient(w, du, x);
+    auto sizes = grads[0].sizes().vec();
+    sizes.back() = x.size(-1);
+    return {at::mm(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+struct TakeRows : Function<TakeRows> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& index) {
+    context->save_for_backward({index});
+    context->saved_data["rows"] = x.size(0);
+    return x.index_select(0, index);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto index = context->get_saved_variables()[0];
+    auto dx = at::zeros({context->saved_data["rows"].toInt(), grads[0].size(1)}, grads[0].options());
+    return {dx.index_add_(0, index, grads[0]), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
+
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
+  const auto act = kernel_activation(name);
+  if (!act || !b.defined()) return plain::activation(fused::linear(x, w, b), name);
+  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act));
+}
+
+Tensor take_rows(const Tensor& x, const Tensor& index) { return TakeRows::apply(x, index); }
+
+}  // namespace cloze::fused

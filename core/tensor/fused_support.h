@@ -1,0 +1,104 @@
+#pragma once
+// What the fused operators share: raw rows, partial sums by range, and gradients of weights.
+#include <ATen/Parallel.h>
+
+#include <functional>
+#include <vector>
+
+#include "core/kernels/kernels.h"
+#include "core/tensor/fused.h"
+
+namespace cloze::fused {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+/// A Param kept between the passes.
+struct ParamHolder final : torch::CustomClassHolder {
+  explicit ParamHolder(Param p) : param(std::move(p)) {}
+  Param param;
+};
+inline void keep(AutogradContext* context, const char* name, const Param& param) {
+  context->saved_data[name] = c10::IValue::make_capsule(c10::make_intrusive<ParamHolder>(param));
+}
+inline Param kept(AutogradContext* context, const char* name) {
+  const auto capsule = context->saved_data[name].toCapsule();
+  return static_cast<const ParamHolder&>(*capsule).param;
+}
+
+inline void keep(AutogradContext* context, const Dropout& drop) {
+  context->saved_data["p"] = drop.on() ? drop.p : 0.0;
+  context->saved_data["key"] = static_cast<int64_t>(drop.key);
+  context->saved_data["site"] = static_cast<int64_t>(drop.site);
+}
+inline kernels::Dropout kernel_dropout(const Dropout& drop) {
+  return drop.on() ? kernels::make_dropout(drop.p, drop.key, drop.site) : kernels::Dropout{};
+}
+inline kernels::Dropout kept_dropout(AutogradContext* context) {
+  const double p = context->saved_data["p"].toDouble();
+  if (p == 0) return {};
+  return kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()), static_cast<uint32_t>(context->saved_data["site"].toInt()));
+}
+
+/// The gradient of a parameter: a view of the flat gradient, or zeros of its own.
+inline Tensor grad_of(const Param& param) {
+  auto& grad = param.value().mutable_grad();
+  if (!grad.defined()) grad = at::zeros_like(param.value());
+  return grad;
+}
+inline float* grad_data(const Param& param) { return grad_of(param).data_ptr<float>(); }
+
+/// Elements of a tensor as the kernels want them.
+template <class T>
+T* data(const Tensor& t) {
+  return t.defined() ? static_cast<T*>(t.data_ptr()) : nullptr;
+}
+
+/// Calls f with a value of the kernels' element type of `x`: float, or uint16_t for bf16.
+template <class F>
+void by_type(const Tensor& x, const F& f) {
+  if (x.scalar_type() == at::kBFloat16) f(uint16_t{});
+  else f(float{});
+}
+
+/// Runs f(begin, end, sums) over ranges of rows, each range with `sums` zeroed floats of its own, and adds those to the
+/// targets afterwards. Ranges are cut by the number of rows alone, so that sums do not depend on the number of threads.
+inline void rows_with_sums(int64_t rows, const std::vector<std::pair<float*, int64_t>>& targets,
+                           const std::function<void(int64_t, int64_t, const std::vector<float*>&)>& f) {
+  constexpr int64_t most_ranges = 16, least_rows = 64;
+  const int64_t ranges = std::max<int64_t>(1, std::min(most_ranges, rows / least_rows));
+  int64_t width = 0;
+  for (const auto& [target, n] : targets) width += (n + 15) / 16 * 16;
+  std::vector<float> partial(static_cast<size_t>(ranges * width));
+  at::parallel_for(0, ranges, 1, [&](int64_t first, int64_t last) {
+    for (int64_t r = first; r < last; ++r) {
+      std::vector<float*> sums;
+      float* at = partial.data() + r * width;
+      for (const auto& [target, n] : targets) {
+        sums.push_back(target ? at : nullptr);
+        at += (n + 15) / 16 * 16;
+      }
+      f(rows * r / ranges, rows * (r + 1) / ranges, sums);
+    }
+  });
+  int64_t offset = 0;
+  for (const auto& [target, n] : targets) {
+    for (int64_t r = 0; target && r < ranges; ++r) kernels::table().f32.add_to(n, partial.data() + r * width + offset, target);
+    offset += (n + 15) / 16 * 16;
+  }
+}
+
+inline void parallel_rows(int64_t rows, int64_t width, const std::function<void(int64_t, int64_t)>& f) {
+  at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), f);
+}
+
+/// x [..., K] as [R, K] without a copy where it is dense already.
+inline Tensor as_rows(const Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
+
+/// grad(w) += dy' x. dy [R, N], x [R, K].
+void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x);
+/// grad(b) += column sums of dy.
+void add_bias_gradient(const Param& b, const Tensor& dy);
+
+}  // namespace cloze::fused

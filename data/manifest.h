@@ -1,0 +1,32 @@
+#pragma once
+// manifest.json of a prepared folder.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "data/shard.h"
+
+namespace cloze {
+
+struct Manifest {
+  std::string tokenizer_kind, tokenizer_fingerprint;
+  int64_t vocab_size = 0;
+  std::map<std::string, std::vector<ShardFacts>> splits;
+  std::vector<uint64_t> counts;      ///< occurrences of each id in the training split
+  nlohmann::json made_from;          ///< options and inputs, for reuse
+  nlohmann::json report;
+  std::string fingerprint;           ///< over everything else
+};
+
+/// Writes `folder`/manifest.json, with its fingerprint.
+void write_manifest(const std::string& folder, const Manifest& manifest);
+
+/// Throws DataError for a missing, damaged or foreign manifest.
+Manifest read_manifest(const std::string& folder);
+
+nlohmann::json to_json(const std::vector<ShardFacts>& shards);
+std::vector<ShardFacts> shards_from(const nlohmann::json& list);
+
+}  // namespace cloze

@@ -1,0 +1,482 @@
+#include "data/prepare.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "data/manifest.h"
+#include "data/reader.h"
+#include "data/sentences.h"
+#include "data/tokenizer.h"
+#include "data/train_tokenizer.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr uint64_t batch_bytes = 256 << 10;
+
+/// Which documents are held out.
+struct Split {
+  uint64_t below = 0;        // documents whose content hash is below this
+  double tail = 0;           // of a single document: the share of its last sentences
+};
+
+struct RawBatch {
+  uint64_t number = 0;
+  std::vector<RawDocument> documents;
+};
+
+/// A document in ids.
+struct EncodedDocument {
+  uint64_t hash = 0;
+  std::vector<int32_t> ids;
+  std::vector<uint32_t> lengths;   // of its sentences
+};
+
+struct EncodedBatch {
+  std::vector<EncodedDocument> documents;
+};
+
+uint64_t content_hash(const RawDocument& document) {
+  uint64_t hash = 0;
+  for (const auto& line : document.lines) hash = XXH3_64bits_withSeed(line.data(), line.size(), hash + 1);
+  return hash;
+}
+
+EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given, std::vector<std::string_view>& found) {
+  EncodedDocument out;
+  out.hash = content_hash(raw);
+  for (const auto& line : raw.lines) {
+    found.clear();
+    if (sentences_given) found.emplace_back(line);
+    else split_sentences(line, found);
+    for (const auto sentence : found) {
+      const auto ids = tokenizer.encode(sentence);
+      if (ids.empty()) continue;
+      out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+      out.lengths.push_back(static_cast<uint32_t>(ids.size()));
+    }
+  }
+  return out;
+}
+
+/// Batches go in numbered and come out in order, encoded by `threads` threads; few are under way at a time.
+class Encoders {
+ public:
+  Encoders(const Tokenizer& tokenizer, bool sentences_given, int64_t threads) : tokenizer_(tokenizer), given_(sentences_given), limit_(static_cast<size_t>(4 * threads)) {
+    for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Encoders() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+  bool full() {
+    const std::lock_guard lock(mutex_);
+    return sent_ - received_ >= limit_;
+  }
+  bool idle() {
+    const std::lock_guard lock(mutex_);
+    return sent_ == received_;
+  }
+  void send(RawBatch batch) {
+    {
+      const std::lock_guard lock(mutex_);
+      batch.number = sent_++;
+      waiting_.push_back(std::move(batch));
+    }
+    changed_.notify_all();
+  }
+  /// The next batch in order; waits for it.
+  EncodedBatch receive() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_.count(received_) > 0 || error_; });
+    if (error_) std::rethrow_exception(error_);
+    auto batch = std::move(done_.extract(received_++).mapped());
+    return batch;
+  }
+
+ private:
+  void work() {
+    std::vector<std::string_view> found;
+    for (;;) {
+      RawBatch batch;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
+        if (stop_) return;
+        batch = std::move(waiting_.front());
+        waiting_.erase(waiting_.begin());
+      }
+      EncodedBatch encoded;
+      std::exception_ptr error;
+      try {
+        for (const auto& document : batch.documents) encoded.documents.push_back(encode(document, tokenizer_, given_, found));
+      } catch (...) {
+        error = std::current_exception();
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        if (error) error_ = error;
+        done_.emplace(batch.number, std::move(encoded));
+      }
+      changed_.notify_all();
+    }
+  }
+
+  const Tokenizer& tokenizer_;
+  bool given_;
+  size_t limit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<RawBatch> waiting_;
+  std::map<uint64_t, EncodedBatch> done_;
+  uint64_t sent_ = 0, received_ = 0;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+/// What a pass over one text has made so far; written to progress.json after every part, so that a later run goes on.
+struct Progress {
+  uint64_t documents_read = 0;
+  uint64_t smallest_hash = ~uint64_t{0};
+  std::map<std::string, std::vector<ShardFacts>> splits;
+  std::vector<uint64_t> counts;
+  PrepareReport report;
+};
+
+json save(const Progress& p) {
+  json splits = json::object();
+  for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
+  return {{"documents_read", p.documents_read}, {"smallest_hash", p.smallest_hash}, {"splits", splits}, {"counts", p.counts},
+          {"documents", p.report.documents}, {"sentences", p.report.sentences}, {"tokens", p.report.tokens},
+          {"valid_documents", p.report.valid_documents}, {"valid_tokens", p.report.valid_tokens}, {"unknown_tokens", p.report.unknown_tokens}};
+}
+
+Progress load_progress(const json& j) {
+  Progress p;
+  p.documents_read = j.at("documents_read");
+  p.smallest_hash = j.at("smallest_hash");
+  for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
+  p.counts = j.at("counts").get<std::vector<uint64_t>>();
+  p.report.documents = j.at("documents"), p.report.sentences = j.at("sentences"), p.report.tokens = j.at("tokens");
+  p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"), p.report.unknown_tokens = j.at("unknown_tokens");
+  return p;
+}
+
+/// One pass over one text.
+class Pass {
+ public:
+  Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, std::string only_split, Split split)
+      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), key_(std::move(key)), only_split_(std::move(only_split)), split_(split),
+        id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+    progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
+    resume();
+  }
+
+  Progress run(const std::vector<std::string>& inputs) {
+    DocumentReader reader({inputs, options_.format, options_.field, options_.invalid_utf8 == "refuse"});
+    const int64_t threads = options_.threads > 0 ? options_.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
+    Encoders encoders(tokenizer_, reader.sentences_given(), threads);
+    uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
+    bool more = true;
+    while (more || !encoders.idle()) {
+      if (interrupted) throw Interrupted("stopped; the same command goes on where it stopped");
+      if (more && !encoders.full()) {
+        RawBatch batch = read_batch(reader, skip, more);
+        if (!batch.documents.empty()) encoders.send(std::move(batch));
+      } else {
+        write(encoders.receive());
+        if (open_tokens() >= shard_tokens) close_part();
+        show(reader.bytes(), total);
+      }
+    }
+    close_part();
+    end_progress();
+    progress_.report.bytes = reader.bytes();
+    progress_.report.invalid_utf8 = reader.invalid_utf8();
+    progress_.report.duplicate_documents = duplicates_;
+    if (reader.split_documents() > 0) log_info("data", words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
+    return progress_;
+  }
+
+ private:
+  static uint64_t input_bytes(const std::vector<std::string>& inputs) {
+    uint64_t total = 0;
+    for (const auto& file : expand_inputs(inputs)) {
+      std::error_code ignored;
+      const bool packed = file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
+      if (packed || !fs::is_regular_file(file, ignored)) return 0;
+      total += fs::file_size(file, ignored);
+    }
+    return total;
+  }
+
+  RawBatch read_batch(DocumentReader& reader, uint64_t& skip, bool& more) {
+    RawBatch batch;
+    RawDocument document;
+    for (uint64_t bytes = 0; bytes < batch_bytes;) {
+      if (!(more = reader.next(document))) break;
+      if (!seen_.insert(content_hash(document)).second) ++duplicates_;
+      if (skip > 0) {
+        --skip;
+        continue;
+      }
+      bytes += document.bytes;
+      batch.documents.push_back(std::move(document));
+    }
+    return batch;
+  }
+
+  ShardWriter& writer(const std::string& split) {
+    auto found = writers_.find(split);
+    if (found == writers_.end()) {
+      char name[64];
+      std::snprintf(name, sizeof name, "%s-%05zu.tokens", split.c_str(), progress_.splits[split].size());
+      found = writers_.emplace(split, std::make_unique<ShardWriter>(folder_, name, id_bytes_)).first;
+    }
+    return *found->second;
+  }
+
+  void write(const EncodedBatch& batch) {
+    for (const auto& document : batch.documents) {
+      ++progress_.documents_read;
+      if (document.lengths.empty()) continue;
+      progress_.smallest_hash = std::min(progress_.smallest_hash, document.hash);
+      const std::string split = !only_split_.empty() ? only_split_ : document.hash < split_.below ? "valid" : "train";
+      const auto tail = static_cast<size_t>(std::ceil(split_.tail * static_cast<double>(document.lengths.size())));
+      put(document, 0, document.lengths.size() - tail, split);
+      if (tail > 0) put(document, document.lengths.size() - tail, document.lengths.size(), "valid");
+    }
+  }
+
+  void put(const EncodedDocument& document, size_t first, size_t last, const std::string& split) {
+    if (first == last) return;
+    auto& out = writer(split);
+    const bool valid = split == "valid";
+    size_t at = 0;
+    for (size_t s = 0; s < first; ++s) at += document.lengths[s];
+    for (size_t s = first; s < last; at += document.lengths[s++]) {
+      out.add_sentence(document.ids.data() + at, document.lengths[s]);
+      ++progress_.report.sentences;
+      for (size_t i = at; i < at + document.lengths[s]; ++i) {
+        const auto id = static_cast<size_t>(document.ids[i]);
+        progress_.report.unknown_tokens += document.ids[i] == tokenizer_.special().unk;
+        if (!valid) ++progress_.counts[id];
+      }
+      (valid ? progress_.report.valid_tokens : progress_.report.tokens) += document.lengths[s];
+    }
+    out.end_document();
+    ++(valid ? progress_.report.valid_documents : progress_.report.documents);
+  }
+
+  uint64_t open_tokens() const {
+    uint64_t most = 0;
+    for (const auto& [name, out] : writers_) most = std::max(most, out->tokens());
+    return most;
+  }
+
+  void close_part() {
+    for (auto& [name, out] : writers_) progress_.splits[name].push_back(out->finish());
+    writers_.clear();
+    write_atomic(folder_ + "/progress.json", json{{"key", key_}, {"progress", save(progress_)}}.dump());
+  }
+
+  void resume() {
+    const auto path = folder_ + "/progress.json";
+    if (!fs::exists(path)) return;
+    const auto content = json::parse(read_text(path), nullptr, false);
+    if (!content.is_object() || content.value("key", json()) != key_) return;
+    try {
+      progress_ = load_progress(content.at("progress"));
+    } catch (const json::exception&) {
+      return;   // a damaged note of progress: the work begins anew
+    }
+    if (progress_.documents_read > 0) log_info("data", words("going on behind ", thousands(progress_.documents_read), " documents that are done"));
+  }
+
+  void show(uint64_t bytes_done, uint64_t total) {
+    const double now = std::chrono::duration<double>(Clock::now() - start_).count();
+    if (now - shown_ < 0.5) return;
+    const bool plain = now - shown_plain_ > 10;
+    if (plain) shown_plain_ = now;
+    shown_ = now;
+    std::string text = words("[data]    ", bytes(static_cast<double>(bytes_done)), total ? " of " + bytes(static_cast<double>(total)) : "", "  ",
+                             thousands(progress_.report.tokens + progress_.report.valid_tokens), " tokens  ", bytes(static_cast<double>(bytes_done) / now), "/s");
+    if (total > bytes_done) text += "  eta " + duration(now * static_cast<double>(total - bytes_done) / static_cast<double>(bytes_done));
+    log_progress(text, plain);
+  }
+
+  const PrepareOptions& options_;
+  const Tokenizer& tokenizer_;
+  std::string folder_;
+  json key_;
+  std::string only_split_;
+  Split split_;
+  uint32_t id_bytes_;
+  Progress progress_;
+  std::map<std::string, std::unique_ptr<ShardWriter>> writers_;
+  std::unordered_set<uint64_t> seen_;
+  uint64_t duplicates_ = 0;
+  Clock::time_point start_ = Clock::now();
+  double shown_ = 0, shown_plain_ = 0;
+};
+
+void check(const PrepareOptions& o) {
+  const auto among = [](const std::string& option, const std::string& value, std::initializer_list<const char*> allowed) {
+    std::string list;
+    for (const auto* a : allowed) {
+      if (value == a) return;
+      list += (list.empty() ? "" : ", ") + std::string(a);
+    }
+    fail<ConfigError>("--", option, " is '", value, "', must be one of ", list);
+  };
+  among("format", o.format, {"auto", "text", "lines", "jsonl", "wiki"});
+  among("train", o.train_kind, {"unigram", "bpe"});
+  among("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
+  require<ConfigError>(!o.out.empty(), "no folder was named for the tokens; name one with --out");
+  require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
+  require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size, ", must be in [16, 1000000]");
+  require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
+}
+
+/// What made a folder: equal options and inputs give equal tokens.
+json made_from(const PrepareOptions& o) {
+  const auto files = [](const std::vector<std::string>& inputs) {
+    json list = json::array();
+    for (const auto& file : expand_inputs(inputs)) {
+      struct stat info {};
+      if (file != "-") stat(file.c_str(), &info);
+      list.push_back({{"path", file}, {"bytes", info.st_size}, {"mtime", info.st_mtim.tv_sec}, {"mtime_ns", info.st_mtim.tv_nsec}});
+    }
+    return list;
+  };
+  json j{{"inputs", files(o.inputs)}, {"format", o.format}, {"field", o.field}, {"held_out", o.held_out}, {"invalid_utf8", o.invalid_utf8}};
+  if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
+  if (o.tokenizer.empty()) j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
+  else j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
+  return j;
+}
+
+bool reads_stdin(const PrepareOptions& o) { return std::find(o.inputs.begin(), o.inputs.end(), "-") != o.inputs.end(); }
+
+/// Standard input can be read once; a tokenizer that is trained needs it twice.
+std::string spool_stdin(const std::string& folder) {
+  const std::string path = folder + "/input.txt";
+  std::FILE* out = std::fopen(path.c_str(), "wb");
+  require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
+  char block[1 << 16];
+  ssize_t n = 0;
+  bool written = true;
+  while (written && (n = ::read(0, block, sizeof block)) > 0) written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
+  written = std::fclose(out) == 0 && written;
+  require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
+  return path;
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareOptions& given) {
+  const auto start = Clock::now();
+  check(given);
+  PrepareOptions options = given;
+  const std::string partial = options.out + ".partial";
+  std::error_code error;
+  if (fs::exists(options.out) && !fs::exists(options.out + "/manifest.json"))
+    require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out, ": exists and holds something else; name another --out");
+  const json key = made_from(options);
+  if (!options.force && fs::exists(options.out + "/manifest.json") && !reads_stdin(options)) {
+    const auto manifest = read_manifest(options.out);
+    require<ConfigError>(manifest.made_from == key, options.out, ": holds tokens of other text or options; name another --out, or make it anew with --force");
+    PrepareReport report;
+    report.reused = true;
+    report.documents = manifest.report.value("documents", uint64_t{0}), report.tokens = manifest.report.value("tokens", uint64_t{0});
+    report.sentences = manifest.report.value("sentences", uint64_t{0});
+    report.valid_documents = manifest.report.value("valid_documents", uint64_t{0}), report.valid_tokens = manifest.report.value("valid_tokens", uint64_t{0});
+    return report;
+  }
+  require<ConfigError>(options.force || !fs::exists(options.out + "/manifest.json"), options.out, ": exists; name another --out, or make it anew with --force");
+  fs::create_directories(partial, error);
+  require(!error, partial, ": cannot be made (", error.message(), ")");
+  if (reads_stdin(options)) options.inputs = {spool_stdin(partial)};
+  const auto files = expand_inputs(options.inputs);
+
+  // A tokenizer that was trained for the same text and options is kept by a run that was cut off.
+  const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
+  const bool same = fs::exists(key_file) && json::parse(read_text(key_file), nullptr, false) == key;
+  if (!same) {
+    for (const auto& entry : fs::directory_iterator(partial))
+      if (entry.path().filename() != "input.txt") fs::remove_all(entry.path());
+    if (options.tokenizer.empty()) train_tokenizer(options, tokenizer_folder);
+    write_atomic(key_file, key.dump());
+  }
+  const auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? tokenizer_folder : options.tokenizer);
+  tokenizer.save(tokenizer_folder);
+
+  const bool own_valid = !options.valid_inputs.empty();
+  Split split{.below = own_valid ? 0 : static_cast<uint64_t>(options.held_out * 0x1p64)};
+  Progress done = Pass(options, tokenizer, partial, key, own_valid ? "train" : "", split).run(options.inputs);
+  require<DataError>(done.report.documents + done.report.valid_documents > 0, files.front(), ": holds no text; name files with text");
+  const uint64_t documents = done.report.documents + done.report.valid_documents;
+  if (!own_valid && options.held_out > 0 && (done.report.valid_documents == 0 || done.report.documents == 0)) {
+    // Too few documents for the share: hold out exactly one, or the end of the only one.
+    Split one{.below = documents > 1 ? done.smallest_hash + 1 : 0, .tail = documents > 1 ? 0 : std::max(options.held_out, 0.05)};
+    fs::remove(partial + "/progress.json");
+    done = Pass(options, tokenizer, partial, key, "", one).run(options.inputs);
+    if (documents == 1) log_info("data", "the text is one document: its last sentences are held out");
+  }
+  if (own_valid) {
+    fs::remove(partial + "/progress.json");
+    auto held = Pass(options, tokenizer, partial, key, "valid", {}).run(options.valid_inputs);
+    done.splits["valid"] = held.splits["valid"];
+    done.report.valid_documents = held.report.valid_documents, done.report.valid_tokens = held.report.valid_tokens;
+    done.report.sentences += held.report.sentences, done.report.unknown_tokens += held.report.unknown_tokens;
+  }
+  auto& report = done.report;
+  require<DataError>(report.documents > 0 && report.tokens > 0, files.front(), ": leaves no text to train on; lower --held-out or name more text");
+  report.files = files.size();
+  report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  Manifest manifest{.tokenizer_kind = tokenizer.kind(), .tokenizer_fingerprint = tokenizer.fingerprint(), .vocab_size = tokenizer.size(), .splits = done.splits,
+                    .counts = done.counts, .made_from = key,
+                    .report = {{"documents", report.documents}, {"sentences", report.sentences}, {"tokens", report.tokens}, {"valid_documents", report.valid_documents},
+                               {"valid_tokens", report.valid_tokens}, {"unknown_tokens", report.unknown_tokens}, {"duplicate_documents", report.duplicate_documents},
+                               {"invalid_utf8", report.invalid_utf8}},
+                    .fingerprint = {}};
+  for (const auto* file : {"/progress.json", "/key.json", "/input.txt"}) fs::remove(partial + file);
+  write_manifest(partial, manifest);
+  if (fs::exists(options.out)) fs::remove_all(options.out);
+  fs::rename(partial, options.out, error);
+  require(!error, options.out, ": cannot be put in place (", error.message(), ")");
+  if (report.duplicate_documents * 20 > documents)
+    log_warning("data", words(thousands(report.duplicate_documents), " of ", thousands(documents), " documents are copies of another; a model learns them by heart"));
+  if (report.invalid_utf8 > 0) log_warning("data", words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
+  if (report.unknown_tokens * 20 > report.tokens)
+    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens), " tokens are unknown to the tokenizer; this one does not fit the text"));
+  return report;
+}
+
+}  // namespace cloze

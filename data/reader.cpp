@@ -1,0 +1,307 @@
+#include "data/reader.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <lzma.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "data/utf8.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t block_bytes = 1 << 20, max_line = 16 << 20, max_document = 16 << 20;
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// Bytes of a file, unpacked.
+struct Source {
+  virtual ~Source() = default;
+  /// Up to `n` bytes; 0 at the end.
+  virtual size_t read(char* out, size_t n) = 0;
+};
+
+struct PlainSource final : Source {
+  PlainSource(std::string file_name, int file_descriptor) : name(std::move(file_name)), file(file_descriptor) {}
+  ~PlainSource() override {
+    if (file > 0) close(file);
+  }
+  size_t read(char* out, size_t n) override {
+    for (;;) {
+      const ssize_t got = ::read(file, out, n);
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) fail<DataError>(name, ": cannot be read (", system_reason(), ")");
+    }
+  }
+  std::string name;
+  int file;
+};
+
+struct GzipSource final : Source {
+  explicit GzipSource(const std::string& file_name) : name(file_name), file(gzopen(file_name.c_str(), "rb")) {
+    require<DataError>(file != nullptr, name, ": cannot be read (", system_reason(), ")");
+    gzbuffer(file, block_bytes);
+  }
+  ~GzipSource() override { gzclose_r(file); }
+  size_t read(char* out, size_t n) override {
+    const int got = gzread(file, out, static_cast<unsigned>(n));
+    int error = Z_OK;
+    gzerror(file, &error);
+    // A stream that stops in the middle is not an error to gzread until the data runs out.
+    if (got < 0 || error == Z_BUF_ERROR || error == Z_DATA_ERROR)
+      fail<DataError>(name, ": the gzip file is cut off or damaged near byte ", gzoffset(file), "; get it again");
+    require<DataError>(!gzdirect(file) || got == 0, name, ": is not a gzip file, though its name ends in .gz");
+    return static_cast<size_t>(got);
+  }
+  std::string name;
+  gzFile file;
+};
+
+struct XzSource final : Source {
+  XzSource(const std::string& file_name, std::unique_ptr<Source> packed_source) : name(file_name), packed(std::move(packed_source)), in(block_bytes) {
+    require(lzma_stream_decoder(&stream, uint64_t{1} << 30, LZMA_CONCATENATED) == LZMA_OK, "out of memory for xz");
+  }
+  ~XzSource() override { lzma_end(&stream); }
+  size_t read(char* out, size_t n) override {
+    stream.next_out = reinterpret_cast<uint8_t*>(out);
+    stream.avail_out = n;
+    while (stream.avail_out == n && !done) {
+      if (stream.avail_in == 0 && !ended) {
+        stream.next_in = reinterpret_cast<const uint8_t*>(in.data());
+        stream.avail_in = packed->read(in.data(), in.size());
+        ended = stream.avail_in == 0;
+      }
+      const auto status = lzma_code(&stream, ended ? LZMA_FINISH : LZMA_RUN);
+      if (status == LZMA_STREAM_END) done = true;
+      else if (status != LZMA_OK)
+        fail<DataError>(name, ": the xz file is cut off or damaged near byte ", stream.total_in, "; get it again");
+    }
+    return n - stream.avail_out;
+  }
+  std::string name;
+  std::unique_ptr<Source> packed;
+  std::vector<char> in;
+  lzma_stream stream = LZMA_STREAM_INIT;
+  bool ended = false, done = false;
+};
+
+std::unique_ptr<Source> open_source(const std::string& name) {
+  if (name == "-") return std::make_unique<PlainSource>("standard input", 0);
+  if (ends_with(name, ".gz")) return std::make_unique<GzipSource>(name);
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  require<DataError>(file >= 0, name, ": cannot be read (", system_reason(), ")");
+  posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  auto plain = std::make_unique<PlainSource>(name, file);
+  if (ends_with(name, ".xz")) return std::make_unique<XzSource>(name, std::move(plain));
+  return plain;
+}
+
+/// Lines of a source; a line end of Windows and a byte order mark are dropped.
+class Lines {
+ public:
+  explicit Lines(const std::string& file_name) : name(file_name == "-" ? "standard input" : file_name), source_(open_source(file_name)), buffer_(block_bytes) {}
+  bool next(std::string_view& line) {
+    for (;;) {
+      const char* start = buffer_.data() + begin_;
+      const char* stop = static_cast<const char*>(std::memchr(start + scanned_, '\n', end_ - begin_ - scanned_));
+      if (stop || (ended_ && end_ > begin_)) {
+        const size_t length = stop ? static_cast<size_t>(stop - start) : end_ - begin_;
+        line = std::string_view(start, length);
+        begin_ = std::min(end_, begin_ + length + 1);
+        scanned_ = 0;
+        if (++number == 1 && line.substr(0, 3) == "\xEF\xBB\xBF") line.remove_prefix(3);
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        check(line);
+        return true;
+      }
+      if (ended_) return false;
+      scanned_ = end_ - begin_;
+      require<DataError>(scanned_ <= max_line, name, ":", number + 1, ": the line is longer than 16 MB; break the text into lines, a paragraph each");
+      refill();
+    }
+  }
+  std::string name;
+  uint64_t number = 0, bytes = 0;
+
+ private:
+  void refill() {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+    const size_t got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+    ended_ = got == 0;
+    end_ += got;
+    bytes += got;
+  }
+  void check(std::string_view line) const {
+    if (std::memchr(line.data(), 0, line.size()))
+      fail<DataError>(name, ":", number, ": a NUL byte, so this looks binary and not like text; name a text file (UTF-8)");
+  }
+
+  std::unique_ptr<Source> source_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0, scanned_ = 0;
+  bool ended_ = false;
+};
+
+bool blank(std::string_view line) { return line.find_first_not_of(" \t\f\v") == std::string_view::npos; }
+
+std::string detect_format(const std::string& name, std::string_view first) {
+  std::string plain = name;
+  for (const auto end : {".gz", ".xz"})
+    if (ends_with(plain, end)) plain.resize(plain.size() - 3);
+  if (first.substr(0, 8) == "<doc id=") return "wiki";
+  if (ends_with(plain, ".jsonl") || ends_with(plain, ".ndjson")) return "jsonl";
+  if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return "jsonl";
+  return "text";
+}
+
+}  // namespace
+
+std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
+  std::vector<std::string> files;
+  for (const auto& input : inputs) {
+    if (input == "-" || fs::is_regular_file(input) || fs::is_fifo(input) || fs::is_character_file(input)) {
+      files.push_back(input);
+      continue;
+    }
+    require<DataError>(!fs::is_directory(input), input, ": is a folder; name its files, for instance '", input, "/*.txt'");
+    glob_t found{};
+    const int status = glob(input.c_str(), GLOB_MARK, nullptr, &found);
+    const bool pattern = input.find_first_of("*?[") != std::string::npos;
+    size_t before = files.size();
+    for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i)
+      if (!ends_with(found.gl_pathv[i], "/")) files.emplace_back(found.gl_pathv[i]);
+    globfree(&found);
+    require<DataError>(files.size() > before, input, pattern ? ": no file matches this pattern" : ": no such file", "; check the name");
+  }
+  require<DataError>(!files.empty(), "no text was named; give files, globs, or - for standard input");
+  return files;
+}
+
+struct DocumentReader::Impl {
+  ReaderOptions options;
+  std::vector<std::string> files;
+  size_t next_file = 0;
+  std::unique_ptr<Lines> lines;
+  std::string format, title;
+  bool first_line = true, in_document = false;
+  uint64_t done_bytes = 0, invalid = 0, split = 0;
+
+  bool open_next() {
+    if (lines) done_bytes += lines->bytes;
+    lines.reset();
+    if (next_file == files.size()) return false;
+    lines = std::make_unique<Lines>(files[next_file++]);
+    format = options.format == "auto" ? "" : options.format;
+    in_document = false;
+    return true;
+  }
+
+  void add(std::string_view text, RawDocument& document) {
+    const size_t bad = find_invalid_utf8(text);
+    if (bad == std::string_view::npos) {
+      document.lines.emplace_back(text);
+    } else {
+      require<DataError>(!options.refuse_invalid_utf8, lines->name, ":", lines->number, ": byte ", bad + 1,
+                         " of the line is not valid UTF-8; convert the file (iconv -t utf-8), or let it be replaced with --invalid-utf8 replace");
+      document.lines.push_back(replace_invalid_utf8(text, invalid));
+    }
+    document.bytes += document.lines.back().size();
+  }
+
+  /// Takes one line; true when the document before it, or with it, is complete.
+  bool take(std::string_view line, RawDocument& document) {
+    if (format == "jsonl") return take_json(line, document);
+    if (format == "wiki") return take_wiki(line, document);
+    if (blank(line)) return !document.lines.empty();
+    add(line, document);
+    return false;
+  }
+
+  bool take_wiki(std::string_view line, RawDocument& document) {
+    if (line.substr(0, 8) == "<doc id=") {
+      const auto start = line.find("title=\""), end = line.rfind("\">");
+      title = start == std::string_view::npos || end == std::string_view::npos || end < start + 7 ? "" : std::string(line.substr(start + 7, end - start - 7));
+      in_document = true;
+      return !document.lines.empty();
+    }
+    if (line.substr(0, 6) == "</doc>") {
+      in_document = false;
+      return !document.lines.empty();
+    }
+    // The title stands once more as the first line; it is no sentence.
+    if (!in_document || blank(line) || (document.lines.empty() && line == title)) return false;
+    add(line, document);
+    return false;
+  }
+
+  bool take_json(std::string_view line, RawDocument& document) {
+    if (blank(line)) return false;
+    const auto at = [&] { return words(lines->name, ":", lines->number); };
+    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    require<DataError>(object.is_object(), at(), ": not a JSON object; JSON lines hold one object a line");
+    const auto found = object.find(options.field);
+    require<DataError>(found != object.end(), at(), ": has no key '", options.field, "'; name the key of the text with --field");
+    require<DataError>(found->is_string(), at(), ": '", options.field, "' is not a text; name the key of the text with --field");
+    const auto& text = found->get_ref<const std::string&>();
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      const auto part = std::string_view(text).substr(begin, end - begin);
+      if (!blank(part)) add(part, document);
+      begin = end + 1;
+    }
+    return !document.lines.empty();
+  }
+
+  bool next(RawDocument& document) {
+    document.clear();
+    std::string_view line;
+    for (;;) {
+      if (!lines && !open_next()) return false;
+      if (!lines->next(line)) {
+        if (!open_next() && document.lines.empty()) return false;
+        if (!document.lines.empty()) return true;   // the end of a file ends its document
+        continue;
+      }
+      if (format.empty()) {
+        if (blank(line)) continue;
+        format = detect_format(lines->name, line);
+      }
+      if (take(line, document)) return true;
+      if (document.bytes > max_document) {
+        ++split;
+        return true;
+      }
+    }
+  }
+};
+
+DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = options;
+  impl_->files = expand_inputs(options.inputs);
+}
+DocumentReader::~DocumentReader() = default;
+bool DocumentReader::next(RawDocument& document) { return impl_->next(document); }
+bool DocumentReader::sentences_given() const { return impl_->options.format == "lines"; }
+uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }
+uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }
+uint64_t DocumentReader::split_documents() const { return impl_->split; }
+
+}  // namespace cloze

@@ -1,0 +1,46 @@
+#pragma once
+// Text files as a stream of documents, in bounded memory.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// A document: paragraphs, or single sentences where `sentences_given` says so.
+struct RawDocument {
+  std::vector<std::string> lines;
+  uint64_t bytes = 0;
+  void clear() { lines.clear(), bytes = 0; }
+};
+
+struct ReaderOptions {
+  std::vector<std::string> inputs;   ///< files, globs, `-`
+  std::string format = "auto";       ///< auto, text, lines, jsonl, wiki
+  std::string field = "text";
+  bool refuse_invalid_utf8 = false;
+};
+
+/// The files that `inputs` name, globs expanded and sorted. Throws DataError for a name that matches nothing.
+std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
+
+/// Reads documents one after the other. `.gz` and `.xz` are unpacked as they are read. A document over 16 MB goes on as
+/// another document. Throws DataError naming file and line, or byte, for what cannot be used.
+class DocumentReader {
+ public:
+  explicit DocumentReader(const ReaderOptions& options);
+  ~DocumentReader();
+  /// The next document that has text, or false at the end.
+  bool next(RawDocument& document);
+  /// True when lines are sentences (format `lines`).
+  bool sentences_given() const;
+  uint64_t bytes() const;           ///< of text read so far, unpacked
+  uint64_t invalid_utf8() const;    ///< replaced so far
+  uint64_t split_documents() const; ///< documents that were too long for one
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cloze

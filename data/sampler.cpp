@@ -1,0 +1,101 @@
+#include "data/sampler.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr uint64_t shortest_piece = 8;
+
+/// Pieces of `length` that a document of `tokens` gives.
+uint64_t pieces_in(uint64_t tokens, uint64_t length) {
+  const uint64_t whole = tokens / length, rest = tokens % length;
+  return whole + (rest >= std::min(shortest_piece, length) || whole == 0 ? 1 : 0);
+}
+
+}  // namespace
+
+Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, double short_seq_prob, const Rng& rng)
+    : store_(store), packing_(packing), length_(length), short_seq_prob_(short_seq_prob), order_key_(rng.key("order")), short_key_(rng.key("short")) {
+  const uint64_t documents = store.num_documents();
+  if (packing == Packing::full) {
+    size_ = (store.num_tokens() + documents - 1 + length - 1) / length;   // one place between two documents
+    return;
+  }
+  pieces_before_.resize(documents + 1);
+  for (uint64_t d = 0; d < documents; ++d) {
+    const uint64_t tokens = store.document_token(d + 1) - store.document_token(d);
+    pieces_before_[d + 1] = pieces_before_[d] + pieces_in(tokens, length);
+  }
+  size_ = pieces_before_.back();
+  require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
+}
+
+uint64_t Sampler::size() const { return size_; }
+
+void Sampler::sample(uint64_t index, Example& example) const {
+  example.epoch = index / size_;
+  example.item = Permutation(size_, mix(order_key_, example.epoch))(index % size_);
+  example.spans.clear();
+  example.cuts.clear();
+  uint64_t available = 0;
+  if (packing_ == Packing::full) {
+    // Document d starts at place document_token(d) + d of a text in which a separator follows every document but the last.
+    uint64_t at = example.item * length_;
+    const uint64_t end = std::min(at + length_, store_.num_tokens() + store_.num_documents() - 1);
+    available = end - at;
+    uint64_t low = 0, high = store_.num_documents();   // the last document that starts at or before `at`
+    while (high - low > 1) {
+      const uint64_t middle = (low + high) / 2;
+      (store_.document_token(middle) + middle <= at ? low : high) = middle;
+    }
+    example.document = low;
+    for (uint64_t document = low; at < end; ++document) {
+      const uint64_t first = at - document, stop = store_.document_token(document + 1);
+      const uint64_t count = std::min(stop - std::min(first, stop), end - at);
+      if (count > 0) example.spans.push_back({first, count});
+      at += count + 1;
+      if (count == 0) available -= 1;   // the piece begins with a separator, which is not needed there
+    }
+    if (example.spans.empty()) example.spans.push_back({store_.document_token(low + 1) - 1, 1}), available = 1;
+  } else {
+    const auto document = static_cast<uint64_t>(std::upper_bound(pieces_before_.begin(), pieces_before_.end(), example.item) - pieces_before_.begin()) - 1;
+    example.document = document;
+    const uint64_t first = store_.document_token(document), end = store_.document_token(document + 1);
+    const uint64_t piece = example.item - pieces_before_[document], pieces = pieces_before_[document + 1] - pieces_before_[document];
+    const uint64_t begin = first + piece * length_;
+    const bool last = piece + 1 == pieces;
+    const uint64_t stop = last ? end : std::min(end, begin + length_);
+    if (packing_ == Packing::document) {
+      example.spans.push_back({begin, std::min(stop - begin, length_)});
+    } else {
+      // The sentences whose first token lies in [begin, stop); a sentence longer than that is cut where it lies.
+      const auto start_of = [&](uint64_t token) {
+        const uint64_t sentence = store_.sentence_of(token);
+        return store_.first_token(sentence) == token ? sentence : sentence + 1;
+      };
+      const uint64_t from = start_of(begin), to = last ? store_.first_sentence(document + 1) : start_of(stop);
+      if (from == to) {
+        example.spans.push_back({begin, stop - begin});
+      } else {
+        const uint64_t start = store_.first_token(from);
+        example.spans.push_back({start, store_.first_token(to) - start});
+        for (uint64_t sentence = from + 1; sentence < to; ++sentence) example.cuts.push_back(store_.first_token(sentence) - start);
+      }
+    }
+    available = std::min(example.spans.front().count, length_);
+  }
+  example.target_length = packing_ == Packing::sentences ? length_ : available;
+  if (short_seq_prob_ > 0) {
+    Stream stream(short_key_, example.epoch, example.item);
+    if (stream.bernoulli(short_seq_prob_)) {
+      const uint64_t most = std::max<uint64_t>(2, example.target_length);
+      example.target_length = 2 + stream.below(most - 1);
+    }
+  }
+}
+
+}  // namespace cloze

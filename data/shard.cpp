@@ -1,0 +1,72 @@
+#include "data/shard.h"
+
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cstring>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace cloze {
+
+uint64_t shard_bytes(const ShardHeader& h) {
+  const uint64_t limit = uint64_t{1} << 40;
+  if (h.tokens > limit || h.sentences > h.tokens || h.documents > h.sentences || (h.id_bytes != 2 && h.id_bytes != 4)) return 0;
+  return sizeof h + (h.tokens * h.id_bytes + 7) / 8 * 8 + 4 * (h.sentences + 1 + h.documents + 1);
+}
+
+ShardWriter::ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes)
+    : path_(folder + "/" + file), file_(file), out_(std::fopen(path_.c_str(), "wb")), id_bytes_(id_bytes) {
+  require<DataError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
+  const ShardHeader blank{};
+  put(&blank, sizeof blank);
+}
+
+void ShardWriter::put(const void* data, size_t bytes) {
+  if (std::fwrite(data, 1, bytes, out_) == bytes) return;
+  const auto reason = system_reason();
+  std::fclose(out_);
+  out_ = nullptr;
+  fail<DataError>(path_, ": cannot be written (", reason, ")");
+}
+
+void ShardWriter::add_sentence(const int32_t* ids, size_t count) {
+  if (id_bytes_ == 2) {
+    narrow_.assign(ids, ids + count);
+    put(narrow_.data(), 2 * count);
+  } else {
+    put(ids, 4 * count);
+  }
+  tokens_ += count;
+  sentences_.push_back(static_cast<uint32_t>(tokens_));
+}
+
+void ShardWriter::end_document() {
+  if (documents_.back() != sentences_.size() - 1) documents_.push_back(static_cast<uint32_t>(sentences_.size() - 1));
+}
+
+ShardFacts ShardWriter::finish() {
+  const uint64_t zeros = 0;
+  put(&zeros, (8 - tokens_ * id_bytes_ % 8) % 8);
+  put(sentences_.data(), 4 * sentences_.size());
+  put(documents_.data(), 4 * documents_.size());
+  ShardHeader header{};
+  std::memcpy(header.magic, shard_magic, 8);
+  header.id_bytes = id_bytes_;
+  header.documents = documents_.size() - 1;
+  header.sentences = sentences_.size() - 1;
+  header.tokens = tokens_;
+  header.checksum = XXH3_64bits(&header, offsetof(ShardHeader, checksum));
+  std::fseek(out_, 0, SEEK_SET);
+  put(&header, sizeof header);
+  const bool written = std::fflush(out_) == 0 && fsync(fileno(out_)) == 0;
+  const auto reason = system_reason();
+  std::fclose(out_);
+  out_ = nullptr;
+  require<DataError>(written, path_, ": cannot be written (", reason, ")");
+  const auto content = read_text(path_, uint64_t{1} << 40);
+  return {file_, content.size(), header.documents, header.sentences, header.tokens, XXH3_64bits(content.data(), content.size())};
+}
+
+}  // namespace cloze

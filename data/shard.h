@@ -1,0 +1,56 @@
+#pragma once
+// One file of a token store: a header, ids, and where sentences and documents start.
+//
+//   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3 of the above
+//   offset 48  ids, padded with zeros to 8 bytes
+//              u32 [sentences + 1] first token of each sentence
+//              u32 [documents + 1] first sentence of each document
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+struct ShardHeader {
+  char magic[8];
+  uint32_t id_bytes, zero;
+  uint64_t documents, sentences, tokens, checksum;
+};
+static_assert(sizeof(ShardHeader) == 48);
+
+inline constexpr char shard_magic[9] = "CLZTOK01";
+/// Tokens in a file at most: offsets are 32 bits, and a file that was cut off is the unit that is made again.
+inline constexpr uint64_t shard_tokens = uint64_t{1} << 26;
+
+/// Size of a file with this header; 0 when the counts are beyond all sense.
+uint64_t shard_bytes(const ShardHeader& header);
+
+struct ShardFacts {
+  std::string file;
+  uint64_t bytes = 0, documents = 0, sentences = 0, tokens = 0, xxh3 = 0;
+};
+
+/// Writes one file; ids go to the disk as they come, offsets at the end.
+class ShardWriter {
+ public:
+  ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes);
+  void add_sentence(const std::vector<int32_t>& ids) { add_sentence(ids.data(), ids.size()); }
+  void add_sentence(const int32_t* ids, size_t count);
+  void end_document();
+  uint64_t tokens() const { return tokens_; }
+  uint64_t documents() const { return documents_.size() - 1; }
+  /// Finishes the file and syncs it. Throws DataError with the system's reason.
+  ShardFacts finish();
+
+ private:
+  void put(const void* data, size_t bytes);
+  std::string path_, file_;
+  std::FILE* out_ = nullptr;
+  uint32_t id_bytes_;
+  uint64_t tokens_ = 0;
+  std::vector<uint32_t> sentences_{0}, documents_{0};
+  std::vector<uint16_t> narrow_;
+};
+
+}  // namespace cloze

@@ -1,0 +1,163 @@
+#include "data/token_store.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "data/manifest.h"
+#include "data/shard.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A mapped file of a store.
+struct Shard {
+  Shard(const std::string& folder, const ShardFacts& facts) : path(folder + "/" + facts.file), expected(facts) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    require<DataError>(file >= 0, path, ": cannot be read (", system_reason(), "); prepare the text again");
+    struct stat info {};
+    fstat(file, &info);
+    size = static_cast<uint64_t>(info.st_size);
+    if (size != facts.bytes || size < sizeof(ShardHeader)) {
+      close(file);
+      fail<DataError>(path, ": is ", size, " bytes long, its manifest says ", facts.bytes, "; the file is cut off: prepare the text again");
+    }
+    void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    require<DataError>(mapped != MAP_FAILED, path, ": cannot be mapped (", system_reason(), ")");
+    base = static_cast<const char*>(mapped);
+    std::memcpy(&header, base, sizeof header);
+    const bool sound = std::memcmp(header.magic, shard_magic, 8) == 0 && header.checksum == XXH3_64bits(&header, offsetof(ShardHeader, checksum)) &&
+                       shard_bytes(header) == size && header.documents == facts.documents && header.sentences == facts.sentences && header.tokens == facts.tokens;
+    if (!sound) {
+      munmap(mapped, size);
+      fail<DataError>(path, ": the header at byte 0 is damaged; prepare the text again");
+    }
+    ids = base + sizeof header;
+    sentences = reinterpret_cast<const uint32_t*>(ids + (header.tokens * header.id_bytes + 7) / 8 * 8);
+    documents = sentences + header.sentences + 1;
+    // The offset tables are read as they are from here on, so they are checked once.
+    bool ordered = sentences[0] == 0 && sentences[header.sentences] == header.tokens && documents[0] == 0 && documents[header.documents] == header.sentences;
+    for (uint64_t i = 0; i < header.sentences && ordered; ++i) ordered = sentences[i] < sentences[i + 1];
+    for (uint64_t i = 0; i < header.documents && ordered; ++i) ordered = documents[i] < documents[i + 1];
+    if (!ordered) {
+      munmap(mapped, size);
+      fail<DataError>(path, ": the offsets behind byte ", reinterpret_cast<const char*>(sentences) - base, " are damaged; prepare the text again");
+    }
+  }
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+  ~Shard() {
+    munmap(const_cast<char*>(base), size);
+  }
+
+  std::string path;
+  ShardFacts expected;
+  uint64_t size = 0;
+  const char* base = nullptr;
+  const char* ids = nullptr;
+  ShardHeader header{};
+  const uint32_t *sentences = nullptr, *documents = nullptr;
+  uint64_t first_document = 0, first_sentence = 0, first_token = 0;   // of the whole split
+};
+
+}  // namespace
+
+struct TokenStore::Impl {
+  std::string folder;
+  Manifest manifest;
+  std::optional<Tokenizer> tokenizer;
+  std::vector<std::unique_ptr<Shard>> shards;
+  uint64_t documents = 0, sentences = 0, tokens = 0;
+
+  /// The shard in which `value` falls by the field `first`.
+  const Shard& shard_of(uint64_t value, uint64_t Shard::* first) const {
+    size_t at = shards.size() - 1;
+    while (at > 0 && (*shards[at]).*first > value) --at;
+    return *shards[at];
+  }
+};
+
+TokenStore::TokenStore(const std::string& folder, const std::string& split) {
+  auto impl = std::make_shared<Impl>();
+  impl->folder = folder;
+  impl->manifest = read_manifest(folder);
+  impl->tokenizer = Tokenizer::open(folder + "/tokenizer");
+  require<DataError>(impl->tokenizer->fingerprint() == impl->manifest.tokenizer_fingerprint, folder,
+                     "/tokenizer: is not the tokenizer that made these tokens; prepare the text again");
+  const auto found = impl->manifest.splits.find(split);
+  require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split, "'; prepare the text again with held-out documents");
+  for (const auto& facts : found->second) {
+    auto shard = std::make_unique<Shard>(folder, facts);
+    shard->first_document = impl->documents, shard->first_sentence = impl->sentences, shard->first_token = impl->tokens;
+    impl->documents += facts.documents, impl->sentences += facts.sentences, impl->tokens += facts.tokens;
+    impl->shards.push_back(std::move(shard));
+  }
+  require<DataError>(impl->documents > 0, folder, ": split '", split, "' holds no document; prepare the text again");
+  impl_ = std::move(impl);
+}
+
+uint64_t TokenStore::num_documents() const { return impl_->documents; }
+uint64_t TokenStore::num_sentences() const { return impl_->sentences; }
+uint64_t TokenStore::num_tokens() const { return impl_->tokens; }
+
+uint64_t TokenStore::first_sentence(uint64_t document) const {
+  if (document >= impl_->documents) return impl_->sentences;
+  const auto& shard = impl_->shard_of(document, &Shard::first_document);
+  return shard.first_sentence + shard.documents[document - shard.first_document];
+}
+
+uint64_t TokenStore::first_token(uint64_t sentence) const {
+  if (sentence >= impl_->sentences) return impl_->tokens;
+  const auto& shard = impl_->shard_of(sentence, &Shard::first_sentence);
+  return shard.first_token + shard.sentences[sentence - shard.first_sentence];
+}
+
+uint64_t TokenStore::document_token(uint64_t document) const { return first_token(first_sentence(document)); }
+
+uint64_t TokenStore::sentence_of(uint64_t token) const {
+  const auto& shard = impl_->shard_of(token, &Shard::first_token);
+  const auto* end = shard.sentences + shard.header.sentences + 1;
+  return shard.first_sentence + static_cast<uint64_t>(std::upper_bound(shard.sentences, end, token - shard.first_token) - shard.sentences) - 1;
+}
+
+uint64_t TokenStore::document_of(uint64_t token) const {
+  const auto& shard = impl_->shard_of(token, &Shard::first_token);
+  const auto* end = shard.documents + shard.header.documents + 1;
+  const auto sentence = sentence_of(token) - shard.first_sentence;
+  return shard.first_document + static_cast<uint64_t>(std::upper_bound(shard.documents, end, sentence) - shard.documents) - 1;
+}
+
+void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
+  while (count > 0) {
+    const auto& shard = impl_->shard_of(first, &Shard::first_token);
+    const uint64_t at = first - shard.first_token, n = std::min(count, shard.header.tokens - at);
+    if (shard.header.id_bytes == 2) std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
+    else std::copy_n(reinterpret_cast<const uint32_t*>(shard.ids) + at, n, out);
+    first += n, out += n, count -= n;
+  }
+}
+
+const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
+const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
+const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
+
+void TokenStore::verify() const {
+  for (const auto& shard : impl_->shards)
+    require<DataError>(XXH3_64bits(shard->base, shard->size) == shard->expected.xxh3, shard->path, ": its content does not match its checksum; prepare the text again");
+}
+
+}  // namespace cloze

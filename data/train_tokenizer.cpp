@@ -1,0 +1,104 @@
+#include "data/train_tokenizer.h"
+
+#include <fcntl.h>
+#include <sentencepiece_trainer.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/random.h"
+#include "data/reader.h"
+#include "data/sentences.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr size_t most_sentences = 200000, longest_sentence = 4000;
+constexpr uint64_t most_bytes = 64 << 20;   // of sentences kept
+
+/// The trainer prints to standard error whatever it is told; nobody else writes while it runs.
+struct SilentStderr {
+  SilentStderr() : kept(dup(STDERR_FILENO)) {
+    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+  }
+  ~SilentStderr() {
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+  }
+  int kept;
+};
+
+struct Sentences final : sentencepiece::SentenceIterator {
+  explicit Sentences(const std::vector<std::string>& list) : all(list) {}
+  bool done() const override { return at == all.size(); }
+  void Next() override { ++at; }
+  const std::string& value() const override { return all[at]; }
+  sentencepiece::util::Status status() const override { return {}; }
+  const std::vector<std::string>& all;
+  size_t at = 0;
+};
+
+/// An even sample of the text's sentences (reservoir sampling: Vitter 1985, algorithm R).
+std::vector<std::string> sample_sentences(const PrepareOptions& options) {
+  DocumentReader reader({options.inputs, options.format, options.field, options.invalid_utf8 == "refuse"});
+  Stream stream = Rng(options.seed).stream("tokenizer sample");
+  std::vector<std::string> kept;
+  std::vector<std::string_view> found;
+  RawDocument document;
+  uint64_t seen = 0, bytes_kept = 0;
+  while (reader.next(document)) {
+    if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
+    for (const auto& line : document.lines) {
+      found.clear();
+      if (reader.sentences_given()) found.emplace_back(line);
+      else split_sentences(line, found);
+      for (const auto sentence : found) {
+        if (sentence.size() > longest_sentence) continue;
+        ++seen;
+        if (kept.size() < most_sentences && bytes_kept < most_bytes) {
+          kept.emplace_back(sentence);
+          bytes_kept += sentence.size();
+        } else if (const uint64_t place = stream.below(seen); place < kept.size()) {
+          kept[place] = sentence;
+        }
+      }
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+void train_tokenizer(const PrepareOptions& options, const std::string& folder) {
+  const auto sentences = sample_sentences(options);
+  require<DataError>(!sentences.empty(), options.inputs.front(), ": holds no text to train a tokenizer on; name files with text");
+  log_info("data", words("training a ", options.train_kind, " tokenizer of ", thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ", thousands(sentences.size()), " sentences"));
+  const int64_t threads = options.threads > 0 ? options.threads : std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+  const std::string spec = words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
+                                 " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 --eos_piece=[SEP]"
+                                 " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"
+                                 " --normalization_rule_name=", options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
+  Sentences iterator(sentences);
+  std::string model;
+  std::string trouble;
+  {
+    const SilentStderr silent;
+    const auto status = sentencepiece::SentencePieceTrainer::Train(spec, &iterator, &model);
+    if (!status.ok()) trouble = status.ToString();
+  }
+  if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
+    fail<DataError>("a vocabulary of ", options.vocab_size, " pieces does not fit this text; choose another --vocab-size (SentencePiece: ", trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
+  require<DataError>(trouble.empty() && !model.empty(), "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
+  std::filesystem::create_directories(folder);
+  write_atomic(folder + "/spiece.model", model);
+}
+
+}  // namespace cloze

@@ -1,0 +1,13 @@
+#pragma once
+// SentencePiece models trained in the process.
+#include <string>
+
+#include "data/prepare.h"
+
+namespace cloze {
+
+/// Trains a unigram or BPE model on sentences drawn from the text that `options` name and writes it to
+/// `folder`/spiece.model. Specials: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4. Throws DataError in words.
+void train_tokenizer(const PrepareOptions& options, const std::string& folder);
+
+}  // namespace cloze

@@ -1,0 +1,58 @@
+#include <cmath>
+
+#include "train/trainer.h"
+
+namespace cloze {
+
+std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device) {
+  at::NoGradGuard no_grad;
+  const bool was_training = network.is_training();
+  network.eval();
+  std::vector<HeldOut> found(network.objectives.size());
+  const auto available = static_cast<int64_t>(collator.size());
+  for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
+    auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
+    for (auto* tensor : {&batch.input_ids, &batch.attention_mask, &batch.token_type_ids, &batch.positions, &batch.labels, &batch.next_sentence_label})
+      if (tensor->defined()) *tensor = tensor->to(device);
+    const auto parts = network.losses(batch, 0);
+    for (size_t k = 0; k < parts.size(); ++k) {
+      found[k].name = parts[k].name;
+      found[k].loss += parts[k].sum.item<double>();
+      found[k].accuracy += static_cast<double>(parts[k].correct);
+      found[k].count += parts[k].count;
+    }
+  }
+  for (auto& part : found) {
+    const double n = std::max<double>(1, static_cast<double>(part.count));
+    part.loss /= n, part.accuracy /= n;
+  }
+  network.train(was_training);
+  return found;
+}
+
+HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size) {
+  const auto& counts = collator.store().train_counts();
+  double total = 0;
+  uint64_t most = 0;
+  int64_t favourite = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    total += static_cast<double>(counts[id]) + 1;   // add-one smoothing: no token is impossible
+    if (counts[id] > most) most = counts[id], favourite = static_cast<int64_t>(id);
+  }
+  HeldOut found{.name = "unigram"};
+  const auto available = static_cast<int64_t>(collator.size());
+  for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
+    const auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
+    const auto labels = batch.labels.accessor<int64_t, 1>();
+    for (int64_t i = 0; i < labels.size(0); ++i) {
+      found.loss -= std::log((static_cast<double>(counts[static_cast<size_t>(labels[i])]) + 1) / total);
+      found.accuracy += labels[i] == favourite;
+      ++found.count;
+    }
+  }
+  const double n = std::max<double>(1, static_cast<double>(found.count));
+  found.loss /= n, found.accuracy /= n;
+  return found;
+}
+
+}  // namespace cloze

@@ -1,0 +1,78 @@
+#pragma once
+// Batches made ahead of time by worker threads, handed out in order.
+#include <ATen/Parallel.h>
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "objectives/batch.h"
+
+namespace cloze {
+
+/// Batch number n is `make(n)`, a pure function: the number of workers changes nothing but the time.
+class Loader {
+ public:
+  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers) : make_(std::move(make)), next_to_make_(first), next_to_give_(first) {
+    for (int64_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  }
+  ~Loader() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    for (auto& thread : threads_) thread.join();
+  }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// The next batch; waits for it. Throws what `make` threw.
+  Batch next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return error_ || ready_.count(next_to_give_) > 0; });
+    if (error_) std::rethrow_exception(error_);
+    Batch batch = std::move(ready_.extract(next_to_give_++).mapped());
+    lock.unlock();
+    changed_.notify_all();
+    return batch;
+  }
+
+ private:
+  void work() {
+    at::set_num_threads(1);   // a worker's operators must not start a team of their own
+    for (;;) {
+      uint64_t number = 0;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_give_ + threads_.size() + 3; });
+        if (stop_ || error_) return;
+        number = next_to_make_++;
+      }
+      try {
+        Batch batch = make_(number);
+        const std::lock_guard lock(mutex_);
+        ready_.emplace(number, std::move(batch));
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        error_ = std::current_exception();
+      }
+      changed_.notify_all();
+    }
+  }
+
+  std::function<Batch(uint64_t)> make_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<uint64_t, Batch> ready_;
+  uint64_t next_to_make_, next_to_give_;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace cloze

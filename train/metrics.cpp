@@ -1,0 +1,148 @@
+#include "train/metrics.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+uint32_t crc32c(const std::string& data) {
+  uint32_t crc = ~0u;
+  for (const char c : data) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
+  }
+  return ~crc;
+}
+
+template <class T>
+std::string raw(T value) {
+  std::string text(sizeof value, '\0');
+  std::memcpy(text.data(), &value, sizeof value);
+  return text;
+}
+
+std::string masked_crc(const std::string& data) {
+  const uint32_t crc = crc32c(data);
+  return raw(static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xA282EAD8));
+}
+
+std::string varint(uint64_t value) {
+  std::string text;
+  for (; value >= 128; value >>= 7) text += static_cast<char>(value | 128);
+  return text + static_cast<char>(value);
+}
+
+/// A field of a protobuf message that holds bytes.
+std::string field(int number, const std::string& content) { return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content; }
+
+double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+std::string tf_record(const std::string& payload) {
+  const auto length = raw(static_cast<uint64_t>(payload.size()));
+  return length + masked_crc(length) + payload + masked_crc(payload);
+}
+
+std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value) {
+  const std::string summary_value = field(1, tag) + "\x15" + raw(value);   // Summary.Value {tag = 1, simple_value = 2}
+  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(5, field(1, summary_value));
+}
+
+Metrics::Metrics(const std::string& run, uint64_t keep_bytes) : path_(run + "/metrics.jsonl") {
+  if (fs::exists(path_) && fs::file_size(path_) > keep_bytes) fs::resize_file(path_, keep_bytes);
+  out_ = std::fopen(path_.c_str(), "ab");
+  require<CheckpointError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
+  char host[64] = "host";
+  gethostname(host, sizeof host - 1);
+  const auto events = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
+  events_ = std::fopen(events.c_str(), "ab");
+  if (!events_) return;
+  const auto first = tf_record("\x09" + raw(now()) + field(3, "brain.Event:2"));
+  std::fwrite(first.data(), 1, first.size(), events_);
+}
+
+Metrics::~Metrics() {
+  if (out_) std::fclose(out_);
+  if (events_) std::fclose(events_);
+}
+
+void Metrics::scalar(int64_t step, const std::string& tag, double value) {
+  if (!events_) return;
+  const auto record = tf_record(scalar_event(now(), step, tag, static_cast<float>(value)));
+  std::fwrite(record.data(), 1, record.size(), events_);
+}
+
+void Metrics::write(const json& row) {
+  const auto line = row.dump() + "\n";
+  if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0)
+    log_warning("train", words(path_, " cannot be written (", system_reason(), "); the run goes on without it"));
+  const int64_t step = row.at("step");
+  for (const auto& [key, value] : row.items()) {
+    if (value.is_number() && key != "step") scalar(step, key, value.get<double>());
+    if (!value.is_object()) continue;
+    for (const auto& [inner, number] : value.items())
+      if (number.is_number()) scalar(step, key + "/" + inner, number.get<double>());
+  }
+  if (events_) std::fflush(events_);
+}
+
+uint64_t Metrics::sync() {
+  std::fflush(out_);
+  fsync(fileno(out_));
+  return fs::file_size(path_);
+}
+
+bool draw_loss(const std::string& run, double unigram_loss) {
+  std::ifstream in(run + "/metrics.jsonl");
+  std::string train, held_out;
+  double smooth = 0, weight = 0;
+  int points = 0;
+  for (std::string line; std::getline(in, line);) {
+    const auto row = json::parse(line, nullptr, false);
+    if (!row.is_object()) continue;
+    if (row.contains("loss")) {
+      smooth = 0.9 * smooth + 0.1 * row["loss"].get<double>(), weight = 0.9 * weight + 0.1;
+      train += words(row["step"].get<int64_t>(), " ", row["loss"].get<double>(), " ", smooth / weight, "\n");
+      ++points;
+    }
+    if (row.contains("held_out_loss")) held_out += words(row["step"].get<int64_t>(), " ", row["held_out_loss"].get<double>(), "\n");
+  }
+  if (points < 2) return false;
+  std::string script = "set terminal svg size 900,520 font 'sans,13' background 'white'\nset output '" + run + "/loss.svg'\n";
+  std::string plot = "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\nset xlabel 'step'\nset ylabel 'loss [nats a prediction]'\nset key top right\n";
+  plot += "$train << EOD\n" + train + "EOD\n";
+  if (!held_out.empty()) plot += "$held << EOD\n" + held_out + "EOD\n";
+  plot += "plot $train using 1:2 with lines lc rgb '#b8d0ea' title 'training', $train using 1:3 with lines lw 2 lc rgb '#1f5fa8' title 'training, smoothed'";
+  if (!held_out.empty()) plot += ", $held using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#c0392b' title 'held out'";
+  if (unigram_loss > 0) plot += words(", ", unigram_loss, " with lines dt 2 lc rgb '#555555' title 'unigram, held out'");
+  script += plot + "\nset terminal pngcairo size 900,520 font 'sans,11' background 'white'\nset output '" + run + "/loss.png'\nreplot\n";
+  const auto file = run + "/loss.gnuplot";
+  try {
+    write_atomic(file, script);
+  } catch (const Error&) {
+    return false;
+  }
+  const int status = std::system(("timeout 30 gnuplot '" + file + "' >/dev/null 2>&1").c_str());
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  if (status != 0) log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+  return status == 0;
+}
+
+}  // namespace cloze

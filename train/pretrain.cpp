@@ -1,0 +1,352 @@
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "train/loader.h"
+#include "train/metrics.h"
+#include "train/process.h"
+#include "train/provenance.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int64_t most_skips = 10;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// The config with what only the data knows.
+RunConfig resolved(RunConfig config, const TokenStore& store) {
+  auto& model = std::get<BertConfig>(config.model);
+  const int64_t pieces = store.tokenizer().size();
+  if (model.vocab_size == 0) model.vocab_size = pieces;
+  require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
+                       " pieces; raise it, or leave it out");
+  model.pad_token_id = store.tokenizer().special().pad;
+  return config;
+}
+
+/// The lines by which two configs differ, budget and paths apart: `train.seed: 1 -> 2`.
+std::vector<std::string> differences(const RunConfig& before, const RunConfig& now) {
+  const auto a = entries(before), b = entries(now);
+  std::vector<std::string> found;
+  for (const auto& entry : b) {
+    if (!entry.leaf || entry.path.rfind("train.budget", 0) == 0 || entry.path == "data.tokens" || entry.path.rfind("checkpoint.", 0) == 0 ||
+        entry.path == "train.workers" || entry.path == "train.threads")
+      continue;
+    const auto other = std::find_if(a.begin(), a.end(), [&](const auto& e) { return e.path == entry.path; });
+    if (other == a.end() || other->value != entry.value) found.push_back(entry.path + ": " + (other == a.end() ? "absent" : other->value) + " -> " + entry.value);
+  }
+  if (a.size() != b.size() && found.empty()) found.emplace_back("objectives");
+  return found;
+}
+
+class Run {
+ public:
+  Run(const RunConfig& given, const PretrainOptions& options)
+      : options_(options), store_(given.data.tokens, "train"), held_out_store_(given.data.tokens, "valid"), config_(resolved(given, store_)),
+        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train"),
+        held_out_(held_out_store_, config_.objectives, config_.data, rng_, "valid") {}
+
+  PretrainReport train() {
+    configure_threads(config_.train.threads);
+    device_of(config_.train.device);
+    open_folder();
+    network_ = std::make_shared<Network>(config_.model, config_.objectives);
+    const auto params = collect_params(*network_);
+    const auto& model = std::get<BertConfig>(config_.model);
+    initialize(params, model.initializer_range, model.initializer == "truncated_normal", rng_);
+    stepper_ = std::make_unique<Stepper>(config_, *network_);
+    resume();
+    check_disk();
+    metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes);
+    baseline_ = unigram_baseline(held_out_, config_.evaluation.sequences, config_.train.batch_size);
+    announce();
+    loop();
+    return finish();
+  }
+
+ private:
+  void open_folder() {
+    const bool exists = fs::exists(options_.run + "/run.yaml");
+    if (!options_.resume) {
+      require<ConfigError>(!exists && (!fs::exists(options_.run) || fs::is_empty(options_.run)), options_.run,
+                           ": exists; go on with it by --resume, or name another folder with --run");
+    } else {
+      require<ConfigError>(exists, options_.run, ": holds no run to resume; start it without --resume");
+      const auto before = decode<RunConfig>(ConfigTree::load(options_.run + "/run.yaml"));
+      const auto changed = differences(before, config_);
+      std::string list;
+      for (const auto& line : changed) list += "\n  " + line;
+      require<ConfigError>(changed.empty() || options_.overwrite_config, options_.run, ": was made with another config; undo these changes, or allow them with --allow-config-change:", list);
+      const auto made = json::parse(read_text(options_.run + "/provenance.json", 16 << 20), nullptr, false);
+      const bool same_data = made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
+      require<ConfigError>(same_data || options_.overwrite_config, options_.run, ": was trained on other tokens than ", config_.data.tokens,
+                           "; name the same ones, or allow it with --allow-config-change");
+    }
+    std::error_code error;
+    fs::create_directories(options_.run, error);
+    require<Error>(!error, options_.run, ": cannot be made (", error.message(), ")");
+    write_atomic(options_.run + "/run.yaml", to_yaml(config_));
+    if (!exists) write_atomic(options_.run + "/provenance.json", provenance(store_, options_.command_line).dump(2) + "\n");
+    store_.tokenizer().save(options_.run + "/tokenizer");
+    set_log_file(options_.run + "/log.txt");
+  }
+
+  void resume() {
+    if (!options_.resume) return;
+    const auto checkpoint = find_checkpoint(options_.run);
+    if (checkpoint.empty()) {
+      log_info("train", words(options_.run, " has no checkpoint: the run begins anew"));
+      return;
+    }
+    std::vector<std::pair<std::string, Tensor>> moments;
+    state_ = load_state(checkpoint, &moments);
+    load_weights(checkpoint + "/weights.safetensors", stepper_->params());
+    if (!moments.empty()) stepper_->load_optimizer(moments, state_.step);
+    stepper_->refresh();
+    // A run that was cut off right after its best checkpoint may lack the line that names it.
+    const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
+    if (!best.empty()) write_atomic(options_.run + "/best", fs::path(best).filename().string() + "\n");
+    log_info("train", words("resumed from ", checkpoint));
+  }
+
+  void check_disk() const {
+    const double checkpoint = 12.0 * static_cast<double>(stepper_->parameters());
+    const double needed = checkpoint * static_cast<double>(config_.checkpoint.keep + 2), free = static_cast<double>(free_bytes(options_.run));
+    require<Error>(free > needed, options_.run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free), " left; free some room, or lower checkpoint.keep");
+  }
+
+  void announce() const {
+    log_info("data", words(config_.data.tokens, ": ", thousands(store_.num_documents()), " documents, ", thousands(store_.num_tokens()), " tokens, ",
+                           thousands(collator_.size()), " sequences an epoch; held out: ", thousands(held_out_store_.num_documents()), " documents"));
+    log_info("model", words("bert, ", thousands(static_cast<uint64_t>(stepper_->parameters())), " parameters, vocabulary ", thousands(static_cast<uint64_t>(std::get<BertConfig>(config_.model).vocab_size))));
+    std::string names;
+    for (const auto& objective : network_->objectives) names += (names.empty() ? "" : " + ") + objective->name();
+    log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ", config_.data.max_seq_length, " tokens a step, ",
+                            stepper_->precision_words(), ", ", at::get_num_threads(), " threads"));
+    for (const auto& line : deviations(config_)) log_info("train", "differs from the preset: " + line);
+    log_info("train", words("unigram baseline on held-out text: loss ", fixed(baseline_.loss, 4), ", accuracy ", fixed(baseline_.accuracy, 4)));
+  }
+
+  static std::string fixed(double value, int digits) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.*f", digits, value);
+    return text;
+  }
+
+  /// Progress through the budget: the part done and the whole, in the unit that is nearest its end.
+  std::pair<double, double> progress() const {
+    const auto& b = config_.train.budget;
+    std::pair<double, double> nearest{0, 1};
+    const auto consider = [&](double done, double total) {
+      if (total > 0 && done / total >= nearest.first / nearest.second) nearest = {done, total};
+    };
+    if (b.minutes > 0) consider(state_.seconds, b.minutes * 60);
+    if (b.tokens > 0) consider(static_cast<double>(state_.tokens), static_cast<double>(b.tokens));
+    if (b.steps > 0) consider(static_cast<double>(state_.step), static_cast<double>(b.steps));
+    return nearest;
+  }
+
+  void loop() {
+    const int64_t batch = config_.train.batch_size, accumulation = config_.train.accumulation;
+    Loader loader([&](uint64_t n) { return collator_.batch(n * static_cast<uint64_t>(batch), batch); }, state_.sequences / static_cast<uint64_t>(batch), config_.train.workers);
+    const auto start = Clock::now();
+    auto last_shown = Clock::now();
+    double pause = 0;
+    const double seconds_before = state_.seconds;
+    int64_t skips = 0, tokens_at_log = state_.tokens;
+    double seconds_at_log = state_.seconds;
+    while (progress().first < progress().second) {
+      const auto waiting = Clock::now();
+      std::vector<Batch> batches;
+      for (int64_t i = 0; i < accumulation; ++i) batches.push_back(loader.next());
+      ledger_.data_wait += since(waiting);
+      const auto [done, total] = progress();
+      const double rate = config_.optimizer.learning_rate * schedule_factor(config_.schedule, done, total);
+      const auto result = stepper_->step(batches, state_.step, rate);
+      if (!result.finite) {
+        refuse(result, ++skips);
+        state_.sequences += static_cast<uint64_t>(batch * accumulation);
+        continue;
+      }
+      skips = 0;
+      ++state_.step;
+      state_.sequences += static_cast<uint64_t>(batch * accumulation);
+      state_.tokens += result.tokens;
+      state_.seconds = seconds_before + since(start) - pause;
+      last_loss_ = result.loss;
+      const bool log_now = state_.step % config_.checkpoint.log_every == 0 || state_.step == 1;
+      if (log_now || since(last_shown) > 1) {
+        const double window = state_.seconds - seconds_at_log;
+        const double speed = window > 0 ? static_cast<double>(state_.tokens - tokens_at_log) / window : 0;
+        show(result, rate, speed, log_now);
+        last_shown = Clock::now();
+        if (log_now) {
+          record(result, rate, speed);
+          tokens_at_log = state_.tokens, seconds_at_log = state_.seconds;
+        }
+      }
+      const auto resting = Clock::now();
+      const bool stop = interrupted, over = progress().first >= progress().second;
+      bool patience_over = false;
+      if (!over && config_.evaluation.every > 0 && state_.step % config_.evaluation.every == 0) patience_over = !evaluate_now();
+      if (stop || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
+      pause += since(resting);
+      if (stop) {
+        end_progress();
+        throw Interrupted(words("stopped at step ", state_.step, "; go on with --resume"));
+      }
+      if (patience_over) {
+        stopped_by_ = "patience";
+        break;
+      }
+    }
+    end_progress();
+  }
+
+  void refuse(const Stepper::Result& result, int64_t skips) {
+    end_progress();
+    const auto text = words(result.trouble, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
+                            state_.sequences + static_cast<uint64_t>(config_.train.batch_size * config_.train.accumulation) - 1, ")");
+    if (config_.train.on_nonfinite == "skip" && skips <= most_skips) {
+      log_warning("train", text + "; the step is skipped");
+      return;
+    }
+    const auto last = find_checkpoint(options_.run);
+    fail(text, skips > most_skips ? words(", and so were the ", most_skips, " before it") : "", "; no update was made, the last good checkpoint is ", last.empty() ? "none yet" : last,
+         "; lower the learning rate, or skip such steps with --set train.on_nonfinite=skip");
+  }
+
+  void show(const Stepper::Result& result, double rate, double speed, bool plain) {
+    std::string text = words("step  ", state_.step, config_.train.budget.steps > 0 ? "/" + std::to_string(config_.train.budget.steps) : "", "  loss ", fixed(result.loss, 4));
+    if (result.parts.size() > 1)
+      for (const auto& part : result.parts) text += words("  ", part.name, " ", fixed(part.count ? part.sum.item<double>() / static_cast<double>(part.count) : 0, 3));
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, result.grad_norm);
+    const auto [done, total] = progress();
+    const double part = done / total;
+    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " + (part > 0 ? duration(state_.seconds * (1 - part) / part) : "?");
+    log_progress(text, plain);
+  }
+
+  void record(const Stepper::Result& result, double rate, double speed) {
+    json row{{"step", state_.step}, {"loss", result.loss}, {"learning_rate", rate}, {"grad_norm", result.grad_norm}, {"tokens", state_.tokens}};
+    for (const auto& part : result.parts) {
+      const double n = std::max<double>(1, static_cast<double>(part.count));
+      row[part.name] = {{"loss", part.sum.item<double>() / n}, {"accuracy", static_cast<double>(part.correct) / n}, {"count", part.count}};
+    }
+    const double busy = std::max(state_.seconds, 1e-9);
+    row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", ledger_.data_wait / busy}};
+    metrics_->write(row);
+  }
+
+  /// Evaluates, remembers the best; false when patience is over.
+  bool evaluate_now() {
+    const auto start = Clock::now();
+    last_held_out_ = evaluate(*network_, held_out_, config_.evaluation.sequences, config_.train.batch_size, device_of(config_.train.device));
+    held_out_loss_ = 0;
+    json row{{"step", state_.step}};
+    std::string text = words("held out at step ", state_.step, ":");
+    for (size_t k = 0; k < last_held_out_.size(); ++k) {
+      const auto& part = last_held_out_[k];
+      const double weight = std::visit([](const auto& o) { return o.weight; }, config_.objectives[k]);
+      held_out_loss_ += weight * part.loss;
+      row["held_out"][part.name + "_loss"] = part.loss;
+      row["held_out"][part.name + "_accuracy"] = part.accuracy;
+      text += words("  ", part.name, " loss ", fixed(part.loss, 4), " accuracy ", fixed(part.accuracy, 4));
+    }
+    row["held_out_loss"] = held_out_loss_;
+    metrics_->write(row);
+    ledger_.evaluation += since(start);
+    const bool better = state_.best_step == 0 || held_out_loss_ < state_.best_loss;
+    end_progress();
+    log_info("train", text + (better ? "  (best so far)" : ""));
+    evaluated_at_ = state_.step;
+    if (better) {
+      state_.best_loss = held_out_loss_, state_.best_step = state_.step, state_.evaluations_without_gain = 0;
+      save(false);
+      try {
+        if (saved_at_ == state_.step) write_atomic(options_.run + "/best", fs::path(find_checkpoint(options_.run, std::to_string(state_.step))).filename().string() + "\n");
+      } catch (const Error& e) {
+        log_warning("train", e.what());
+      }
+      return true;
+    }
+    ++state_.evaluations_without_gain;
+    return config_.evaluation.patience == 0 || state_.evaluations_without_gain < config_.evaluation.patience;
+  }
+
+  /// Saves, unless this step is saved; a failure ends the run only when it `must` work.
+  void save(bool must) {
+    if (saved_at_ == state_.step) return;
+    const auto start = Clock::now();
+    state_.metrics_bytes = metrics_->sync();
+    try {
+      save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state());
+      saved_at_ = state_.step;
+      prune_checkpoints(options_.run, config_.checkpoint.keep);
+    } catch (const Error& e) {
+      if (must) throw;
+      log_warning("train", words(e.what(), "; the run goes on, the next checkpoint is tried at its time"));
+    }
+    ledger_.checkpoint += since(start);
+  }
+
+  PretrainReport finish() {
+    if (evaluated_at_ != state_.step) evaluate_now();
+    save(true);
+    draw_loss(options_.run, config_.objectives.size() == 1 ? baseline_.loss : 0);
+    PretrainReport report;
+    report.steps = state_.step, report.tokens = state_.tokens, report.seconds = state_.seconds, report.train_loss = last_loss_;
+    report.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.seconds, 1e-9);
+    report.held_out = last_held_out_, report.held_out_loss = held_out_loss_, report.best_step = state_.best_step;
+    report.unigram_loss = baseline_.loss, report.unigram_accuracy = baseline_.accuracy;
+    report.ledger = stepper_->ledger;
+    report.ledger.data_wait = ledger_.data_wait, report.ledger.evaluation = ledger_.evaluation, report.ledger.checkpoint = ledger_.checkpoint;
+    report.ledger.other = std::max(0.0, state_.seconds - report.ledger.data_wait - report.ledger.forward - report.ledger.backward - report.ledger.optimizer);
+    report.stopped_by = stopped_by_;
+    const json summary{{"steps", report.steps}, {"tokens", report.tokens}, {"seconds", report.seconds}, {"tokens_per_second", report.tokens_per_second}, {"held_out_loss", report.held_out_loss},
+                       {"best_step", report.best_step}, {"unigram_loss", report.unigram_loss}, {"unigram_accuracy", report.unigram_accuracy}, {"stopped_by", report.stopped_by},
+                       {"ledger", {{"data_wait", report.ledger.data_wait}, {"forward", report.ledger.forward}, {"backward", report.ledger.backward}, {"optimizer", report.ledger.optimizer},
+                                   {"evaluation", report.ledger.evaluation}, {"checkpoint", report.ledger.checkpoint}, {"other", report.ledger.other}}}};
+    write_atomic(options_.run + "/summary.json", summary.dump(2) + "\n");
+    return report;
+  }
+
+  PretrainOptions options_;
+  TokenStore store_, held_out_store_;
+  RunConfig config_;
+  Rng rng_;
+  Collator collator_, held_out_;
+  std::shared_ptr<Network> network_;
+  std::unique_ptr<Stepper> stepper_;
+  std::unique_ptr<Metrics> metrics_;
+  TrainState state_;
+  Ledger ledger_;
+  HeldOut baseline_;
+  std::vector<HeldOut> last_held_out_;
+  double held_out_loss_ = 0, last_loss_ = 0;
+  int64_t saved_at_ = -1, evaluated_at_ = -1;
+  std::string stopped_by_ = "budget";
+};
+
+}  // namespace
+
+PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
+  validate(config);
+  require<ConfigError>(!config.data.tokens.empty(), "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
+  return Run(config, options).train();
+}
+
+}  // namespace cloze

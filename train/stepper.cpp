@@ -1,0 +1,134 @@
+#include <torch/cuda.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "core/kernels/cpu.h"
+#include "train/optimizer.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+Batch to_device(const Batch& batch, at::Device device) {
+  if (device.is_cpu()) return batch;
+  Batch moved = batch;
+  for (auto* tensor : {&moved.input_ids, &moved.attention_mask, &moved.token_type_ids, &moved.positions, &moved.labels, &moved.next_sentence_label})
+    if (tensor->defined()) *tensor = tensor->to(device);
+  return moved;
+}
+
+}  // namespace
+
+at::Device device_of(const std::string& name) {
+  if (name == "cpu") return at::kCPU;
+  require<ConfigError>(torch::cuda::is_available(), "train.device is '", name, "', but this LibTorch sees no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
+  try {
+    const at::Device device(name);
+    require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ", torch::cuda::device_count(), " GPUs; count from cuda:0");
+    return device;
+  } catch (const c10::Error&) {
+    fail<ConfigError>("train.device '", name, "' is unknown; use cpu, cuda or cuda:N");
+  }
+}
+
+bool has_fast_bf16(at::Device device) { return !device.is_cpu() || cpu_has_bf16(); }
+
+struct Stepper::Impl {
+  Impl(const RunConfig& config, Network& net)
+      : network(net), device(device_of(config.train.device)), rng(static_cast<uint64_t>(config.train.seed)), max_norm(config.optimizer.max_grad_norm),
+        bf16(config.train.precision == "bf16" && has_fast_bf16(device)), wanted(config.train.precision), flat(collect_params(net), device), optimizer(config.optimizer, flat) {
+    network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
+    flat.use_bf16(bf16);
+  }
+  Network& network;
+  at::Device device;
+  Rng rng;
+  double max_norm;
+  bool bf16;
+  std::string wanted;
+  FlatParameters flat;
+  AdamW optimizer;
+
+  /// The first parameter whose gradient is not finite.
+  std::string bad_gradient() const {
+    for (const auto& slot : flat.slots())
+      if (!at::isfinite(flat.grads.narrow(0, slot.offset, slot.numel)).all().item<bool>()) return "the gradient of " + slot.param.name;
+    return "the gradient norm";
+  }
+};
+
+Stepper::Stepper(const RunConfig& config, Network& network) : impl_(std::make_unique<Impl>(config, network)) {}
+Stepper::~Stepper() = default;
+
+Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number, double learning_rate) {
+  auto& in = *impl_;
+  in.network.train();
+  Result result;
+  std::vector<int64_t> totals(in.network.objectives.size());
+  for (const auto& batch : batches)
+    for (size_t k = 0; k < totals.size(); ++k) totals[k] += in.network.objectives[k]->count(batch);
+  for (size_t micro = 0; micro < batches.size(); ++micro) {
+    const auto start = Clock::now();
+    const auto batch = to_device(batches[micro], in.device);
+    const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
+    auto parts = in.network.losses(batch, key);
+    Tensor total;
+    for (size_t k = 0; k < parts.size(); ++k) {
+      if (totals[k] == 0) continue;
+      const auto share = parts[k].sum * (parts[k].weight / static_cast<double>(totals[k]));
+      total = total.defined() ? total + share : share;
+    }
+    ledger.forward += since(start);
+    const auto middle = Clock::now();
+    if (total.defined() && total.requires_grad()) total.backward();
+    ledger.backward += since(middle);
+    for (size_t k = 0; k < parts.size(); ++k) {
+      parts[k].sum = parts[k].sum.detach().to(at::kCPU).to(at::kDouble);
+      if (micro == 0) {
+        result.parts.push_back(parts[k]);
+      } else {
+        result.parts[k].sum += parts[k].sum;
+        result.parts[k].count += parts[k].count;
+        result.parts[k].correct += parts[k].correct;
+      }
+    }
+    result.tokens += batches[micro].tokens;
+  }
+  const auto start = Clock::now();
+  for (const auto& part : result.parts) {
+    const double mean = part.count > 0 ? part.sum.item<double>() / static_cast<double>(part.count) : 0;
+    result.loss += part.weight * mean;
+    if (!std::isfinite(mean) && result.trouble.empty()) result.trouble = "the loss of " + part.name;
+  }
+  result.grad_norm = global_norm(in.flat.grads);
+  if (result.trouble.empty() && !std::isfinite(result.grad_norm)) result.trouble = in.bad_gradient();
+  result.finite = result.trouble.empty();
+  if (result.finite) {
+    const double scale = in.max_norm > 0 && result.grad_norm > in.max_norm ? in.max_norm / (result.grad_norm + 1e-6) : 1.0;
+    in.optimizer.step(learning_rate, scale);
+  } else {
+    in.flat.grads.zero_();
+  }
+  ledger.optimizer += since(start);
+  return result;
+}
+
+std::vector<NamedParam> Stepper::params() const { return collect_params(impl_->network); }
+std::vector<std::pair<std::string, Tensor>> Stepper::optimizer_state() const { return impl_->optimizer.state(); }
+void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates) {
+  impl_->optimizer.load(state);
+  impl_->optimizer.updates = updates;
+}
+void Stepper::refresh() { impl_->flat.refresh_shadow(); }
+int64_t Stepper::parameters() const { return impl_->flat.count(); }
+std::string Stepper::precision_words() const {
+  if (impl_->bf16) return "bf16 products and activations, fp32 master weights";
+  return impl_->wanted == "bf16" ? "fp32 (bf16 was asked for, but this processor has no bf16 units, where it would be slower)" : "fp32";
+}
+
+}  // namespace cloze
