@@ -1,0 +1,66 @@
+#include <cstdio>
+
+#include "cli/engine.h"
+#include "cli/verbs.h"
+
+namespace cloze {
+
+RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
+  auto config = decode<RunConfig>(ConfigTree::load(path, overrides));
+  validate(config);
+  return config;
+}
+
+namespace {
+
+/// Documented defaults of a part: `bert`, `mlm`, `optimizer`, or of everything.
+std::string documented(const std::string& kind) {
+  if (kind.empty() || kind == "run") return document(RunConfig{});
+  if (kind == BertConfig::kind) return document(BertConfig{});
+  if (kind == MlmConfig::kind) return document(MlmConfig{});
+  if (kind == NspConfig::kind) return document(NspConfig{});
+  if (kind == "data") return document(DataConfig{});
+  if (kind == "optimizer") return document(OptimizerConfig{});
+  if (kind == "schedule") return document(ScheduleConfig{});
+  if (kind == "train") return document(TrainConfig{});
+  if (kind == "evaluation") return document(EvaluationConfig{});
+  if (kind == "checkpoint") return document(CheckpointConfig{});
+  const std::vector<std::string> kinds{"run", "bert", "mlm", "nsp", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
+  std::string list;
+  for (const auto& k : kinds) list += (list.empty() ? "" : ", ") + k;
+  fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, kinds), "; the parts are ", list);
+}
+
+}  // namespace
+
+void add_config_verbs(CLI::App& app, Globals& globals) {
+  auto* config = app.add_subcommand("config", "documented defaults of a config, or of one part of it");
+  auto kind = std::make_shared<std::string>();
+  auto markdown = std::make_shared<bool>(false);
+  config->add_option("kind", *kind, "run, bert, mlm, nsp, data, optimizer, schedule, train, evaluation, checkpoint");
+  config->add_flag("--markdown", *markdown, "the reference of every key as a Markdown table");
+  config->footer("Example:\n  cloze config bert");
+  config->callback([kind, markdown] { std::printf("%s", *markdown ? reference(RunConfig{}).c_str() : documented(*kind).c_str()); });
+
+  auto* explained = app.add_subcommand("explain", "a value of a config, and where it comes from");
+  auto file = std::make_shared<std::string>(), key = std::make_shared<std::string>();
+  auto set = std::make_shared<std::vector<std::string>>();
+  explained->add_option("config", *file, "YAML file")->required();
+  explained->add_option("key", *key, "for instance optimizer.learning_rate")->required();
+  explained->add_option("--set", *set, "override: key.of.value=value")->allow_extra_args(false);
+  explained->footer("Example:\n  cloze explain configs/bert/tiny.yaml optimizer.learning_rate");
+  explained->callback([file, key, set] { std::printf("%s", explain<RunConfig>(ConfigTree::load(*file, *set), *key).c_str()); });
+
+  auto* describe_verb = app.add_subcommand("describe", "layers, parameters, FLOPs and memory of a config, before any run");
+  auto described = std::make_shared<DescribeCommand>();
+  describe_verb->add_option("config", *file, "YAML file")->required();
+  describe_verb->add_option("--set", *set, "override: key.of.value=value")->allow_extra_args(false);
+  describe_verb->add_flag("--json", described->json, "one line of JSON on standard output");
+  describe_verb->footer("Example:\n  cloze describe configs/bert/base.yaml");
+  describe_verb->callback([file, set, described, &globals] {
+    described->config = read_config(*file, *set);
+    globals.exit_code = run_engine(*described);
+  });
+}
+
+}  // namespace cloze

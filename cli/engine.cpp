@@ -1,0 +1,23 @@
+#include "cli/engine.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace cloze {
+
+int run_engine(const Command& command) {
+  // Read by the OpenMP runtime when it loads: threads that wait spin a little, so that short parallel regions start at
+  // once, but not for long, so that a neighbour on the same cores is not starved.
+  setenv("GOMP_SPINCOUNT", "30000", /*overwrite=*/0);
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto library = (folder / "libcloze_engine.so").string();
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  require(handle != nullptr, library, ": cannot be opened (", handle ? "" : dlerror(), "); build Cloze again with ./quickstart or ./test");
+  auto* entry = reinterpret_cast<int (*)(const Command&)>(dlsym(handle, "cloze_run"));
+  require(entry != nullptr, library, ": is not the engine of this program; build Cloze again with ./quickstart or ./test");
+  return entry(command);
+}
+
+}  // namespace cloze

@@ -1,0 +1,202 @@
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "core/log.h"
+#include "data/prepare.h"
+#include "train/benchmark.h"
+#include "train/describe.h"
+#include "train/fill.h"
+#include "train/interchange.h"
+#include "train/process.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string number(double value, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
+
+json held_out_json(const std::vector<HeldOut>& parts) {
+  json found = json::object();
+  for (const auto& part : parts) found[part.name] = {{"loss", part.loss}, {"accuracy", part.accuracy}, {"count", part.count}};
+  return found;
+}
+
+int run(const PretrainCommand& c) {
+  const auto r = pretrain(c.config, {.run = c.run, .resume = c.resume, .overwrite_config = c.allow_config_change, .command_line = c.command_line});
+  if (c.json) {
+    std::printf("%s\n", json{{"run", c.run}, {"steps", r.steps}, {"tokens", r.tokens}, {"seconds", r.seconds}, {"tokens_per_second", r.tokens_per_second}, {"held_out_loss", r.held_out_loss},
+                             {"held_out", held_out_json(r.held_out)}, {"best_step", r.best_step}, {"unigram_loss", r.unigram_loss}, {"unigram_accuracy", r.unigram_accuracy}, {"stopped_by", r.stopped_by}}
+                            .dump()
+                            .c_str());
+    return 0;
+  }
+  const auto& l = r.ledger;
+  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ", thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
+                          thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
+  log_info("train", words("time: forward ", percent(l.forward, r.seconds), ", backward ", percent(l.backward, r.seconds), ", optimizer ", percent(l.optimizer, r.seconds), ", data wait ",
+                          percent(l.data_wait, r.seconds), ", other ", percent(l.other, r.seconds), "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
+  log_info("train", words(c.run, ": best held-out loss at step ", r.best_step, "; curve in ", c.run, "/loss.png"));
+  return 0;
+}
+
+/// A folder that goes when the verb ends.
+struct ScratchFolder {
+  ScratchFolder() : path((std::filesystem::temp_directory_path() / ("cloze-" + std::to_string(getpid()))).string()) {}
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+    std::filesystem::remove_all(path + ".partial", ignored);
+  }
+  std::string path;
+};
+
+int run(const EvaluateCommand& c) {
+  auto opened = open_run(c.run);
+  require<ConfigError>(!opened.config.objectives.empty(), c.run, ": has no objective to evaluate; it was imported as a bare encoder");
+  const ScratchFolder scratch;
+  std::string tokens = c.tokens.empty() ? opened.config.data.tokens : c.tokens, split = "valid";
+  if (!c.text.empty()) {
+    require<CheckpointError>(opened.has_tokenizer, c.run, ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
+    PrepareOptions options;
+    options.inputs = c.text, options.out = scratch.path, options.tokenizer = opened.folder + "/tokenizer", options.held_out = 0, options.format = c.format;
+    prepare(options);
+    tokens = scratch.path, split = "train";
+  }
+  require<ConfigError>(!tokens.empty(), c.run, ": names no prepared tokens; give text with --text, or tokens with --tokens");
+  const TokenStore store(tokens, split);
+  require<ConfigError>(!opened.has_tokenizer || store.tokenizer().fingerprint() == opened.tokenizer.fingerprint(), tokens, ": was made by another tokenizer than the run's; prepare it with --tokenizer ",
+                       opened.folder, "/tokenizer");
+  const Collator collator(store, opened.config.objectives, opened.config.data, Rng(static_cast<uint64_t>(opened.config.train.seed)), "valid");
+  const auto parts = evaluate(*opened.network, collator, c.sequences, c.batch_size, at::kCPU);
+  const auto baseline = unigram_baseline(collator, c.sequences, c.batch_size);
+  if (c.json) {
+    std::printf("%s\n", json{{"run", c.run}, {"checkpoint", opened.checkpoint}, {"tokens", tokens}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
+                             {"held_out", held_out_json(parts)}, {"unigram", {{"loss", baseline.loss}, {"accuracy", baseline.accuracy}}}}
+                            .dump()
+                            .c_str());
+    return 0;
+  }
+  std::printf("%-10s %10s %12s %10s %12s\n", "", "loss", "perplexity", "accuracy", "predictions");
+  for (const auto& part : parts)
+    std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", part.name.c_str(), part.loss, std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
+  if (baseline.count > 0)
+    std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", "unigram", baseline.loss, std::exp(baseline.loss), 100 * baseline.accuracy, thousands(static_cast<uint64_t>(baseline.count)).c_str());
+  return 0;
+}
+
+int run(const FillCommand& c) {
+  const auto opened = open_run(c.run);
+  for (const auto& text : c.texts) {
+    const auto blanks = fill(opened, text, c.top);
+    if (c.json) {
+      json list = json::array();
+      for (const auto& blank : blanks) {
+        json candidates = json::array();
+        for (const auto& one : blank) candidates.push_back({{"id", one.id}, {"piece", one.piece}, {"probability", one.probability}});
+        list.push_back(candidates);
+      }
+      std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
+      continue;
+    }
+    std::vector<Candidate> best;
+    for (const auto& blank : blanks) best.push_back(blank.front());
+    std::printf("%s\n", filled_text(opened.tokenizer, text, best).c_str());
+    for (size_t i = 0; i < blanks.size(); ++i) {
+      std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
+      for (const auto& one : blanks[i]) line += one.piece + " " + number(100 * one.probability, 1) + "%  ";
+      std::printf("%s\n", line.c_str());
+    }
+  }
+  return 0;
+}
+
+int run(const ImportCommand& c) {
+  const auto r = import_huggingface(c.folder, c.out);
+  log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ", thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
+  for (const auto& name : r.ignored) log_info("import", "not used: " + name);
+  for (const auto& name : r.fresh) log_info("import", "not in the file, newly drawn: " + name);
+  return 0;
+}
+
+int run(const ExportCommand& c) {
+  if (c.to == "huggingface") {
+    export_huggingface(c.run, c.out);
+    if (c.json) std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
+    else log_info("export", c.run + " -> " + c.out + " (config.json, model.safetensors, tokenizer)");
+    return 0;
+  }
+  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program);
+  if (c.json) {
+    std::printf("%s\n", json{{"out", r.path}, {"to", c.to}, {"dtype", c.dtype}, {"passed", r.passed}, {"tolerance", r.tolerance}, {"largest_error", r.largest_error}, {"shapes", r.shapes}}.dump().c_str());
+    return 0;
+  }
+  std::string shapes;
+  for (const auto& shape : r.shapes) shapes += (shapes.empty() ? "" : ", ") + shape;
+  log_info("export", words(r.path, ": loaded in a new process and run at ", shapes));
+  for (const auto& [name, error] : r.largest_error) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1e", error);
+    log_info("export", words("  ", name, ": largest difference ", text));
+  }
+  log_info("export", words("receipt in ", r.path, ".receipt.json"));
+  return 0;
+}
+
+int run(const VerifyParityCommand& c) {
+  const auto rows = verify_parity(c.folder);
+  bool passed = true;
+  json list = json::array();
+  for (const auto& row : rows) {
+    passed = passed && row.passed;
+    if (c.json) list.push_back({{"name", row.name}, {"error", row.error}, {"tolerance", row.tolerance}, {"passed", row.passed}, {"note", row.note}});
+    else std::printf("%-4s %-70s %10.2e  of %.0e%s%s\n", row.passed ? "ok" : "FAIL", row.name.c_str(), row.error, row.tolerance, row.note.empty() ? "" : "  ", row.note.c_str());
+  }
+  if (c.json) std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
+  else std::printf("%s: %zu tensors %s\n", c.folder.c_str(), rows.size(), passed ? "agree" : "compared, some differ");
+  return passed ? 0 : 1;
+}
+
+int run(const VerifyRunCommand& c) {
+  verify_run(c.run);
+  return 0;
+}
+
+int run(const RunTorchScriptCommand& c) {
+  run_torchscript(c.script, c.cases, c.out);
+  return 0;
+}
+
+int run(const DescribeCommand& c) {
+  const auto d = describe_run(c.config);
+  std::printf("%s\n", c.json ? to_json(d).dump().c_str() : to_text(d).c_str());
+  return 0;
+}
+
+int run(const BenchmarkCommand& c) {
+  const auto r = benchmark(c.config, c.steps, c.seconds, c.plain);
+  std::printf("%s\n", to_text(r).c_str());
+  if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace cloze
+
+extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command) {
+  cloze::configure_memory();
+  cloze::configure_threads(0);
+  return std::visit([](const auto& c) { return cloze::run(c); }, command);
+}

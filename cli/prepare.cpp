@@ -1,0 +1,52 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "data/prepare.h"
+
+namespace cloze {
+
+namespace {
+
+void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
+  if (json) {
+    std::printf("%s\n", nlohmann::json{{"out", options.out}, {"reused", r.reused}, {"documents", r.documents}, {"sentences", r.sentences}, {"tokens", r.tokens}, {"valid_documents", r.valid_documents},
+                                       {"valid_tokens", r.valid_tokens}, {"unknown_tokens", r.unknown_tokens}, {"invalid_utf8", r.invalid_utf8}, {"duplicate_documents", r.duplicate_documents},
+                                       {"bytes", r.bytes}, {"seconds", r.seconds}}
+                            .dump()
+                            .c_str());
+    return;
+  }
+  log_info("data", words(options.out, r.reused ? " is there already" : " is made", ": ", thousands(r.documents), " documents, ", thousands(r.tokens), " tokens; held out: ",
+                         thousands(r.valid_documents), " documents, ", thousands(r.valid_tokens), " tokens"));
+  if (!r.reused)
+    log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ", thousands(r.unknown_tokens), " unknown tokens, ", thousands(r.duplicate_documents), " copies of documents"));
+}
+
+}  // namespace
+
+void add_prepare(CLI::App& app, Globals&) {
+  auto* verb = app.add_subcommand("prepare", "text -> tokenizer and token store");
+  auto options = std::make_shared<PrepareOptions>();
+  auto json = std::make_shared<bool>(false);
+  verb->add_option("text", options->inputs, "files, globs, or - for standard input; .gz and .xz are read directly")->required();
+  verb->add_option("--out", options->out, "folder to make")->required();
+  verb->add_option("--format", options->format, "auto, text (a blank line ends a document), lines (one sentence a line), jsonl, wiki (WikiExtractor)")->capture_default_str();
+  verb->add_option("--field", options->field, "jsonl: the key that holds the text")->capture_default_str();
+  verb->add_option("--tokenizer", options->tokenizer, "an existing one: SentencePiece .model, WordPiece vocab.txt, or a folder with either");
+  verb->add_option("--train", options->train_kind, "tokenizer to train when none is named: unigram or bpe")->capture_default_str();
+  verb->add_option("--vocab-size", options->vocab_size, "pieces of a tokenizer that is trained")->capture_default_str();
+  verb->add_flag("--lowercase", options->lowercase, "a tokenizer that is trained folds case");
+  verb->add_option("--held-out", options->held_out, "share of the documents to hold out, chosen by a hash of their content")->capture_default_str();
+  verb->add_option("--valid", options->valid_inputs, "held-out text of its own, instead of --held-out");
+  verb->add_option("--invalid-utf8", options->invalid_utf8, "replace (and count) or refuse")->capture_default_str();
+  verb->add_option("--threads", options->threads, "0 = one for each core")->capture_default_str();
+  verb->add_option("--seed", options->seed, "of the sentences that a tokenizer is trained on")->capture_default_str();
+  verb->add_flag("--force", options->force, "make the folder anew although it is there");
+  verb->add_flag("--json", *json, "one line of JSON on standard output");
+  verb->footer("Example:\n  cloze prepare 'books/*.txt.gz' --vocab-size 8000 --out tokens\n\nRun again, it reuses what is there; cut off, it goes on where it stopped.");
+  verb->callback([options, json] { report(*options, prepare(*options), *json); });
+}
+
+}  // namespace cloze

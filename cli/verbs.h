@@ -1,0 +1,25 @@
+#pragma once
+// One function for each verb: adds it to the program, with its help, and says what to do when it is called.
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "cli/command.h"
+
+namespace cloze {
+
+/// Options of every verb.
+struct Globals {
+  std::string program, command_line;
+  int exit_code = 0;
+};
+
+void add_prepare(CLI::App& app, Globals& globals);
+void add_config_verbs(CLI::App& app, Globals& globals);      // config, explain, describe
+void add_training_verbs(CLI::App& app, Globals& globals);    // pretrain, benchmark
+void add_model_verbs(CLI::App& app, Globals& globals);       // evaluate, fill, import, export, verify
+void add_completion(CLI::App& app, Globals& globals);
+
+/// The config of a verb: file, overrides, every mistake at once.
+RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides);
+
+}  // namespace cloze

@@ -1,0 +1,145 @@
+#include "train/benchmark.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/log.h"
+#include "train/describe.h"
+#include "train/loader.h"
+#include "train/process.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double gemm_rate(at::ScalarType type) {
+  const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type), b = at::ones({768, 2304}, at::kFloat).mul(0.21).to(type);
+  at::mm(a, b);
+  const auto start = Clock::now();
+  int n = 0;
+  for (; since(start) < 0.3; ++n) at::mm(a, b);
+  return 2.0 * 2048 * 768 * 2304 * n / since(start) / 1e9;
+}
+
+/// A batch of made-up tokens: ids by Zipf's law, a row of two halves, 15 % of the words masked.
+Batch made_up(const RunConfig& config, uint64_t number) {
+  const auto& model = std::get<BertConfig>(config.model);
+  const int64_t rows = config.train.batch_size, length = config.data.max_seq_length, vocab = model.vocab_size, first_word = std::min<int64_t>(5, vocab - 1);
+  Stream stream = Rng(7).stream("made up", 0, number);
+  Batch batch;
+  batch.input_ids = at::empty({rows, length}, at::kLong);
+  batch.token_type_ids = at::zeros({rows, length}, at::kLong);
+  auto* ids = batch.input_ids.data_ptr<int64_t>();
+  auto* types = batch.token_type_ids.data_ptr<int64_t>();
+  std::vector<int64_t> positions, labels;
+  const double words = static_cast<double>(vocab - first_word);
+  for (int64_t i = 0; i < rows * length; ++i) {
+    const int64_t place = i % length;
+    ids[i] = first_word + std::min<int64_t>(static_cast<int64_t>(2.7 * (std::exp(stream.uniform() * std::log1p(words / 2.7)) - 1)), vocab - first_word - 1);
+    if (place >= length / 2 && model.type_vocab_size > 1) types[i] = 1;
+    if (place == 0 || place == length - 1 || !stream.bernoulli(0.15)) continue;
+    positions.push_back(i);
+    labels.push_back(ids[i]);
+    if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
+  }
+  batch.positions = at::tensor(positions, at::kLong);
+  batch.labels = at::tensor(labels, at::kLong);
+  batch.next_sentence_label = at::arange(rows, at::kLong).remainder(2);
+  batch.tokens = rows * length;
+  return batch;
+}
+
+double median(std::vector<double> values, double at = 0.5) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds, bool plain) {
+  require<ConfigError>(steps > 0 && seconds > 0, "--steps and --seconds must be above 0");
+  RunConfig config = given;
+  configure_threads(config.train.threads);
+  set_fused(!plain);
+  auto& model = std::get<BertConfig>(config.model);
+  std::unique_ptr<Collator> collator;
+  if (!config.data.tokens.empty()) {
+    const TokenStore store(config.data.tokens, "train");
+    if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
+    collator = std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train");
+  } else if (model.vocab_size == 0) {
+    model.vocab_size = 30522;
+  }
+  const auto network = std::make_shared<Network>(config.model, config.objectives);
+  initialize(collect_params(*network), model.initializer_range, model.initializer == "truncated_normal", Rng(static_cast<uint64_t>(config.train.seed)));
+  Stepper stepper(config, *network);
+  Loader loader([&](uint64_t n) { return collator ? collator->batch(n * static_cast<uint64_t>(config.train.batch_size), config.train.batch_size) : made_up(config, n); }, 0, config.train.workers);
+
+  BenchmarkResult r;
+  r.data = collator ? config.data.tokens : "made-up tokens";
+  r.precision = stepper.precision_words() + (plain ? ", plain operators" : "");
+  r.gemm_fp32 = gemm_rate(at::kFloat) / 2, r.gemm_bf16 = gemm_rate(at::kBFloat16) / 2;
+  std::vector<double> times;
+  double tokens = 0, flops = 0, data_wait = 0;
+  auto start = Clock::now();
+  for (int64_t step = -3; step < steps && (step <= 2 || since(start) < seconds); ++step) {
+    if (step == 0) {
+      stepper.ledger = {};
+      start = Clock::now();
+      data_wait = tokens = flops = 0;
+    }
+    const auto begin = Clock::now();
+    std::vector<Batch> batches;
+    for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
+    data_wait += since(begin);
+    const auto result = stepper.step(batches, step + 3, config.optimizer.learning_rate * std::min(1.0, static_cast<double>(step + 4) / 100));
+    if (step >= 0) times.push_back(1000 * since(begin));
+    if (step <= 0) r.first_loss = result.loss;
+    r.last_loss = result.loss;
+    tokens += static_cast<double>(result.tokens);
+    for (const auto& batch : batches) {
+      const auto length = static_cast<double>(batch.input_ids.size(1));
+      flops += training_flops(cost_of(config, length), static_cast<double>(batch.tokens), static_cast<double>(batch.positions.numel()), static_cast<double>(batch.input_ids.size(0)));
+    }
+  }
+  const double n = static_cast<double>(times.size()), total = since(start);
+  r.gemm_fp32 += gemm_rate(at::kFloat) / 2, r.gemm_bf16 += gemm_rate(at::kBFloat16) / 2;
+  r.steps = static_cast<int64_t>(times.size());
+  r.ms_per_step = median(times), r.ms_low = median(times, 0.25), r.ms_high = median(times, 0.75);
+  r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
+  r.gflop_per_step = flops / n / 1e9;
+  r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  r.peak_rss_mb = peak_memory() / 1e6;
+  r.data_wait = 1000 * data_wait / n, r.forward = 1000 * stepper.ledger.forward / n, r.backward = 1000 * stepper.ledger.backward / n, r.optimizer = 1000 * stepper.ledger.optimizer / n;
+  r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
+  set_fused(true);
+  return r;
+}
+
+std::string to_text(const BenchmarkResult& r) {
+  char text[1200];
+  std::snprintf(text, sizeof text,
+                "%s, %s\n"
+                "step       %.1f ms (middle half %.1f to %.1f, %ld steps)\n"
+                "rate       %s tokens/s, %.1f GFLOP a step\n"
+                "limit      products of this machine: fp32 %.0f, bf16 %.0f GFLOP/s; used: %.1f %% (MFU)\n"
+                "memory     %.0f MB at most\n"
+                "ledger     data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
+                "loss       %.4f at first, %.4f at last",
+                r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps), thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step,
+                r.gemm_fp32, r.gemm_bf16, 100 * r.mfu, r.peak_rss_mb, r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
+  return text;
+}
+
+nlohmann::json to_json(const BenchmarkResult& r) {
+  return {{"data", r.data}, {"precision", r.precision}, {"steps", r.steps}, {"ms_per_step", r.ms_per_step}, {"ms_low", r.ms_low}, {"ms_high", r.ms_high}, {"tokens_per_second", r.tokens_per_second},
+          {"gflop_per_step", r.gflop_per_step}, {"gemm_fp32_gflops", r.gemm_fp32}, {"gemm_bf16_gflops", r.gemm_bf16}, {"mfu", r.mfu}, {"peak_rss_mb", r.peak_rss_mb},
+          {"ledger", {{"data_wait", r.data_wait}, {"forward", r.forward}, {"backward", r.backward}, {"optimizer", r.optimizer}, {"other", r.other}}}, {"first_loss", r.first_loss}, {"last_loss", r.last_loss}};
+}
+
+}  // namespace cloze

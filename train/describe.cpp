@@ -1,0 +1,110 @@
+#include "train/describe.h"
+
+#include "core/log.h"
+#include "core/tensor/param.h"
+#include "objectives/network.h"
+
+namespace cloze {
+
+Cost cost_of(const RunConfig& config, double length) {
+  const auto& m = std::get<BertConfig>(config.model);
+  const double h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size), layers = static_cast<double>(m.num_hidden_layers);
+  Cost cost;
+  cost.linear = layers * (4 * h * h + 2 * h * f);
+  cost.attention = layers * 2 * length * h;
+  for (const auto& objective : config.objectives) {
+    if (std::holds_alternative<MlmConfig>(objective)) cost.head = h * h + h * static_cast<double>(m.vocab_size);
+    else cost.pooled = h * h + 2 * h;
+  }
+  return cost;
+}
+
+double training_flops(const Cost& c, double tokens, double predicted, double sequences) {
+  return 6 * (tokens * (c.linear + c.attention) + predicted * c.head + sequences * c.pooled);
+}
+
+Description describe_run(const RunConfig& given) {
+  RunConfig config = given;
+  auto& m = std::get<BertConfig>(config.model);
+  Description d;
+  d.vocab_known = m.vocab_size > 0;
+  if (!d.vocab_known) m.vocab_size = 1;
+  const auto network = std::make_shared<Network>(config.model, config.objectives);
+  for (const auto& [name, param] : collect_params(*network)) {
+    // Blocks are alike: they are shown once, with their number.
+    std::string shown = name;
+    const auto at = shown.find("stack.");
+    if (at != std::string::npos) {
+      const auto dot = shown.find('.', at + 6);
+      if (shown.substr(at + 6, dot - at - 6) != "0") {
+        for (auto& row : d.layers)
+          if (row.name == shown.substr(0, at + 6) + "*" + shown.substr(dot)) row.parameters += param.value().numel();
+        d.parameters += param.value().numel();
+        continue;
+      }
+      shown = shown.substr(0, at + 6) + "*" + shown.substr(dot);
+    }
+    std::string shape;
+    for (const auto size : param.value().sizes()) shape += (shape.empty() ? "" : " x ") + (!d.vocab_known && size == 1 ? std::string("V") : std::to_string(size));
+    d.layers.push_back({shown, shape, param.value().numel()});
+    d.parameters += param.value().numel();
+  }
+  const double length = static_cast<double>(config.data.max_seq_length), rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
+  d.cost = cost_of(config, length);
+  for (const auto& objective : config.objectives)
+    if (const auto* mlm = std::get_if<MlmConfig>(&objective)) d.predicted_share = mlm->mlm_probability;
+  const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
+  d.flops_per_token = batch / tokens;
+  d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
+  const double n = static_cast<double>(d.parameters);
+  const bool bf16 = config.train.precision == "bf16";
+  const double element = bf16 ? 2 : 4, h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
+  d.weight_bytes = d.gradient_bytes = 4 * n;
+  d.optimizer_bytes = 8 * n;
+  d.shadow_bytes = bf16 ? 2 * n : 0;
+  // Kept for the backward pass by each block: input, q k v, mixed values, two sums and their norms, two inner activations.
+  const double block = tokens * element * (8 * h + 2 * f);
+  const double layers = static_cast<double>(m.num_hidden_layers);
+  d.activation_bytes = (config.train.gradient_checkpointing ? layers * tokens * element * h + block : layers * block) + tokens * element * h +
+                       d.predicted_share * tokens * element * (static_cast<double>(m.vocab_size) + 4 * h);
+  return d;
+}
+
+namespace {
+
+std::string si(double value) {
+  const char* units[] = {"", " k", " M", " G", " T", " P"};
+  int unit = 0;
+  while (value >= 1000 && unit < 5) value /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Description& d) {
+  std::string out;
+  char line[256];
+  for (const auto& row : d.layers) {
+    std::snprintf(line, sizeof line, "%-52s %18s %16s\n", row.name.c_str(), row.shape.c_str(), thousands(static_cast<uint64_t>(row.parameters)).c_str());
+    out += line;
+  }
+  std::snprintf(line, sizeof line, "%-52s %18s %16s\n", "parameters", "", thousands(static_cast<uint64_t>(d.parameters)).c_str());
+  out += line;
+  if (!d.vocab_known) out += "  (without the V rows of the vocabulary, which the tokenizer decides; give them with --set model.vocab_size=N)\n";
+  out += words("\nFLOPs      ", si(d.flops_per_token), " a token, ", si(d.flops_per_step), " a step (forward and backward; the prediction head at ", si(100 * d.predicted_share), " % of the tokens)\n");
+  const double total = d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes;
+  out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ", bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
+               bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
+  return out;
+}
+
+nlohmann::json to_json(const Description& d) {
+  nlohmann::json layers = nlohmann::json::array();
+  for (const auto& row : d.layers) layers.push_back({{"name", row.name}, {"shape", row.shape}, {"parameters", row.parameters}});
+  return {{"layers", layers}, {"parameters", d.parameters}, {"flops_per_token", d.flops_per_token}, {"flops_per_step", d.flops_per_step},
+          {"memory_bytes", {{"weights", d.weight_bytes}, {"gradients", d.gradient_bytes}, {"optimizer", d.optimizer_bytes}, {"bf16_copies", d.shadow_bytes}, {"activations", d.activation_bytes}}}};
+}
+
+}  // namespace cloze

@@ -1,0 +1,29 @@
+#pragma once
+// Hugging Face's words for what Cloze calls otherwise: config.json and parameter names.
+#include <nlohmann/json.hpp>
+
+#include "train/run.h"
+
+namespace cloze {
+
+/// A model read from a Hugging Face folder.
+struct HuggingFaceModel {
+  std::string architecture;
+  RunConfig config;                                  ///< model and objectives
+  std::map<std::string, at::Tensor> tensors;         ///< under full names, `bert.` included
+};
+
+/// Reads config.json and the weights. Throws CheckpointError or ConfigError in words.
+HuggingFaceModel read_huggingface(const std::string& folder);
+
+/// Names under which a parameter of Cloze stands at Hugging Face: one, or three that are stacked (query, key, value).
+/// `tied` is whether the prediction head shares the token embedding.
+std::vector<std::string> huggingface_names(const std::string& name, bool tied);
+
+/// Copies tensors into a network; lists what was not used and what was not there.
+void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh);
+
+/// config.json of a model with these objectives.
+nlohmann::json huggingface_config(const RunConfig& config);
+
+}  // namespace cloze

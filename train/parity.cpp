@@ -1,0 +1,129 @@
+#include <filesystem>
+
+#include "core/tensor/plain.h"
+#include "core/tensor/safetensors.h"
+#include "train/huggingface.h"
+#include "train/interchange.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr double output_tolerance = 1e-5, loss_tolerance = 1e-5, gradient_tolerance = 1e-4;
+
+/// Rows that the mask hides take no part in the comparison: [B, T, ...] or, for attentions, [B, H, T, S].
+double output_error(const at::Tensor& got, const at::Tensor& wanted, const at::Tensor& mask, int64_t axis) {
+  auto difference = (got.detach().to(at::kDouble) - wanted.to(at::kDouble)).abs();
+  if (mask.defined() && difference.dim() > axis) {
+    auto shape = std::vector<int64_t>(static_cast<size_t>(difference.dim()), 1);
+    shape[0] = mask.size(0), shape[static_cast<size_t>(axis)] = mask.size(1);
+    difference = difference * mask.view(shape).to(at::kDouble);
+  }
+  return difference.numel() ? difference.max().item<double>() : 0;
+}
+
+struct Comparison {
+  std::vector<ParityRow> rows;
+  void add(const std::string& name, double error, double tolerance, const std::string& note = "") { rows.push_back({name, error, tolerance, error <= tolerance, note}); }
+  void missing(const std::string& name, const std::string& why) { rows.push_back({name, 0, 0, false, why}); }
+};
+
+Batch batch_of(const SafeTensors& in) {
+  Batch batch;
+  batch.input_ids = in.get("input_ids").to(at::kLong);
+  if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
+  batch.token_type_ids = in.contains("token_type_ids") ? in.get("token_type_ids").to(at::kLong) : at::zeros_like(batch.input_ids);
+  if (in.contains("labels")) {
+    const auto labels = in.get("labels").flatten().to(at::kLong);
+    batch.positions = labels.ne(-100).nonzero().flatten();
+    batch.labels = labels.index_select(0, batch.positions);
+  }
+  if (in.contains("next_sentence_label")) batch.next_sentence_label = in.get("next_sentence_label").to(at::kLong);
+  return batch;
+}
+
+void compare_gradients(const SafeTensors& expected, const Network& network, Comparison& out) {
+  const bool tied = std::get<BertConfig>(network.model_config()).tie_word_embeddings;
+  std::map<std::string, at::Tensor> ours;
+  for (const auto& [name, param] : collect_params(network)) {
+    const auto names = huggingface_names(name, tied);
+    const auto parts = param.value().grad().chunk(static_cast<int64_t>(names.size()));
+    for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
+  }
+  // Some gradients are zero but for rounding (a bias of keys moves no probability); they are held to the largest of all.
+  double largest = 0;
+  for (const auto& name : expected.names())
+    if (name.rfind("grad.", 0) == 0) largest = std::max(largest, expected.get(name).abs().max().item<double>());
+  for (const auto& name : expected.names()) {
+    if (name.rfind("grad.", 0) != 0) continue;
+    auto theirs = name.substr(5);
+    if (!ours.count(theirs) && ours.count("bert." + theirs)) theirs = "bert." + theirs;
+    const auto wanted = expected.get(name);
+    const double own = wanted.abs().max().item<double>(), scale = std::max(own, 1e-3 * largest);
+    const auto found = ours.find(theirs);
+    if (found == ours.end()) {
+      if (own == 0) out.add(name, 0, gradient_tolerance, "unused there, absent here");
+      else out.missing(name, "no such parameter here");
+      continue;
+    }
+    out.add(name, output_error(found->second, wanted, {}, 0) / std::max(scale, 1e-30), gradient_tolerance, own < scale ? "zero but for rounding" : "");
+  }
+}
+
+}  // namespace
+
+std::vector<ParityRow> verify_parity(const std::string& folder) {
+  const auto model = read_huggingface(folder);
+  const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
+  std::vector<std::string> ignored, fresh;
+  load_huggingface(model, *network, ignored, fresh);
+  require<CheckpointError>(fresh.empty(), folder, ": the weights lack ", fresh.empty() ? "" : fresh.front());
+  network->eval();
+  FlatParameters flat(collect_params(*network), at::kCPU);
+  const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
+  const auto batch = batch_of(inputs);
+  Comparison out;
+
+  // The loss and its gradients go the way that training goes: fused operators, predicted positions only.
+  if (expected.contains("loss")) {
+    Tensor total;
+    for (const auto& part : network->losses(batch, 0)) {
+      const auto mean = part.sum / static_cast<double>(part.count);
+      total = total.defined() ? total + mean : mean;
+    }
+    total.backward();
+    const double wanted = expected.get("loss").item<double>();
+    out.add("loss", std::abs(total.item<double>() - wanted) / std::abs(wanted), loss_tolerance);
+    compare_gradients(expected, *network, out);
+  }
+
+  Trace trace;
+  const auto outputs = network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids}, &trace);
+  std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < trace.hidden_states.size(); ++i) ours["hidden_states." + std::to_string(i)] = trace.hidden_states[i];
+  const auto params = collect_params(*network);
+  for (const auto& p : params) {
+    if (p.name != "backbone.stack.0.attention.qkv.weight") continue;
+    at::NoGradGuard no_grad;
+    const auto bias = std::find_if(params.begin(), params.end(), [](const auto& q) { return q.name == "backbone.stack.0.attention.qkv.bias"; });
+    const auto& bert = std::get<BertConfig>(model.config.model);
+    ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, bert.num_attention_heads,
+                                                          {.key_mask = batch.attention_mask, .causal = bert.is_decoder});
+  }
+  for (const auto& name : expected.names()) {
+    if (name == "loss" || name.rfind("grad.", 0) == 0) continue;
+    const auto wanted = expected.get(name);
+    const auto found = ours.find(name);
+    if (found == ours.end()) {
+      out.missing(name, "this model has no such output");
+    } else if (found->second.sizes() != wanted.sizes()) {
+      out.missing(name, words("shape ", found->second.sizes(), " instead of ", wanted.sizes()));
+    } else {
+      const bool by_token = name != "pooler_output" && name != "seq_relationship_logits";
+      out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.rfind("attentions.", 0) == 0 ? 2 : 1), output_tolerance);
+    }
+  }
+  return out.rows;
+}
+
+}  // namespace cloze

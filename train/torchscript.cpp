@@ -1,0 +1,186 @@
+#include <spawn.h>
+#include <sys/wait.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/tensor/safetensors.h"
+#include "train/huggingface.h"
+#include "train/interchange.h"
+
+extern char** environ;
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// The module tree of a layer, holding the same tensors, so that the tracer knows them.
+torch::jit::Module mirror(const Layer& layer, const std::string& type) {
+  torch::jit::Module module{c10::QualifiedName(type)};
+  module.register_attribute("training", c10::BoolType::get(), false);
+  for (const auto& [name, param] : layer.own_params()) module.register_parameter(name, param.value(), /*is_buffer=*/false);
+  for (const auto& [name, child] : layer.children()) {
+    const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+    module.register_module(name, mirror(*child, type + (number ? "_" : ".") + name));
+  }
+  return module;
+}
+
+struct Case {
+  Tensor ids, mask, types;
+};
+
+/// Shapes that the tracer did not see, with padding and without.
+std::vector<Case> make_cases(const BertConfig& c) {
+  std::vector<Case> cases;
+  const int64_t longest = std::min<int64_t>(c.max_position_embeddings, 160);
+  for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
+    const auto ids = at::arange(rows * length, at::kLong).mul(7919).remainder(c.vocab_size).view({rows, length});
+    auto mask = at::ones({rows, length}, at::kBool);
+    if (rows > 1 && length > 3) mask[rows - 1].narrow(0, length - 3, 3).fill_(false);
+    cases.push_back({ids, mask, ids.remainder(c.type_vocab_size)});
+  }
+  return cases;
+}
+
+std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
+
+std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
+  at::NoGradGuard no_grad;
+  auto outputs = network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types});
+  // A masked language model alone calls its scores `logits` at Hugging Face; both names lead to the same tensor.
+  for (const auto& [name, tensor] : std::vector(outputs))
+    if (name == "prediction_logits" && network.objectives.size() == 1) outputs.emplace_back("logits", tensor);
+  return outputs;
+}
+
+torch::jit::Module traced_module(Network& network) {
+  auto module = mirror(network, "Cloze");
+  const Case small{at::zeros({2, 4}, at::kLong), at::ones({2, 4}, at::kBool), at::zeros({2, 4}, at::kLong)};
+  std::vector<std::string> names;
+  const auto [state, result] = torch::jit::tracer::trace(
+      {small.ids, small.mask, small.types},
+      [&](torch::jit::Stack in) -> torch::jit::Stack {
+        std::vector<c10::IValue> tensors;
+        for (const auto& [name, tensor] : run_network(network, {in[0].toTensor(), in[1].toTensor(), in[2].toTensor()})) {
+          names.push_back(name);
+          tensors.emplace_back(tensor);
+        }
+        return {c10::ivalue::Tuple::create(std::move(tensors))};
+      },
+      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false, &module, {"input_ids", "attention_mask", "token_type_ids"});
+  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), "_traced"), state->graph));
+  std::string dict;
+  for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
+  module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
+                "    mask = torch.ones_like(input_ids, dtype=11)\n"
+                "    if attention_mask is not None:\n"
+                "        mask = torch.ne(attention_mask, 0)\n"
+                "    types = torch.zeros_like(input_ids)\n"
+                "    if token_type_ids is not None:\n"
+                "        types = token_type_ids\n"
+                "    out = self._traced(input_ids, mask, types)\n"
+                "    return {" + dict + "}\n");
+  return module;
+}
+
+void run_in_new_process(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  require<CheckpointError>(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ) == 0, program, ": cannot be started to check the export (", system_reason(), ")");
+  int status = 0;
+  waitpid(child, &status, 0);
+  require<CheckpointError>(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the exported file does not run in a new process; see the message above");
+}
+
+torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
+  torch::jit::ExtraFilesMap files{{"config.json", huggingface_config(run.config).dump(2)}, {"run.yaml", to_yaml(run.config)}, {"provenance.json", provenance.dump(2)}};
+  if (run.has_tokenizer)
+    for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer")) files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
+  return files;
+}
+
+}  // namespace
+
+void run_torchscript(const std::string& script, const std::string& cases, const std::string& out) {
+  at::NoGradGuard no_grad;
+  auto module = torch::jit::load(script);
+  const auto stored = SafeTensors::open(cases);
+  std::vector<NamedTensor> results;
+  for (int64_t k = 0; stored.contains("input_ids." + std::to_string(k)); ++k) {
+    const auto number = std::to_string(k);
+    const auto answer = module.forward({stored.get("input_ids." + number), stored.get("attention_mask." + number), stored.get("token_type_ids." + number)}).toGenericDict();
+    for (const auto& item : answer) results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
+  }
+  save_safetensors(out, results);
+}
+
+Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self) {
+  require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
+  const auto run = open_run(path);
+  const auto& bert = std::get<BertConfig>(run.config.model);
+  const bool bf16 = dtype == "bfloat16";
+  if (bf16) convert_params(*run.network, at::kBFloat16);
+  json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
+  if (fs::exists(run.folder + "/provenance.json")) provenance["run_provenance"] = json::parse(read_text(run.folder + "/provenance.json"), nullptr, false);
+  const auto module = traced_module(*run.network).deepcopy();
+
+  const std::string staged = words(out, ".tmp-", getpid());
+  const auto cases_file = staged + ".cases", results_file = staged + ".results";
+  struct Cleaner {
+    std::vector<std::string> files;
+    ~Cleaner() {
+      for (const auto& file : files) unlink(file.c_str());
+    }
+  } cleaner{{staged, cases_file, results_file}};
+  if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
+  try {
+    module.save(staged, extra_files(run, provenance));
+  } catch (const c10::Error& e) {
+    fail<CheckpointError>(out, ": cannot be written (", e.what_without_backtrace(), ")");
+  }
+  const auto cases = make_cases(bert);
+  std::vector<NamedTensor> inputs;
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const auto number = std::to_string(k);
+    inputs.push_back({"input_ids." + number, cases[k].ids});
+    inputs.push_back({"attention_mask." + number, cases[k].mask});
+    inputs.push_back({"token_type_ids." + number, cases[k].types});
+  }
+  save_safetensors(cases_file, inputs);
+  run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});
+
+  Receipt receipt{.path = out, .largest_error = {}, .shapes = {}, .tolerance = bf16 ? 2e-2 : 1e-5, .passed = true};
+  const auto results = SafeTensors::open(results_file);
+  std::map<std::string, double> errors;
+  for (size_t k = 0; k < cases.size(); ++k) {
+    receipt.shapes.push_back(shape_words(cases[k].ids));
+    for (const auto& [name, wanted] : run_network(*run.network, cases[k])) {
+      const auto got = results.get(name + "." + std::to_string(k));
+      const double error = got.sizes() == wanted.sizes() ? (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>() : 1e30;
+      const double scale = bf16 ? std::max(1.0, wanted.abs().max().item<double>()) : 1.0;
+      require<CheckpointError>(error <= receipt.tolerance * scale, "the exported file differs from the model: output '", name, "' at shape ", shape_words(cases[k].ids), " by ", error, " (tolerance ",
+                               receipt.tolerance * scale, "); nothing was written");
+      errors[name] = std::max(errors[name], error);
+    }
+  }
+  receipt.largest_error.assign(errors.begin(), errors.end());
+  require<CheckpointError>(rename(staged.c_str(), out.c_str()) == 0, out, ": cannot be written (", system_reason(), ")");
+  write_atomic(out + ".receipt.json", json{{"file", fs::path(out).filename().string()}, {"dtype", dtype}, {"shapes", receipt.shapes}, {"largest_error", errors}, {"tolerance", receipt.tolerance},
+                                           {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"}, {"provenance", provenance}}
+                                          .dump(2) + "\n");
+  return receipt;
+}
+
+}  // namespace cloze
