@@ -1,0 +1,61 @@
+# Sourced by ./quickstart and ./test: installs what is missing and builds Cloze into build/.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libsentencepiece-dev libyaml-cpp-dev libcli11-dev
+  libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev zlib1g-dev liblzma-dev catch2 gnuplot-nox ccache mold"
+TORCH_VERSION=2.13.0
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# install_packages NAME...: Debian packages, only those that are missing.
+install_packages() {
+  local missing=()
+  for name in "$@"; do dpkg -s "$name" >/dev/null 2>&1 || missing+=("$name"); done
+  [ ${#missing[@]} -eq 0 ] && return
+  command -v apt-get >/dev/null || die "these are missing and there is no apt-get here; install by other means: ${missing[*]}"
+  local root=()
+  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "not root and no sudo; ask for: apt-get install ${missing[*]}"; root=(sudo); }
+  say "installing ${missing[*]}"
+  { "${root[@]}" apt-get update -qq && DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq "${missing[@]}"; } >build/apt.log 2>&1 ||
+    die "apt-get failed; see build/apt.log, or install by hand: ${missing[*]}"
+}
+
+# LibTorch: the one that CMAKE_PREFIX_PATH names, else the CPU wheel, in a folder of the build.
+find_libtorch() {
+  if [ -n "${CMAKE_PREFIX_PATH:-}" ]; then return; fi
+  local venv=build/venv torch
+  torch=$(echo "$venv"/lib/python3*/site-packages/torch)
+  if [ ! -e "$torch/share/cmake/Torch/TorchConfig.cmake" ]; then
+    say "fetching LibTorch $TORCH_VERSION (the CPU wheel of torch, some 200 MB)"
+    python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
+    "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION+cpu" >build/pip.log 2>&1 ||
+      "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION" >>build/pip.log 2>&1 ||
+      die "pip could not get torch $TORCH_VERSION; see build/pip.log, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+    torch=$(echo "$venv"/lib/python3*/site-packages/torch)
+    if [ -e "$torch/lib/libtorch_cuda.so" ] && ! command -v nvcc >/dev/null; then
+      rm -rf "$venv"
+      die "pip gave the CUDA build of torch, which needs nvcc to build against; let pip find a CPU wheel, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+    fi
+  fi
+  export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
+}
+
+# build TARGET...
+build() {
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" >build/cmake.log 2>&1 || { tail -n 20 build/cmake.log >&2; die "cmake failed; see build/cmake.log"; }
+  local jobs memory
+  jobs=$(nproc)
+  memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler with the precompiled header takes up to 1.5 GB
+  [ "$memory" -ge 1 ] || memory=1
+  [ "$jobs" -le "$memory" ] || jobs=$memory
+  say "building with $jobs jobs"
+  if [ -t 2 ]; then ninja -C build -j "$jobs" "$@"; else ninja -C build -j "$jobs" "$@" >build/ninja.log 2>&1; fi ||
+    { [ -f build/ninja.log ] && grep -E "error|FAILED" build/ninja.log | head -n 20 >&2; die "the build failed; see build/ninja.log"; }
+}
+
+mkdir -p build
+command -v apt-get >/dev/null || for tool in cmake ninja g++ python3; do command -v $tool >/dev/null || die "$tool is missing and there is no apt-get here; install: $PACKAGES"; done
+command -v apt-get >/dev/null && install_packages $PACKAGES
+find_libtorch

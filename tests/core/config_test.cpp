@@ -1,0 +1,126 @@
+#include "core/config.h"
+
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+#include "train/config.h"
+
+using namespace cloze;
+
+namespace {
+
+/// The message of a config that must be refused.
+std::string refused(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  try {
+    decode<RunConfig>(ConfigTree::parse(yaml, "run.yaml", overrides));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+RunConfig accepted(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
+  return decode<RunConfig>(ConfigTree::parse(yaml, "run.yaml", overrides));
+}
+
+}  // namespace
+
+TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
+  CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: 1.5, bias_correction: yes}\n") ==
+        "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
+        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert; did you mean 'bert'?\n"
+        "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
+        "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
+        "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
+        "run.yaml:5:62: 'optimizer.bias_correction' must be true or false, not 'yes'");
+}
+
+TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") {
+  CHECK(refused("optimizer: {epsilon: 1e999}") == "run.yaml:1:22: 'optimizer.epsilon' is 1e999, which is too large or too small for a number");
+  CHECK(refused("optimizer: {epsilon: .nan}") == "run.yaml:1:22: 'optimizer.epsilon' must be a number, not '.nan'");
+  CHECK(refused("optimizer: {epsilon: nan}") == "run.yaml:1:22: 'optimizer.epsilon' must be a number, not 'nan'");
+  CHECK(refused("train: {seed: 99999999999999999999}") == "run.yaml:1:15: 'train.seed' is 99999999999999999999, which is too large");
+  CHECK(refused("train: {batch_size: 3.5}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not '3.5'");
+  CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be at least 1");
+  CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
+}
+
+TEST_CASE("a key that is given twice is refused", "[core][config]") {
+  CHECK(refused("train: {seed: 1, seed: 2}") == "run.yaml:1:18: key 'seed' is given twice; keep one of them");
+}
+
+TEST_CASE("hostile files are refused in a sentence", "[core][config]") {
+  CHECK(refused(std::string(5000, '[')) == "run.yaml:1:65: brackets are nested deeper than 64; flatten them");
+  std::string bomb = "a: &a [1,1,1,1,1,1,1,1,1,1]\n";
+  for (char c = 'b'; c <= 'h'; ++c) bomb += std::string(1, c) + ": &" + c + " [" + [&] { std::string all; for (int i = 0; i < 10; ++i) all += std::string(i ? "," : "") + "*" + static_cast<char>(c - 1); return all; }() + "]\n";
+  CHECK(refused(bomb) == "run.yaml: more than 100000 values once aliases are followed; write fewer of them");
+  std::string deep;
+  for (int i = 0; i < 200; ++i) deep += std::string(static_cast<size_t>(i), ' ') + "a:\n";
+  CHECK(refused(deep).find("values are nested deeper than 64; flatten them") != std::string::npos);
+  CHECK(refused(std::string("a: \x01")) == "run.yaml:1:4: a control character; this does not look like a YAML file");
+  CHECK(refused("model:\n\thidden_size: 3\n").find("run.yaml:2:") == 0);
+  CHECK(refused("- a\n") == "run.yaml:1:1: 'the file' must be a map of keys, not a list");
+  CHECK(refused("model: {hidden_size: ") != "accepted");
+}
+
+TEST_CASE("an empty file is a config of defaults", "[core][config]") { CHECK(to_yaml(accepted("")) == to_yaml(RunConfig{})); }
+
+TEST_CASE("what is written decodes to the same, every default written out", "[core][config]") {
+  auto config = accepted("like: google-bert\nmodel: {kind: bert, hidden_size: 96, layer_norm_eps: 1e-7}\nobjectives: [{kind: nsp, weight: 0.1}, {kind: mlm, like: huggingface}]\n");
+  config.data.tokens = "folder with \"quotes\" \\ and: colon";
+  const auto text = to_yaml(config);
+  const auto again = decode<RunConfig>(ConfigTree::parse(text, "again.yaml"));
+  CHECK(to_yaml(again) == text);
+  CHECK(again.data.tokens == config.data.tokens);
+  CHECK(text.find("weight: 0.1\n") != std::string::npos);   // shortest form, not 0.10000000000000001
+}
+
+TEST_CASE("a preset sets what it names in every part that knows it, and own keys win", "[core][config]") {
+  const auto config = accepted("like: google-bert\noptimizer: {epsilon: 1e-7}\nobjectives: [{kind: mlm, like: huggingface}]\n");
+  CHECK_FALSE(config.optimizer.bias_correction);
+  CHECK(config.schedule.decay_from_start);
+  CHECK(config.optimizer.epsilon == 1e-7);
+  CHECK(std::get<MlmConfig>(config.objectives[0]).count == "bernoulli");
+  CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
+  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface; did you mean 'google-bert'?");
+}
+
+TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {
+  const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]", {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
+  CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);
+  CHECK(config.train.budget.steps == 7);
+  CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'seed'?");
+  CHECK(refused("", {"train"}) == "--set train: write it as --set key.of.value=value");
+  CHECK(refused("objectives: [{kind: mlm}]", {"objectives.3.weight=1"}) == "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
+}
+
+TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]") {
+  TempDir dir;
+  dir.write("base.yaml", "model: {hidden_size: 64, num_hidden_layers: 2}\n");
+  const auto top = dir.write("top.yaml", "base: base.yaml\nmodel: {num_hidden_layers: 3}\n");
+  const auto config = decode<RunConfig>(ConfigTree::load(top));
+  CHECK(std::get<BertConfig>(config.model).hidden_size == 64);
+  CHECK(std::get<BertConfig>(config.model).num_hidden_layers == 3);
+  dir.write("a.yaml", "base: b.yaml\n");
+  const auto loop = dir.write("b.yaml", "base: a.yaml\n");
+  CHECK_THROWS_WITH(ConfigTree::load(loop), Catch::Contains("extends itself; remove one of the `base:` lines"));
+  CHECK_THROWS_WITH(ConfigTree::load(dir.write("c.yaml", "base: none.yaml\n")), Catch::Contains("base file 'none.yaml' was not found"));
+  CHECK_THROWS_WITH(ConfigTree::load(dir / "absent.yaml"), Catch::Contains("no such file; name a YAML config"));
+}
+
+TEST_CASE("explain tells where a value came from, and what it replaced", "[core][config]") {
+  TempDir dir;
+  dir.write("base.yaml", "train: {seed: 3}\n");
+  const auto top = dir.write("top.yaml", "base: base.yaml\nlike: google-bert\ntrain: {seed: 4}\n");
+  const auto tree = ConfigTree::load(top, {"train.seed=5"});
+  const auto text = explain<RunConfig>(tree, "train.seed");
+  CHECK_THAT(text, Catch::Contains("train.seed = 5") && Catch::Contains("set by   --set train.seed=5") && Catch::Contains("instead of 4 (" + top + ":3:15)") &&
+                       Catch::Contains("instead of 3 (" + dir / "base.yaml" + ":1:15)") && Catch::Contains("default  1"));
+  CHECK_THAT(explain<RunConfig>(tree, "optimizer.bias_correction"), Catch::Contains("set by   preset 'google-bert' (" + top + ":2:7)"));
+  CHECK_THAT(explain<RunConfig>(tree, "train.batch_size"), Catch::Contains("set by   default"));
+  CHECK_THROWS_WITH(explain<RunConfig>(tree, "train.sed"), "unknown key 'train.sed'; did you mean 'train.seed'?");
+}
+
+TEST_CASE("a mistyped word finds the nearest one, swapped letters included", "[core][config]") {
+  CHECK(nearest("widht", {"width", "height"}) == "width");
+  CHECK(nearest("zzzzz", {"width", "height"}).empty());
+}

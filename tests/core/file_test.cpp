@@ -1,0 +1,68 @@
+#include "core/file.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+TEST_CASE("an atomic write replaces the whole file and leaves nothing beside it", "[core][file]") {
+  TempDir dir;
+  write_atomic(dir / "a", "first");
+  write_atomic(dir / "a", "second");
+  CHECK(read_file(dir / "a") == "second");
+  CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
+}
+
+TEST_CASE("a write that fails says why and leaves the old file", "[core][file]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(write_atomic(dir / "none/a", "x"), Catch::Contains("none/a: cannot be written (No such file or directory)"));
+  CHECK_THROWS_WITH(read_text(dir / "none"), Catch::Contains("none: cannot be read (No such file or directory)"));
+  CHECK_THROWS_WITH(read_text(dir.path.string()), Catch::Contains("it is a folder"));
+  CHECK_THROWS_WITH(read_text(dir.write("long", "12345"), 3), Catch::Contains("longer than 3 bytes"));
+}
+
+TEST_CASE("a staged folder appears complete or not at all", "[core][file]") {
+  TempDir dir;
+  {
+    StagedFolder staged(dir / "final");
+    write_atomic(staged.path() + "/a", "x");
+  }
+  CHECK(fs::is_empty(dir.path));
+  {
+    StagedFolder staged(dir / "final");
+    write_atomic(staged.path() + "/a", "x");
+    staged.commit();
+  }
+  CHECK(read_file(dir / "final/a") == "x");
+  {
+    StagedFolder staged(dir / "final");
+    write_atomic(staged.path() + "/b", "y");
+    staged.commit();
+  }
+  CHECK_FALSE(fs::exists(dir / "final/a"));
+  CHECK(read_file(dir / "final/b") == "y");
+}
+
+TEST_CASE("numbers are written for people", "[core][log]") {
+  CHECK(thousands(7) == "7");
+  CHECK(thousands(1234567) == "1,234,567");
+  CHECK(duration(3.21) == "3.2s");
+  CHECK(duration(245) == "4m05s");
+  CHECK(duration(11520) == "3h12m");
+  CHECK(bytes(12345678) == "12.3 MB");
+}
+
+TEST_CASE("the log file holds every line, with its time", "[core][log]") {
+  TempDir dir;
+  set_log_level(LogLevel::quiet);
+  set_log_file(dir / "log.txt");
+  log_info("data", "7 documents");
+  set_log_file("");
+  set_log_level(LogLevel::normal);
+  CHECK_THAT(read_file(dir / "log.txt"), Catch::Contains("[data]    7 documents"));
+}

@@ -1,0 +1,216 @@
+#include <filesystem>
+#include <set>
+
+#include "core/error.h"
+#include "data/prepare.h"
+#include "data/reader.h"
+#include "data/sampler.h"
+#include "data/sentences.h"
+#include "tests/objectives/store.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
+  DocumentReader reader(options);
+  std::vector<std::vector<std::string>> found;
+  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
+  return found;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string_view> found;
+  split_sentences(text, found);
+  return {found.begin(), found.end()};
+}
+
+void flip(const std::string& path, size_t at) {
+  auto content = read_file(path);
+  content[at] = static_cast<char>(content[at] ^ 0x55);
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+}  // namespace
+
+TEST_CASE("text, JSON lines and WikiExtractor give their documents", "[data][reader]") {
+  TempDir dir;
+  CHECK(read_all({.inputs = {dir.write("a.txt", "\xEF\xBB\xBFone\r\ntwo\n\n\n three\n")}}) == std::vector<std::vector<std::string>>{{"one", "two"}, {" three"}});
+  CHECK(read_all({.inputs = {dir.write("a.jsonl", "{\"text\": \"one\\ntwo\"}\n\n{\"text\": \"three\"}\n")}}) == std::vector<std::vector<std::string>>{{"one", "two"}, {"three"}});
+  CHECK(read_all({.inputs = {dir.write("wiki", "<doc id=\"1\" url=\"u\" title=\"A & B\">\nA & B\n\nFirst.\nSecond <doc id=.\n</doc>\n<doc id=\"2\" url=\"u\" title=\"C\">\nC\n\nThird.\n</doc>\n")}}) ==
+        std::vector<std::vector<std::string>>{{"First.", "Second <doc id=."}, {"Third."}});
+  dir.write("g/1.txt", "x\n"), dir.write("g/2.txt", "y\n");
+  CHECK(read_all({.inputs = {dir / "g/*.txt"}}) == std::vector<std::vector<std::string>>{{"x"}, {"y"}});
+}
+
+TEST_CASE("packed files are read as they are, cut off ones are named", "[data][reader]") {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "line " + std::to_string(i * i) + "\n";
+  const auto plain = read_all({.inputs = {dir.write("t.txt", text)}});
+  REQUIRE(std::system(("cd '" + dir.path.string() + "' && gzip -k t.txt && xz -k t.txt").c_str()) == 0);
+  CHECK(read_all({.inputs = {dir / "t.txt.gz"}}) == plain);
+  CHECK(read_all({.inputs = {dir / "t.txt.xz"}}) == plain);
+  for (const std::string end : {"gz", "xz"}) {
+    const auto whole = read_file(dir / ("t.txt." + end));
+    const auto cut = dir.write("cut.txt." + end, whole.substr(0, whole.size() / 2));
+    CHECK_THROWS_WITH(read_all({.inputs = {cut}}), Catch::Contains("cut.txt." + end + ": the ") && Catch::Contains("file is cut off or damaged near byte"));
+  }
+}
+
+TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}), Catch::Contains("none.txt: no such file; check the name"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "*.zzz"}}), Catch::Contains("no file matches this pattern"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.path.string()}}), Catch::Contains("is a folder; name its files"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}), Catch::Contains("b:1: a NUL byte, so this looks binary and not like text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}), Catch::Contains("long:1: the line is longer than 16 MB"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}), Catch::Contains("u:2: byte 2 of the line is not valid UTF-8"));
+  CHECK(read_all({.inputs = {dir.write("u", "a\xFF\xFEz\n")}}) == std::vector<std::vector<std::string>>{{"a\uFFFDz"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}), Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}), Catch::Contains("'text' is not a text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}), Catch::Contains("not a JSON object"));
+}
+
+TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
+  CHECK(split("He came. She left! Did they? \"Yes.\" It was 3.14 and more... and so on.") ==
+        std::vector<std::string>{"He came.", "She left!", "Did they?", "\"Yes.\"", "It was 3.14 and more... and so on."});
+  CHECK(split("Dr. Smith met J. R. Ewing in the U.S. Army. It rained.") == std::vector<std::string>{"Dr. Smith met J. R. Ewing in the U.S. Army.", "It rained."});
+  CHECK(split("\u4ECA\u65E5\u306F\u3002\u660E\u65E5\u3002") == std::vector<std::string>{"\u4ECA\u65E5\u306F\u3002", "\u660E\u65E5\u3002"});
+  CHECK(split("   ").empty());
+}
+
+TEST_CASE("the store gives back documents, sentences and ids", "[data][store]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  CHECK(store.num_documents() + TokenStore(dir / "tokens", "valid").num_documents() == 40);
+  CHECK(store.first_sentence(store.num_documents()) == store.num_sentences());
+  CHECK(store.first_token(store.num_sentences()) == store.num_tokens());
+  for (uint64_t d = 0; d < store.num_documents(); ++d) {
+    CHECK(store.first_sentence(d + 1) - store.first_sentence(d) == 9);
+    CHECK(store.document_of(store.document_token(d)) == d);
+    CHECK(store.document_of(store.document_token(d + 1) - 1) == d);
+  }
+  uint64_t counted = 0;
+  for (const auto n : store.train_counts()) counted += n;
+  CHECK(counted == store.num_tokens());
+  store.verify();
+}
+
+TEST_CASE("every flipped byte of a store is found, never a crash", "[data][store]") {
+  TempDir dir;
+  { tiny_store(dir, 6, 3); }
+  const auto file = dir / "tokens/train-00000.tokens", manifest = dir / "tokens/manifest.json";
+  const auto check = [&] {
+    const TokenStore store(dir / "tokens", "train");
+    store.verify();
+  };
+  check();
+  for (size_t at = 0; at < read_file(file).size(); ++at) {
+    flip(file, at);
+    CHECK_THROWS_AS(check(), DataError);
+    flip(file, at);
+  }
+  for (size_t at = 0; at < read_file(manifest).size(); at += 3) {
+    flip(manifest, at);
+    CHECK_THROWS_AS(check(), Error);
+    flip(manifest, at);
+  }
+  fs::resize_file(file, fs::file_size(file) - 4);
+  CHECK_THROWS_WITH(check(), Catch::Contains("the file is cut off: prepare the text again"));
+}
+
+TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
+  TempDir dir;
+  { tiny_store(dir); }
+  std::string bytes[2];
+  for (const int64_t threads : {1, 5}) {
+    PrepareOptions options;
+    options.inputs = {dir / "text.txt"}, options.out = dir / ("t" + std::to_string(threads)), options.tokenizer = dir / "vocab.txt", options.threads = threads, options.held_out = 0.1;
+    options.format = "lines";
+    prepare(options);
+    bytes[threads > 1] = read_file(options.out + "/train-00000.tokens");
+  }
+  CHECK(bytes[0] == bytes[1]);
+}
+
+TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][prepare]") {
+  TempDir dir;
+  { tiny_store(dir); }
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"}, options.out = dir / "tokens", options.tokenizer = dir / "vocab.txt", options.held_out = 0.1, options.format = "lines";
+  CHECK(prepare(options).reused);
+  options.held_out = 0.2;
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("holds tokens of other text or options; name another --out, or make it anew with --force"));
+  options.force = true;
+  CHECK_FALSE(prepare(options).reused);
+}
+
+TEST_CASE("small texts hold out a document, a single document its end", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  PrepareOptions options;
+  options.tokenizer = dir / "vocab.txt";
+  options.inputs = {dir.write("two.txt", "w1q w2q.\n\nw3q w4q.\n")}, options.out = dir / "two";
+  const auto two = prepare(options);
+  CHECK(two.documents == 1);
+  CHECK(two.valid_documents == 1);
+  std::string lines;
+  for (int i = 0; i < 20; ++i) lines += "W" + std::to_string(i) + "q w2q.\n";
+  options.inputs = {dir.write("one.txt", lines)}, options.out = dir / "one";
+  const auto one = prepare(options);
+  CHECK(one.valid_documents == 1);
+  CHECK(one.tokens > one.valid_tokens);
+  options.inputs = {dir.write("empty.txt", "\n\n")}, options.out = dir / "empty";
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: holds no text; name files with text"));
+}
+
+TEST_CASE("every piece is seen once an epoch, in another order each time, from any place", "[data][sampler]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  for (const auto packing : {Packing::document, Packing::full, Packing::sentences}) {
+    const Sampler sampler(store, packing, 24, 0, Rng(3));
+    std::vector<int> seen(store.num_tokens());
+    std::vector<uint64_t> order[2];
+    Example example;
+    for (uint64_t i = 0; i < 2 * sampler.size(); ++i) {
+      sampler.sample(i, example);
+      order[i / sampler.size()].push_back(example.item);
+      CHECK(example.epoch == i / sampler.size());
+      uint64_t tokens = 0;
+      for (const auto& span : example.spans) {
+        tokens += span.count;
+        if (example.epoch == 0)
+          for (uint64_t t = span.first; t < span.first + span.count; ++t) ++seen[t];
+      }
+      if (packing != Packing::sentences) CHECK(tokens <= 24);
+    }
+    CHECK(std::set<uint64_t>(order[0].begin(), order[0].end()).size() == sampler.size());
+    CHECK(order[0] != order[1]);
+    const auto times = [&](int n) { return static_cast<uint64_t>(std::count(seen.begin(), seen.end(), n)); };
+    CHECK(times(0) + times(1) == store.num_tokens());          // nothing doubled
+    if (packing != Packing::document) CHECK(times(0) == 0);    // nothing lost
+    else CHECK(times(0) < 8 * store.num_documents());          // but the ends of documents under eight tokens
+    Example again;
+    sampler.sample(17, again);
+    sampler.sample(17, example);
+    CHECK(again.item == example.item);
+  }
+}
+
+TEST_CASE("a tenth of the sequences is cut to a random shorter length", "[data][sampler]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const Sampler sampler(store, Packing::sentences, 24, 0.1, Rng(3));
+  Example example;
+  int cut = 0;
+  for (uint64_t i = 0; i < 20000; ++i) {
+    sampler.sample(i, example);
+    REQUIRE(example.target_length >= 2);
+    REQUIRE(example.target_length <= 24);
+    cut += example.target_length < 24;
+  }
+  CHECK(std::abs(cut - 20000 * 0.1 * 22 / 23) < 4.5 * std::sqrt(20000 * 0.09));
+}

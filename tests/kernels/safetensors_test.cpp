@@ -1,0 +1,83 @@
+#include "core/tensor/safetensors.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+
+namespace {
+
+std::string file_of(const std::string& header, const std::string& data) {
+  const uint64_t n = header.size();
+  return std::string(reinterpret_cast<const char*>(&n), 8) + header + data;
+}
+
+}  // namespace
+
+TEST_CASE("tensors of every type come back as they went", "[safetensors]") {
+  TempDir dir;
+  std::vector<NamedTensor> all;
+  for (const auto type : {at::kFloat, at::kDouble, at::kLong, at::kInt, at::kHalf, at::kBFloat16, at::kBool, at::kByte, at::kChar, at::kShort})
+    all.push_back({c10::toString(type), at::arange(6).remainder(2).view({2, 3}).to(type)});
+  all.push_back({"empty", at::empty({0, 4})});
+  all.push_back({"scalar", at::scalar_tensor(3.5)});
+  all.push_back({"strided", at::arange(6, at::kFloat).view({2, 3}).t()});
+  save_safetensors(dir / "a.safetensors", all, {{"who", "me"}});
+  const auto file = SafeTensors::open(dir / "a.safetensors");
+  for (const auto& [name, tensor] : all) CHECK(at::equal(file.get(name), tensor));
+  CHECK(file.metadata().at("format") == "pt");
+  CHECK(file.metadata().at("who") == "me");
+  CHECK_THROWS_WITH(file.get("scala"), Catch::Contains("has no tensor 'scala'; did you mean 'scalar'?"));
+}
+
+TEST_CASE("broken and hostile files are refused in words", "[safetensors]") {
+  TempDir dir;
+  const auto message = [&](const std::string& content) -> std::string {
+    try {
+      const auto file = SafeTensors::open(dir.write("x.safetensors", content));
+      return "accepted";
+    } catch (const CheckpointError& e) {
+      return e.what();
+    }
+  };
+  CHECK_THAT(message(""), Catch::Contains("is no safetensors file (it is empty)"));
+  CHECK_THAT(message("abc"), Catch::Contains("too short for a safetensors file"));
+  CHECK_THAT(message(std::string(8, '\xff') + "{}"), Catch::Contains("it is cut off or no safetensors file"));
+  CHECK_THAT(message(file_of("[1]", "")), Catch::Contains("is not JSON"));
+  CHECK_THAT(message(file_of(std::string(1000, '['), "")), Catch::Contains("nested too deep"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("names 'a' twice"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("its shape needs 8 bytes"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("shape that is too large"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "abcdefgh")), Catch::Contains("bytes 0 to 4 of its data belong to no tensor"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcdefgh")), Catch::Contains("holds 8 bytes of data, its header says 4"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("has dtype F99, which is not supported"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("not made of whole numbers"));
+}
+
+TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safetensors]") {
+  TempDir dir;
+  save_safetensors(dir / "a.safetensors", {{"first", at::ones({3})}, {"second", at::ones({2, 2}, at::kLong)}});
+  const auto whole = read_file(dir / "a.safetensors");
+  const auto survives = [&](const std::string& content) {
+    try {
+      const auto file = SafeTensors::open(dir.write("b.safetensors", content));
+      for (const auto& name : file.names()) file.get(name).sum();
+    } catch (const Error&) {
+    }
+  };
+  for (size_t at = 0; at < whole.size(); ++at)
+    for (const char mask : {'\x01', '\x20', '\x80'}) {
+      auto damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ mask);
+      survives(damaged);
+    }
+  for (size_t length = 0; length < whole.size(); ++length) CHECK_THROWS_AS(SafeTensors::open(dir.write("c.safetensors", whole.substr(0, length))), CheckpointError);
+}
+
+TEST_CASE("a full disk is named, and nothing half written stays", "[safetensors]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(save_safetensors(dir / "none/a.safetensors", {{"a", at::ones({1})}}), Catch::Contains("cannot be written (No such file or directory)"));
+}

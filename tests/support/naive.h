@@ -1,0 +1,61 @@
+#pragma once
+// Formulas as loops in double, straight from the papers: the oracle of the fast paths.
+#include <cmath>
+#include <vector>
+
+namespace naive {
+
+using Row = std::vector<double>;
+using Matrix = std::vector<Row>;
+
+/// Ba et al. 2016, equation 4, with the affine part.
+inline Row layer_norm(const Row& x, const Row& gamma, const Row& beta, double eps) {
+  double mean = 0, variance = 0;
+  for (const double v : x) mean += v / double(x.size());
+  for (const double v : x) variance += (v - mean) * (v - mean) / double(x.size());
+  Row out;
+  for (size_t i = 0; i < x.size(); ++i) out.push_back((x[i] - mean) / std::sqrt(variance + eps) * gamma[i] + beta[i]);
+  return out;
+}
+
+/// Hendrycks and Gimpel 2016, section 2.
+inline double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
+inline double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x))); }
+
+/// Vaswani et al. 2017, equation 1, of one head; `visible[t][s]` says which keys a query sees, a query that sees none gives zeros.
+inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, const std::vector<std::vector<bool>>& visible, const Matrix& factors) {
+  Matrix out(q.size(), Row(v[0].size()));
+  for (size_t t = 0; t < q.size(); ++t) {
+    Row e(k.size());
+    double total = 0;
+    for (size_t s = 0; s < k.size(); ++s) {
+      double score = 0;
+      for (size_t c = 0; c < q[t].size(); ++c) score += q[t][c] * k[s][c];
+      e[s] = visible[t][s] ? std::exp(score / std::sqrt(double(q[t].size()))) : 0;
+      total += e[s];
+    }
+    for (size_t s = 0; s < k.size() && total > 0; ++s)
+      for (size_t c = 0; c < v[s].size(); ++c) out[t][c] += e[s] / total * factors[t][s] * v[s][c];
+  }
+  return out;
+}
+
+/// -log softmax(x)[label].
+inline double cross_entropy(const Row& x, size_t label) {
+  double total = 0;
+  for (const double v : x) total += std::exp(v);
+  return std::log(total) - x[label];
+}
+
+/// Loshchilov and Hutter 2019, algorithm 2, one element.
+struct AdamW {
+  double p, m = 0, v = 0;
+  void step(double g, int t, double lr, double b1, double b2, double eps, double decay, bool correct) {
+    m = b1 * m + (1 - b1) * g;
+    v = b2 * v + (1 - b2) * g * g;
+    const double c1 = correct ? 1 - std::pow(b1, t) : 1, c2 = correct ? 1 - std::pow(b2, t) : 1;
+    p = p - lr * decay * p - lr * (m / c1) / (std::sqrt(v / c2) + eps);
+  }
+};
+
+}  // namespace naive
