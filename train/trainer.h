@@ -8,10 +8,10 @@
 namespace cloze {
 
 struct PretrainOptions {
-  std::string run;                    ///< the run directory to make, or to go on with
+  std::string run{};                  ///< the run directory to make, or to go on with
   bool resume = false;                ///< go on from the newest valid checkpoint
   bool overwrite_config = false;      ///< resume although the config differs
-  std::string command_line;           ///< for provenance.json
+  std::string command_line{};         ///< for provenance.json
 };
 
 /// Held-out loss of one objective.

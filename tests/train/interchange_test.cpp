@@ -1,0 +1,162 @@
+#include "train/interchange.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "core/tensor/safetensors.h"
+#include "tests/support/catch.h"
+#include "tests/support/tiny.h"
+#include "train/fill.h"
+#include "train/trainer.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A trained run, made once for all cases.
+const std::string& trained() {
+  static TempDir dir;
+  static const std::string run = [] {
+    set_log_level(LogLevel::quiet);
+    pretrain(tiny_run(dir, 250), {.run = dir / "run"});
+    set_log_file("");
+    return dir / "run";
+  }();
+  return run;
+}
+
+void check_case(const std::string& folder) {
+  const auto rows = verify_parity(folder);
+  CHECK(rows.size() > 20);
+  for (const auto& row : rows) {
+    INFO(folder << " " << row.name << " error " << row.error << " " << row.note);
+    CHECK(row.passed);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("hidden states, logits, loss and every gradient equal those of transformers", "[interchange][parity]") {
+  for (const auto& entry : fs::directory_iterator(SOURCE_DIR "/tests/parity"))
+    if (entry.is_directory()) check_case(entry.path().string());
+}
+
+TEST_CASE("a damaged case fails, and says which tensor", "[interchange][parity]") {
+  TempDir dir;
+  fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "bert");
+  const auto weights = SafeTensors::open(dir / "bert/model.safetensors");
+  std::vector<NamedTensor> changed;
+  for (const auto& name : weights.names()) changed.push_back({name, name == "bert.encoder.layer.1.output.dense.bias" ? weights.get(name) + 0.01 : weights.get(name).clone()});
+  save_safetensors(dir / "bert/model.safetensors", changed);
+  std::string failed;
+  for (const auto& row : verify_parity(dir / "bert"))
+    if (!row.passed) failed += row.name + " ";
+  CHECK_THAT(failed, Catch::Contains("hidden_states.2") && Catch::Contains("loss"));
+  CHECK_THAT(failed, !Catch::Contains("hidden_states.1 "));
+}
+
+TEST_CASE("an export to Hugging Face, imported again, is the same model", "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  CHECK(fs::exists(dir / "hf/config.json"));
+  CHECK(fs::exists(dir / "hf/vocab.txt"));
+  const auto report = import_huggingface(dir / "hf", dir / "back");
+  CHECK(report.architecture == "BertForPreTraining");
+  CHECK(report.ignored.empty());
+  CHECK(report.fresh.empty());
+  const auto a = open_run(trained()), b = open_run(dir / "back");
+  const auto pa = collect_params(*a.network), pb = collect_params(*b.network);
+  REQUIRE(pa.size() == pb.size());
+  for (size_t i = 0; i < pa.size(); ++i) CHECK(at::equal(pa[i].param.value(), pb[i].param.value()));
+  CHECK(a.tokenizer.fingerprint() == b.tokenizer.fingerprint());
+  CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "back"), Catch::Contains("exists; name another --out"));
+}
+
+TEST_CASE("weights in shards, with old names and without the model's prefix, are read", "[interchange]") {
+  TempDir dir;
+  export_huggingface(trained(), dir / "hf");
+  const auto whole = SafeTensors::open(dir / "hf/model.safetensors");
+  std::vector<NamedTensor> first, second;
+  nlohmann::json index;
+  for (auto name : whole.names()) {
+    if (name.rfind("cls.", 0) == 0) continue;
+    auto old = name.substr(5);
+    for (const auto& [now, before] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, std::pair{"LayerNorm.bias", "LayerNorm.beta"}})
+      if (const auto at = old.find(now); at != std::string::npos) old.replace(at, std::string(now).size(), before);
+    auto& shard = first.size() <= second.size() ? first : second;
+    index["weight_map"][old] = &shard == &first ? "model-1.safetensors" : "model-2.safetensors";
+    shard.push_back({old, whole.get(name).clone()});
+  }
+  second.push_back({"embeddings.position_ids", at::arange(32).view({1, 32})});
+  index["weight_map"]["embeddings.position_ids"] = "model-2.safetensors";
+  fs::remove(dir / "hf/model.safetensors");
+  save_safetensors(dir / "hf/model-1.safetensors", first);
+  save_safetensors(dir / "hf/model-2.safetensors", second);
+  std::ofstream(dir / "hf/model.safetensors.index.json") << index;
+  auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+  config["architectures"] = {"BertForMaskedLM"};
+  std::ofstream(dir / "hf/config.json") << config;
+  const auto report = import_huggingface(dir / "hf", dir / "run");
+  CHECK(report.fresh.size() == 5);   // the prediction head is newly drawn, and said to be
+  CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
+}
+
+TEST_CASE("folders that cannot be imported are refused in words", "[interchange]") {
+  TempDir dir;
+  const auto attempt = [&](const std::string& config, bool weights) {
+    fs::remove_all(dir / "hf");
+    dir.write("hf/config.json", config);
+    if (weights) save_safetensors(dir / "hf/model.safetensors", {{"bert.x", at::ones({1})}});
+    try {
+      import_huggingface(dir / "hf", dir / "out");
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(attempt("{", true), Catch::Contains("config.json: is not a JSON object"));
+  CHECK_THAT(attempt("{\"model_type\": \"gpt2\"}", true), Catch::Contains("model_type is 'gpt2'; this version imports 'bert'"));
+  CHECK_THAT(attempt("{\"model_type\": \"bert\"}", false), Catch::Contains("has no model.safetensors"));
+  CHECK_THAT(attempt("{\"hidden_size\": \"wide\"}", true), Catch::Contains("'hidden_size' is \"wide\", which is not of the right type"));
+  CHECK_THAT(attempt("{\"hidden_act\": \"gleu\"}", true), Catch::Contains("hidden_act is 'gleu', which is unknown; did you mean 'gelu'?"));
+  CHECK_THAT(attempt("{\"position_embedding_type\": \"relative_key\"}", true), Catch::Contains("only 'absolute' can be imported"));
+  CHECK_THAT(attempt("{\"architectures\": [\"BertForTokenClassification\"]}", true), Catch::Contains("architecture 'BertForTokenClassification' cannot be imported"));
+  CHECK_THAT(attempt("{\"num_hidden_layers\": 1}", true), Catch::Contains("the weights have no tensor 'bert.embeddings.word_embeddings.weight'"));
+  dir.write("hf/pytorch_model.bin", "x");
+  fs::remove(dir / "hf/model.safetensors");
+  CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "out"), Catch::Contains("has only pytorch_model.bin, a pickle"));
+}
+
+TEST_CASE("a TorchScript file runs at other shapes in a new process, in both precisions, and carries its papers", "[interchange][torchscript]") {
+  TempDir dir;
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    const auto receipt = export_torchscript(trained(), dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK(receipt.shapes.size() == 3);
+    CHECK(receipt.largest_error.size() == 4);
+    CHECK(fs::exists(dir / (dtype + ".pt.receipt.json")));
+  }
+  const auto content = read_file(dir / "float32.pt");
+  for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"}) CHECK(content.find(name) != std::string::npos);
+  // A tied table is stored once.
+  const auto run = open_run(trained());
+  int64_t parameters = 0;
+  for (const auto& p : collect_params(*run.network)) parameters += p.param.value().numel();
+  CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
+}
+
+TEST_CASE("blanks are filled with what the language demands", "[fill]") {
+  const auto run = open_run(trained());
+  const auto blanks = fill(run, "wb we wn [MASK] wc wh", 3);   // b -> e -> n -> i -> ... ; i is 8: (3 * 13 + 1) mod 16
+  REQUIRE(blanks.size() == 1);
+  CHECK(blanks[0].size() == 3);
+  CHECK(blanks[0][0].probability >= blanks[0][1].probability);
+  CHECK(filled_text(run.tokenizer, "wb we wn [MASK]", blanks[0]).find("[MASK]") == std::string::npos);
+  CHECK_THROWS_WITH(fill(run, "no blank", 3), "'no blank' has no [MASK] to fill; write [MASK] for each blank");
+  std::string lengthy = "[MASK]";
+  for (int i = 0; i < 50; ++i) lengthy += " wa";
+  CHECK_THROWS_WITH(fill(run, lengthy, 3), "the text has 53 tokens, the model reads 32; shorten it");
+}

@@ -1,0 +1,242 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/tensor/safetensors.h"
+#include "tests/support/catch.h"
+#include "tests/support/tiny.h"
+#include "train/metrics.h"
+#include "train/schedule.h"
+#include "train/trainer.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+struct Quiet {
+  Quiet() { set_log_level(LogLevel::quiet); }
+  ~Quiet() { set_log_level(LogLevel::normal), set_log_file(""); }
+} const quiet;
+
+/// metrics.jsonl without what differs between equal runs.
+std::vector<json> metrics(const std::string& run) {
+  std::vector<json> rows;
+  std::ifstream in(run + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    rows.push_back(json::parse(line));
+    rows.back().erase("time");
+  }
+  return rows;
+}
+
+bool same_files(const std::string& a, const std::string& b) { return read_file(a) == read_file(b); }
+
+/// Trains in a child process, so that it can be killed.
+pid_t train_in_child(const RunConfig& config, const PretrainOptions& options) {
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (options.run + ".yaml").c_str(), "--run", options.run.c_str(), options.resume ? "--resume" : nullptr, nullptr);
+    _exit(127);
+  }
+  (void)config;
+  return child;
+}
+
+}  // namespace
+
+TEST_CASE("a tiny BERT learns a language of known entropy, masked words and sentence order", "[train][learning]") {
+  TempDir dir;
+  const auto report = pretrain(tiny_run(dir, 400), {.run = dir / "run"});
+  // By frequency a word costs ln 16; what its neighbours decide costs nothing. Half of the excess must go.
+  CHECK(report.unigram_loss == Approx(std::log(16)).epsilon(0.1));
+  REQUIRE(report.held_out.size() == 2);
+  CHECK(report.held_out[0].name == "mlm");
+  CHECK(report.held_out[0].loss < 0.5 * report.unigram_loss);
+  CHECK(report.held_out[0].accuracy > 0.6);
+}
+
+TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  pretrain(config, {.run = dir / "a"});
+  config.train.workers = 3;
+  pretrain(config, {.run = dir / "b"});
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
+  config.train.seed = 2;
+  pretrain(config, {.run = dir / "c"});
+  CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
+}
+
+TEST_CASE("a run that was killed and resumed equals one that was not, to the last bit", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 300);
+  config.evaluation.every = 40;
+  config.checkpoint.every = 25;
+  std::ofstream(dir / "a.yaml") << to_yaml(config);
+  std::ofstream(dir / "b.yaml") << to_yaml(config);
+  int status = 0;
+  waitpid(train_in_child(config, {.run = dir / "a"}), &status, 0);
+  REQUIRE(status == 0);
+  const auto killed = train_in_child(config, {.run = dir / "b"});
+  for (int wait = 0; wait < 4000 && !fs::exists(dir / "b/step-00000050"); ++wait) usleep(5000);
+  kill(killed, SIGKILL);
+  waitpid(killed, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  waitpid(train_in_child(config, {.run = dir / "b", .resume = true}), &status, 0);
+  REQUIRE(status == 0);
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  for (const auto* file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000300/" + std::string(file)), dir / ("b/step-00000300/" + std::string(file))));
+}
+
+TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[train][resume]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 100000);
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  const auto child = train_in_child(config, {.run = dir / "run"});
+  for (int wait = 0; wait < 4000 && metrics(dir / "run").size() < 5; ++wait) usleep(5000);
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK_FALSE(find_checkpoint(dir / "run").empty());
+}
+
+TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 8);
+  config.checkpoint.every = 4;
+  pretrain(config, {.run = dir / "run"});
+  const auto newest = find_checkpoint(dir / "run");
+  CHECK(newest == dir / "run/step-00000008");
+  auto content = read_file(newest + "/weights.safetensors");
+  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
+  std::ofstream(newest + "/weights.safetensors", std::ios::binary) << content;
+  CHECK(find_checkpoint(dir / "run") == dir / "run/step-00000004");
+  CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains("weights.safetensors does not match its checksum"));
+  std::ofstream(dir / "run/step-00000004/manifest.json") << "{}";
+  CHECK(find_checkpoint(dir / "run").empty());
+  CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
+}
+
+TEST_CASE("gradient accumulation normalises by the predictions of the whole batch", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  auto& model = std::get<BertConfig>(config.model);
+  model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
+  std::get<MlmConfig>(config.objectives[0]).count = "bernoulli";   // micro-batches with unequal counts
+  pretrain(config, {.run = dir / "whole"});
+  config.train.batch_size = 2, config.train.accumulation = 4;
+  pretrain(config, {.run = dir / "parts"});
+  const auto a = metrics(dir / "whole"), b = metrics(dir / "parts");
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(a[i]["loss"].get<double>() == Approx(b[i]["loss"].get<double>()).epsilon(1e-5));
+    CHECK(a[i]["grad_norm"].get<double>() == Approx(b[i]["grad_norm"].get<double>()).epsilon(1e-4));
+    CHECK(a[i]["mlm"]["count"] == b[i]["mlm"]["count"]);
+  }
+}
+
+TEST_CASE("gradient checkpointing changes memory, not numbers", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  pretrain(config, {.run = dir / "a"});
+  config.train.gradient_checkpointing = true;
+  pretrain(config, {.run = dir / "b"});
+  CHECK(same_files(dir / "a/step-00000004/weights.safetensors", dir / "b/step-00000004/weights.safetensors"));
+}
+
+TEST_CASE("a loss that is not finite stops before the step, and names step and tensor", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 50);
+  config.optimizer.learning_rate = 900;
+  config.optimizer.max_grad_norm = 0;
+  config.schedule.warmup = 0;
+  config.schedule.shape = "constant";
+  std::get<BertConfig>(config.model).initializer_range = 9;
+  try {
+    pretrain(config, {.run = dir / "run"});
+    FAIL("such a run cannot succeed");
+  } catch (const Error& error) {
+    CHECK_THAT(std::string(error.what()), Catch::Contains("is not finite at step") && Catch::Contains("no update was made, the last good checkpoint is none yet"));
+    CHECK(error.exit_code() == 1);
+  }
+}
+
+TEST_CASE("runs that cannot work are refused in words", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}), Catch::Contains("exists; go on with it by --resume, or name another folder with --run"));
+  auto other = config;
+  other.optimizer.learning_rate = 1;
+  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "run", .resume = true}), Catch::Contains("was made with another config") && Catch::Contains("optimizer.learning_rate: 0.005 -> 1"));
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "none", .resume = true}), Catch::Contains("holds no run to resume"));
+  other = config;
+  std::get<BertConfig>(other.model).vocab_size = 7;
+  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}), Catch::Contains("model.vocab_size is 7, the tokenizer of") && Catch::Contains("has 21 pieces; raise it, or leave it out"));
+  other = config;
+  other.train.device = "cuda";
+  if (!has_fast_bf16(at::kCPU)) CHECK_THROWS_AS(pretrain(other, {.run = dir / "y"}), ConfigError);
+  other = config;
+  std::get<BertConfig>(other.model).num_attention_heads = 5;
+  other.data.max_seq_length = 99;
+  other.train.budget.steps = 0;
+  CHECK_THROWS_WITH(validate(other), "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that the heads divide\n"
+                                     "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model more positions\n"
+                                     "train.budget is not limited; give steps, tokens or minutes");
+}
+
+TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]") {
+  ScheduleConfig s;
+  s.warmup = 10;
+  CHECK(schedule_factor(s, 0, 100) == 0);
+  CHECK(schedule_factor(s, 5, 100) == 0.5);
+  CHECK(schedule_factor(s, 10, 100) == 1);
+  CHECK(schedule_factor(s, 55, 100) == Approx(0.5));
+  CHECK(schedule_factor(s, 100, 100) == 0);
+  s.decay_from_start = true;   // google-bert: the clock of the decay starts at 0, so the rate drops at the end of the warm-up
+  CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
+  s.decay_from_start = false, s.shape = "cosine", s.end_factor = 0.1;
+  CHECK(schedule_factor(s, 55, 100) == Approx(0.1 + 0.9 * 0.5));
+  CHECK(schedule_factor(s, 100, 100) == Approx(0.1));
+  s.shape = "constant";
+  CHECK(schedule_factor(s, 99, 100) == 1);
+  s.shape = "inverse_sqrt";
+  CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
+  s.shape = "linear", s.end_factor = 0, s.warmup = 0.1;
+  CHECK(schedule_factor(s, 50, 1000) == 0.5);   // a share below 1 counts in the unit of the budget
+}
+
+TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metrics]") {
+  const auto record = tf_record("abc");
+  CHECK(record.size() == 8 + 4 + 3 + 4);
+  CHECK(record.substr(12, 3) == "abc");
+  // CRC-32C of "123456789" is e3069283; the record masks it.
+  const auto known = tf_record("123456789");
+  uint32_t masked = 0;
+  std::memcpy(&masked, known.data() + known.size() - 4, 4);
+  const uint32_t crc = 0xe3069283;
+  CHECK(masked == static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8));
+  CHECK(scalar_event(1.0, 3, "loss", 2.0F).find("loss") != std::string::npos);
+}
+
+TEST_CASE("patience ends a run that no longer gains", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 400);
+  config.optimizer.learning_rate = 0;
+  config.evaluation.every = 2;
+  config.evaluation.patience = 3;
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.stopped_by == "patience");
+  CHECK(report.steps == 8);
+}
