@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/log.h"
+
 namespace cloze {
 
 int run_engine(const Command& command) {
@@ -15,9 +17,9 @@ int run_engine(const Command& command) {
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   require(handle != nullptr, library, ": cannot be opened (", handle ? "" : dlerror(), "); build Cloze again with ./quickstart or ./test");
-  auto* entry = reinterpret_cast<int (*)(const Command&)>(dlsym(handle, "cloze_run"));
+  auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel)>(dlsym(handle, "cloze_run"));
   require(entry != nullptr, library, ": is not the engine of this program; build Cloze again with ./quickstart or ./test");
-  return entry(command);
+  return entry(command, log_level());
 }
 
 }  // namespace cloze

@@ -72,6 +72,11 @@ void set_log_level(LogLevel level) {
   log().level = level;
 }
 
+LogLevel log_level() {
+  const std::lock_guard lock(log().mutex);
+  return log().level;
+}
+
 void set_log_file(const std::string& path) {
   const std::lock_guard lock(log().mutex);
   log().file.reset();

@@ -16,6 +16,7 @@ void log_warning(std::string_view from, std::string_view text);
 void log_debug(std::string_view from, std::string_view text);
 
 void set_log_level(LogLevel level);
+LogLevel log_level();
 /// Copies every line, with date and time, to `path` (appending) from here on; an empty path stops that.
 void set_log_file(const std::string& path);
 

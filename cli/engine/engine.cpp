@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "data/prepare.h"
 #include "train/benchmark.h"
@@ -195,7 +196,10 @@ int run(const BenchmarkCommand& c) {
 
 }  // namespace cloze
 
-extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command) {
+extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command, cloze::LogLevel level) {
+  // The engine has its own log and its own flag for signals: it is a program of its own in a library.
+  cloze::set_log_level(level);
+  cloze::install_interrupt_handlers();
   cloze::configure_memory();
   cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);

@@ -39,7 +39,7 @@ inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 32;
   config.data.tokens = options.out;
   config.data.max_seq_length = 32;
-  config.optimizer.learning_rate = 5e-3;
+  config.optimizer.learning_rate = 3e-3;
   config.train.batch_size = 8;
   config.train.threads = 2;
   config.train.budget.steps = steps;
