@@ -16,13 +16,14 @@ std::string first_lines(const std::string& text) {
 }
 
 /// Usage errors of CLI11, with the nearest word where one was mistyped.
-std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
+std::string usage_words(const CLI::App& app, const CLI::ParseError& error, const std::string& first_word) {
   std::string text = error.what();
   std::vector<std::string> known;
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
   for (const auto* sub : at->get_subcommands(nullptr)) known.push_back(sub->get_name());
   for (const auto* option : at->get_options()) known.push_back(option->get_name());
+  if (at == &app && !first_word.empty() && first_word[0] != '-') text = "'" + first_word + "' is not a verb" + cloze::did_you_mean(first_word, known);
   const auto colon = text.find("not expected: ");
   if (colon != std::string::npos) {
     const auto end = text.find(' ', colon + 14);
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
     code = app.exit(asked);
   } catch (const CLI::ParseError& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
+    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error, argc > 1 ? argv[1] : "").c_str());
     code = 2;
   } catch (const Error& error) {
     end_progress();

@@ -43,7 +43,7 @@ struct Collator::Impl {
         sampler(store, packing_of(data, nsp.has_value()), budget, data.short_seq_prob, Rng(rng.key(stage))),
         mask_key(Rng(rng.key(stage)).key("mask")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
-    require<DataError>(!nsp || store.num_documents() >= 2,
+    require<DataError>(!nsp || stage != "train" || store.num_documents() >= 2,
                        "next sentence prediction needs at least two documents, the text has one; separate documents by a blank "
                        "line, or remove nsp from the objectives");
   }

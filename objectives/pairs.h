@@ -14,7 +14,7 @@ struct Pair {
 };
 
 /// Splits the sentences of `example` into A and B, or takes B from a random place of another document, and cuts both to
-/// `budget` tokens together. Source: google-research/bert, create_pretraining_data.py.
+/// `budget` tokens together. Held-out text of one document has no other: there B is from another place of it. Source: google-research/bert, create_pretraining_data.py.
 /// Differs: sentences that a random B displaces, and those beyond a short target, wait for another epoch instead of the
 /// next sequence, so that a sequence is a function of its number.
 Pair arrange_pair(const NspConfig& config, const TokenStore& store, const Example& example, uint64_t budget, Stream stream);

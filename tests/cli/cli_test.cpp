@@ -1,0 +1,165 @@
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Answer {
+  int code;
+  std::string text;   // standard output and standard error
+};
+
+Answer cloze(const std::string& arguments) {
+  std::FILE* pipe = popen((std::string(BINARY_DIR "/cloze ") + arguments + " 2>&1").c_str(), "r");
+  Answer answer{};
+  std::array<char, 4096> block{};
+  for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) answer.text.append(block.data(), n);
+  const int status = pclose(pipe);
+  answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return answer;
+}
+
+void check_refused(const std::string& arguments, int code, const std::string& sentence) {
+  const auto answer = cloze(arguments);
+  INFO(arguments << "\n" << answer.text);
+  CHECK(answer.code == code);
+  CHECK_THAT(answer.text, Catch::Contains(sentence));
+  CHECK_THAT(answer.text, !Catch::Contains("terminate called") && !Catch::Contains("frame #") && !Catch::Contains("This is a bug"));
+}
+
+/// A text, its tokens and a trained run, made once.
+struct World {
+  TempDir dir;
+  std::string tokens, run;
+  World() {
+    std::string text;
+    for (int d = 0; d < 20; ++d) {
+      for (int s = 0; s < 12; ++s) text += "The cat number " + std::to_string(d * 31 % 17) + " sat on mat " + std::to_string(s) + " and slept. Then it woke.\n";
+      text += "\n";
+    }
+    dir.write("text.txt", text);
+    tokens = dir / "tokens", run = dir / "run";
+    const auto prepared = cloze("prepare " + dir / "text.txt" + " --vocab-size 80 --held-out 0.1 --out " + tokens);
+    INFO(prepared.text);
+    REQUIRE(prepared.code == 0);
+    const auto trained = cloze("pretrain " + config() + " --run " + run);
+    INFO(trained.text);
+    REQUIRE(trained.code == 0);
+  }
+  std::string config() const {
+    return SOURCE_DIR "/configs/bert/tiny.yaml --set data.tokens=" + tokens +
+           " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=6 --set data.max_seq_length=32 --set evaluation.sequences=16 --set train.batch_size=4";
+  }
+};
+
+World& world() {
+  static World made;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("help, version and defaults are answered, with an example for every verb", "[cli]") {
+  CHECK(cloze("--version").text.find("cloze ") == 0);
+  for (const std::string verb : {"prepare", "pretrain", "benchmark", "evaluate", "fill", "import", "export", "verify", "config", "explain", "describe", "completion"}) {
+    const auto help = cloze(verb + " --help");
+    CHECK(help.code == 0);
+    CHECK_THAT(help.text, Catch::Contains("Example") && Catch::Contains("cloze " + (verb == "completion" ? std::string("completion") : verb == "pretrain" ? "pretrain" : verb)));
+  }
+  CHECK_THAT(cloze("config mlm").text, Catch::Contains("# share of the tokens that is predicted (in [0, 1])\nmlm_probability: 0.15"));
+  CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
+}
+
+TEST_CASE("mistyped words are answered with the nearest one, exit code 2", "[cli]") {
+  check_refused("pretrian x.yaml", 2, "did you mean 'pretrain'?");
+  check_refused("pretrain --resme", 2, "did you mean '--resume'?");
+  check_refused("config brt", 2, "no config part is called 'brt'; did you mean 'bert'?");
+  check_refused("", 2, "see cloze --help");
+  check_refused("explain " SOURCE_DIR "/configs/bert/tiny.yaml train.sed", 2, "unknown key 'train.sed'; did you mean 'train.seed'?");
+  check_refused("pretrain none.yaml", 2, "none.yaml: no such file; name a YAML config");
+  check_refused("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_sise=3", 2, "did you mean 'hidden_size'?");
+}
+
+TEST_CASE("every config of the repository describes itself", "[cli]") {
+  int count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto answer = cloze("describe " + entry.path().string() + " --json");
+    INFO(entry.path() << "\n" << answer.text);
+    CHECK(answer.code == 0);
+    CHECK_THAT(answer.text, Catch::Contains("\"flops_per_token\""));
+    ++count;
+  }
+  CHECK(count >= 5);
+  CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/bert/base.yaml").text, Catch::Contains("110,106,428"));   // BertForPreTraining, uncased
+}
+
+TEST_CASE("the reference of every key is current", "[cli][docs]") {
+  const auto text = read_file(SOURCE_DIR "/docs/config.md");
+  const auto table = cloze("config --markdown").text;
+  CHECK(table.size() > 1000);
+  CHECK(text.find(table) != std::string::npos);   // else: build/cloze config --markdown, below the heading of docs/config.md
+}
+
+TEST_CASE("text in, model out: each verb does its part", "[cli]") {
+  auto& w = world();
+  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.1 --out " + w.tokens).text, Catch::Contains("is there already"));
+  CHECK(cloze("verify data " + w.tokens).code == 0);
+  CHECK(cloze("verify run " + w.run).code == 0);
+  CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
+  CHECK_THAT(cloze("fill --json " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("\"probability\""));
+  CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("unigram"));
+  CHECK_THAT(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt").text, Catch::Contains("mlm"));
+  CHECK_THAT(cloze("export " + w.run + " --to torchscript --out " + w.dir / "m.pt").text, Catch::Contains("loaded in a new process"));
+  CHECK(cloze("export " + w.run + " --to huggingface --out " + w.dir / "hf").code == 0);
+  CHECK(cloze("import " + w.dir / "hf" + " --out " + w.dir / "back").code == 0);
+  CHECK_THAT(cloze("verify parity " SOURCE_DIR "/tests/parity/bert").text, Catch::Contains("53 tensors agree"));
+  const auto bench = cloze("benchmark " + w.config() + " --steps 2 --json");
+  CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") && Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
+  CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text, Catch::Contains("preset 'google-bert'"));
+}
+
+TEST_CASE("bad input is answered in one sentence with the right exit code, and nothing breaks", "[cli]") {
+  auto& w = world();
+  check_refused("prepare " + w.dir / "none.txt" + " --out " + w.dir / "x", 1, "none.txt: no such file; check the name");
+  check_refused("prepare " + w.dir.write("empty.txt", "") + " --out " + w.dir / "x", 1, "holds no text");
+  check_refused("prepare " + w.dir.write("binary", std::string("\x7f" "ELF\0\0\0", 7)) + " --out " + w.dir / "x", 1, "this looks binary and not like text");
+  check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2, "--format is 'wkii', must be one of");
+  check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1, "a vocabulary of 17 pieces does not fit this text; choose another --vocab-size");
+  check_refused("fill " + w.run + " --tpo 3 '[MASK]'", 2, "'--tpo' is not known here; did you mean '--top'?");
+  CHECK(cloze("fill " + w.run + " '[MASK] sat on [MASK]'").code == 0);
+  check_refused("pretrain " + w.config() + " --run " + w.run, 2, "exists; go on with it by --resume, or name another folder with --run");
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "none" + " --run " + w.dir / "x", 1, "is no prepared text");
+  check_refused("pretrain " + w.config() + " --set model.vocab_size=7 --run " + w.dir / "x", 2, "raise it, or leave it out");
+  check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2, "choose a width that the heads divide");
+  check_refused("pretrain " + w.config() + " --set data.max_seq_length=999 --run " + w.dir / "x", 2, "is longer than model.max_position_embeddings");
+  check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be made");
+  check_refused("fill " + w.run + " 'no blank'", 2, "has no [MASK] to fill");
+  check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
+  check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name the file to write");
+  check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
+  check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
+  check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
+  const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
+  check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
+}
+
+TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
+  auto& w = world();
+  fs::copy(w.run, w.dir / "hurt", fs::copy_options::recursive);
+  for (const auto& entry : fs::recursive_directory_iterator(w.dir / "hurt"))
+    if (entry.path().filename() == "weights.safetensors") fs::resize_file(entry.path(), 100);
+  check_refused("fill " + w.dir / "hurt" + " '[MASK]'", 1, "holds no valid checkpoint");
+  fs::copy(w.tokens, w.dir / "cut", fs::copy_options::recursive);
+  fs::resize_file(w.dir / "cut/train-00000.tokens", 64);
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "cut" + " --run " + w.dir / "x", 1, "the file is cut off: prepare the text again");
+  w.dir.write("cut/tokenizer/spiece.model", "nonsense");
+  check_refused("verify data " + w.dir / "cut", 1, "is not a SentencePiece model, or it is damaged");
+}
