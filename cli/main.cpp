@@ -62,7 +62,9 @@ int main(int argc, char** argv) {
   add_completion(app, globals);
   int code = 1;
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments;   // in reverse, as CLI11 wants them
+    for (int i = argc - 1; i > 0; --i) arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    app.parse(arguments);
     code = globals.exit_code;
   } catch (const CLI::Success& asked) {   // --help, --version
     code = app.exit(asked);

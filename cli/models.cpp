@@ -64,18 +64,16 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
     globals.exit_code = run_engine(*e);
   });
 
-  auto* fill = app.add_subcommand("fill", "fill the blanks of a text: cloze fill RUN TEXT...; each text has [MASK] for each blank");
+  auto* fill = app.add_subcommand("fill", "fill the blanks of a text");
   auto f = std::make_shared<FillCommand>();
   fill->add_option("run", f->run, "run directory, or one of its step folders")->required();
-  fill->allow_extras();   // CLI11 takes [MASK] for a list of one element: texts are read as they stand
+  fill->add_option("text", f->texts, "text with [MASK] for each blank; several are filled one by one")->required();
   fill->add_option("--top", f->top, "candidates for each blank")->check(CLI::Range(1, 1000))->capture_default_str();
   fill->add_flag("--json", f->json, "one line of JSON for each text");
   fill->footer("Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"");
-  fill->callback([f, fill, &globals] {
-    f->texts = fill->remaining();
-    require<ConfigError>(!f->texts.empty(), "no text was given; write one with [MASK] for each blank");
-    for (const auto& line : f->texts) {
-      require<ConfigError>(line.rfind("--", 0) != 0, "'", line, "' is not known here", did_you_mean(line, {"--top", "--json", "--quiet", "--verbose"}), " see cloze fill --help");
+  fill->callback([f, &globals] {
+    for (auto& line : f->texts) {
+      if (line[0] == bracket_guard) line.erase(0, 1);
       require<ConfigError>(line.find("[MASK]") != std::string::npos, "'", line, "' has no [MASK] to fill; write [MASK] for each blank");
     }
     globals.exit_code = run_engine(*f);

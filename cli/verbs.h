@@ -13,6 +13,9 @@ struct Globals {
   int exit_code = 0;
 };
 
+/// Stands before an argument that begins with a bracket, which CLI11 would take for a list.
+inline constexpr char bracket_guard = '\x01';
+
 void add_prepare(CLI::App& app, Globals& globals);
 void add_config_verbs(CLI::App& app, Globals& globals);      // config, explain, describe
 void add_training_verbs(CLI::App& app, Globals& globals);    // pretrain, benchmark
