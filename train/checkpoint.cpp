@@ -39,7 +39,7 @@ std::string step_name(int64_t step) {
 
 json to_json(const TrainState& s) {
   return {{"step", s.step}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"seconds", s.seconds}, {"best_loss", s.best_loss}, {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_step", s.evaluated_step}, {"skipped_steps", s.skipped_steps}, {"metrics_bytes", s.metrics_bytes}};
+          {"evaluations_without_gain", s.evaluations_without_gain}, {"metrics_bytes", s.metrics_bytes}};
 }
 
 /// Step folders of a run, newest first.
@@ -54,8 +54,8 @@ std::vector<std::string> step_folders(const std::string& run) {
   return found;
 }
 
-/// What is wrong with the files of a step folder, or empty. May throw what the file system says.
-std::string mismatch(const std::string& folder) {
+/// What is wrong with a step folder, or empty.
+std::string damage(const std::string& folder) {
   const auto path = folder + "/manifest.json";
   if (!fs::exists(path)) return "manifest.json is missing";
   const auto manifest = json::parse(read_text(path, 64 << 20), nullptr, false);
@@ -69,15 +69,6 @@ std::string mismatch(const std::string& folder) {
   return "";
 }
 
-/// What is wrong with a step folder, or empty.
-std::string damage(const std::string& folder) {
-  try {
-    return mismatch(folder);
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-}
-
 std::string pointed(const std::string& run, const std::string& name) {
   const auto path = run + "/" + name;
   if (!fs::exists(path)) return "";
@@ -88,7 +79,7 @@ std::string pointed(const std::string& run, const std::string& name) {
 
 }  // namespace
 
-std::string save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params, const std::vector<std::pair<std::string, Tensor>>& optimizer) {
+void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params, const std::vector<std::pair<std::string, Tensor>>& optimizer) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
@@ -104,13 +95,10 @@ std::string save_checkpoint(const std::string& run, const TrainState& state, con
     write_atomic(staged.path() + "/manifest.json", json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}.dump(2) + "\n");
     staged.commit();
     write_atomic(run + "/latest", name + "\n");
-    return name;
   } catch (const CheckpointError&) {
     throw;
   } catch (const Error& e) {
     throw CheckpointError(e.what());
-  } catch (const fs::filesystem_error& e) {
-    throw CheckpointError(words(run, "/", name, ": cannot be written (", e.code().message(), ")"));
   }
 }
 
@@ -135,10 +123,10 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
 }
 
 void prune_checkpoints(const std::string& run, int64_t keep) {
-  const auto best = pointed(run, "best"), latest = pointed(run, "latest");
+  const auto best = pointed(run, "best");
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
-    if ((name <= latest && kept++ < keep) || name == best) continue;
+    if (kept++ < keep || name == best) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);
   }
@@ -170,7 +158,6 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   try {
     s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds"), s.best_loss = j.at("best_loss");
     s.best_step = j.at("best_step"), s.evaluations_without_gain = j.at("evaluations_without_gain"), s.metrics_bytes = j.at("metrics_bytes");
-    s.evaluated_step = j.value("evaluated_step", s.step), s.skipped_steps = j.value("skipped_steps", int64_t{0});
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }

@@ -31,11 +31,11 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch; waits for it. Throws what `make` threw for it, after every batch before it was given.
+  /// The next batch; waits for it. Throws what `make` threw.
   Batch next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ready_.count(next_to_give_) > 0 || (error_ && error_number_ <= next_to_give_); });
-    if (ready_.count(next_to_give_) == 0) std::rethrow_exception(error_);
+    changed_.wait(lock, [&] { return error_ || ready_.count(next_to_give_) > 0; });
+    if (error_) std::rethrow_exception(error_);
     Batch batch = std::move(ready_.extract(next_to_give_++).mapped());
     lock.unlock();
     changed_.notify_all();
@@ -59,7 +59,7 @@ class Loader {
         ready_.emplace(number, std::move(batch));
       } catch (...) {
         const std::lock_guard lock(mutex_);
-        if (!error_ || number < error_number_) error_ = std::current_exception(), error_number_ = number;
+        error_ = std::current_exception();
       }
       changed_.notify_all();
     }
@@ -69,9 +69,9 @@ class Loader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint64_t, Batch> ready_;
-  uint64_t next_to_make_, next_to_give_, error_number_ = 0;
+  uint64_t next_to_make_, next_to_give_;
   bool stop_ = false;
-  std::exception_ptr error_;   // of the smallest number that failed; numbers below it are being made or ready
+  std::exception_ptr error_;
   std::vector<std::thread> threads_;
 };
 

@@ -27,23 +27,19 @@ struct TrainState {
   double best_loss = 0;           ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
-  int64_t evaluated_step = 0;     ///< step of the last held-out evaluation
-  int64_t skipped_steps = 0;      ///< batches left out because loss or gradient was not finite
   uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume
 };
 
 /// Writes a step folder: beside, fsynced, renamed, with a manifest of sizes and XXH3 checksums; `latest` moves last.
-/// `optimizer` may be empty (an imported model). Returns the folder's name. Throws CheckpointError with the system's
-/// reason; nothing half written stays.
-std::string save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
-                            const std::vector<std::pair<std::string, Tensor>>& optimizer);
+/// `optimizer` may be empty (an imported model). Throws CheckpointError with the system's reason; nothing half written stays.
+void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
+                     const std::vector<std::pair<std::string, Tensor>>& optimizer);
 
 /// The newest step folder of `run` whose manifest holds, or empty; a damaged one is named in a warning and passed over.
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
-/// Removes step folders but the best and the newest `keep` up to `latest`. Folders newer than `latest` are damaged ones
-/// that a resume passed over.
+/// Removes step folders but the newest `keep` and the best.
 void prune_checkpoints(const std::string& run, int64_t keep);
 
 /// Reads every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.

@@ -20,17 +20,4 @@ double schedule_factor(const ScheduleConfig& s, double done, double total) {
   return s.end_factor + (1 - s.end_factor) * left;
 }
 
-Progress progress_of(const BudgetConfig& b, int64_t steps, int64_t tokens, double seconds) {
-  Progress nearest;
-  const auto consider = [&](double done, double total) {
-    if (total > 0 && done / total >= nearest.share()) nearest = {done, total};
-  };
-  consider(seconds, b.minutes * 60);
-  consider(static_cast<double>(tokens), static_cast<double>(b.tokens));
-  const auto all_steps = static_cast<double>(b.steps);
-  consider(static_cast<double>(steps), all_steps);
-  if (b.steps > 0 && nearest.share() > static_cast<double>(steps) / all_steps) return {nearest.share() * all_steps, all_steps};
-  return nearest;
-}
-
 }  // namespace cloze
