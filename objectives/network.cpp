@@ -50,7 +50,11 @@ std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& input
   std::vector<std::pair<std::string, Tensor>> found{{"last_hidden_state", hidden}};
   if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
-    for (auto& output : objective->outputs(*backbone, hidden)) found.push_back(std::move(output));
+    for (auto& output : objective->outputs(*backbone, hidden)) {
+      // A masked language model alone calls its scores `logits` at Hugging Face; both names lead to the same tensor.
+      if (output.first == "prediction_logits" && objectives.size() == 1) found.emplace_back("logits", output.second);
+      found.push_back(std::move(output));
+    }
   return found;
 }
 

@@ -56,11 +56,7 @@ std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.
 
 std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
   at::NoGradGuard no_grad;
-  auto outputs = network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types});
-  // A masked language model alone calls its scores `logits` at Hugging Face; both names lead to the same tensor.
-  for (const auto& [name, tensor] : std::vector(outputs))
-    if (name == "prediction_logits" && network.objectives.size() == 1) outputs.emplace_back("logits", tensor);
-  return outputs;
+  return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types});
 }
 
 torch::jit::Module traced_module(Network& network) {
