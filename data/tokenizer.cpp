@@ -4,14 +4,18 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/piece_trie.h"
+#include "data/word_cache.h"
 #include "data/wordpiece.h"
 
 namespace cloze {
@@ -23,6 +27,50 @@ namespace {
 
 constexpr const char* facts_file = "cloze_tokenizer.json";
 constexpr std::string_view space_mark = "\u2581";
+/// SentencePiece adds scores in fp32 from the start of the text: in `longest_by_words` bytes they reach some -1e4, where
+/// the sums of a word are off by less than this.
+constexpr size_t longest_by_words = 2 << 10;
+constexpr double rounding_of_scores = 0.01;
+
+/// What a SentencePiece file says that the library does not tell (sentencepiece_model.proto: ModelProto).
+struct ModelFacts {
+  std::string normalizer;      ///< name of its rules
+  bool user_defined = false;   ///< has pieces that are taken wherever they occur
+};
+
+/// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops where it is damaged.
+template <class F>
+void each_field(std::string_view message, const F& f) {
+  size_t at = 0;
+  const auto varint = [&] {
+    uint64_t value = 0;
+    for (int shift = 0; at < message.size() && shift < 64; shift += 7) {
+      const auto byte = static_cast<uint8_t>(message[at++]);
+      value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+      if (byte < 0x80) break;
+    }
+    return value;
+  };
+  while (at < message.size()) {
+    const uint64_t tag = varint(), wire = tag & 7;
+    const uint64_t number = wire == 0 || wire == 2 ? varint() : 0;
+    const uint64_t size = wire == 2 ? number : wire == 5 ? 4 : wire == 1 ? 8 : 0;
+    if (size > message.size() - at || wire == 3 || wire == 4 || wire > 5) return;
+    f(tag >> 3, number, message.substr(at, size));
+    at += size;
+  }
+}
+
+ModelFacts model_facts(std::string_view model) {
+  ModelFacts facts;
+  each_field(model, [&](uint64_t field, uint64_t, std::string_view content) {
+    each_field(field == 1 || field == 3 ? content : std::string_view(), [&](uint64_t inner, uint64_t number, std::string_view text) {
+      if (field == 1 && inner == 3 && number == 4) facts.user_defined = true;
+      if (field == 3 && inner == 1) facts.normalizer = text;
+    });
+  });
+  return facts;
+}
 
 std::string hex(uint64_t value) {
   char text[17];
@@ -38,9 +86,97 @@ struct Tokenizer::Impl {
   std::unique_ptr<WordPiece> wordpiece;
   bool lowercase = false;
   std::vector<std::string> pieces;
+  PieceTrie trie;               // of SentencePiece's pieces that text can have
+  std::vector<double> scores;
   std::unordered_map<std::string_view, int64_t> ids;
   SpecialIds special;
   std::vector<uint8_t> is_special, starts_word;
+  bool plain_ascii = false;   // a unigram model that leaves ASCII as it is, but for capitals
+  bool by_words = false;   // a text's ids are those of its words, one after the other
+  uint64_t serial = 0;     // of this tokenizer among all that were opened
+
+  void encode_piece(std::string_view text, std::vector<int32_t>& out) const {
+    if (wordpiece) return wordpiece->encode(text, out);
+    thread_local std::vector<int> found;
+    found.clear();
+    sentencepiece->Encode(absl::string_view(text.data(), text.size()), &found).IgnoreError();
+    out.insert(out.end(), found.begin(), found.end());
+  }
+
+  std::vector<int32_t> encode_whole(std::string_view text) const {
+    std::vector<int32_t> out;
+    encode_piece(text, out);
+    return out;
+  }
+
+  /// Appends the ids of a word; false when its best two ways to be cut are so close that the rounding of the scores
+  /// before it decides between them.
+  bool encode_word(std::string_view word, std::vector<int32_t>& out) const {
+    thread_local std::string normal;
+    if (plain_ascii && std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < 0x7F; })) {
+      normal.assign(space_mark);
+      for (const char c : word) normal += lowercase && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      const size_t before = out.size();
+      const double gap = cut(normal, out);
+      if (gap >= 0) return gap > rounding_of_scores;
+      out.resize(before);
+    }
+    const size_t before = out.size();
+    encode_piece(word, out);
+    if (kind != "unigram" || out.size() - before < 2) return true;
+    normal.clear();
+    for (size_t i = before; i < out.size(); ++i) {
+      if (is_special[static_cast<size_t>(out[i])]) return false;   // an unknown character hides its spelling
+      normal += pieces[static_cast<size_t>(out[i])];
+    }
+    std::vector<int32_t> same;
+    return cut(normal, same) > rounding_of_scores;
+  }
+
+  /// Appends the likeliest pieces of a normalised word; returns by how much the second best way is worse, or -1 when no
+  /// way is known. Source: Kudo 2018, section 3.2 (arXiv 1804.10959).
+  double cut(std::string_view word, std::vector<int32_t>& out) const {
+    constexpr double unreached = -1e30;
+    struct Place {
+      double best = unreached, second = unreached;
+      int32_t id = -1;
+      uint32_t from = 0;
+    };
+    thread_local std::vector<Place> places;
+    places.assign(word.size() + 1, Place{});
+    places[0].best = 0;
+    for (uint32_t begin = 0; begin < word.size(); ++begin) {
+      const double best = places[begin].best, second = places[begin].second;
+      if (best == unreached) continue;
+      trie.each_prefix(word.substr(begin), [&](size_t count, int32_t id) {
+        const double score = scores[static_cast<size_t>(id)];
+        auto& place = places[begin + count];
+        if (best + score > place.best) {
+          place.second = std::max(place.best, second + score);
+          place.best = best + score, place.id = id, place.from = begin;
+        } else {
+          place.second = std::max(place.second, best + score);
+        }
+      });
+    }
+    if (places.back().best == unreached) return -1;
+    const auto before = static_cast<std::ptrdiff_t>(out.size());
+    for (size_t at = word.size(); at > 0; at = places[at].from) out.push_back(places[at].id);
+    std::reverse(out.begin() + before, out.end());
+    return places.back().best - places.back().second;
+  }
+
+  /// True when no piece reaches over a space and spaces are a mark before a word, so that words do not see each other.
+  bool words_are_apart() const {
+    for (size_t id = 0; id < pieces.size(); ++id)
+      if (pieces[id].find(space_mark, 1) != std::string::npos || pieces[id].find(' ') != std::string::npos) return false;
+    const auto mark = ids.find(space_mark);
+    const auto one = encode_whole("x"), two = encode_whole("x  x");
+    if (mark == ids.end() || is_special[static_cast<size_t>(mark->second)] || one.empty() || !starts_word[static_cast<size_t>(one[0])]) return false;
+    auto twice = one;
+    twice.insert(twice.end(), one.begin(), one.end());
+    return twice == two && encode_whole(" x ") == one && encode_whole(" ").empty();
+  }
 
   void load_sentencepiece(const std::string& path) {
     sentencepiece = std::make_unique<sentencepiece::SentencePieceProcessor>();
@@ -48,12 +184,18 @@ struct Tokenizer::Impl {
     require<DataError>(status.ok() && sentencepiece->GetPieceSize() > 0, path, ": is not a SentencePiece model, or it is damaged; get or train it again");
     for (int id = 0; id < sentencepiece->GetPieceSize(); ++id) {
       pieces.push_back(sentencepiece->IdToPiece(id));
+      scores.push_back(static_cast<double>(sentencepiece->GetScore(id)));
+      if (!sentencepiece->IsControl(id) && !sentencepiece->IsUnknown(id) && !sentencepiece->IsByte(id) && !sentencepiece->IsUnused(id)) trie.add(pieces.back(), id);
       const bool marked = pieces.back().compare(0, space_mark.size(), space_mark) == 0;
       const bool other = sentencepiece->IsControl(id) || sentencepiece->IsUnknown(id);
       is_special.push_back(other);
       starts_word.push_back(marked || other);
     }
     kind = is_bpe() ? "bpe" : "unigram";
+    const auto facts = model_facts(bytes);
+    const bool folds = facts.normalizer == "nmt_nfkc_cf" || facts.normalizer == "nfkc_cf";
+    plain_ascii = kind == "unigram" && !facts.user_defined && (folds || facts.normalizer == "nmt_nfkc" || facts.normalizer == "nfkc" || facts.normalizer == "identity");
+    lowercase = folds;
     const auto find = [&](std::initializer_list<const char*> names) -> int64_t {
       for (const auto* name : names)
         for (size_t id = 0; id < pieces.size(); ++id)
@@ -111,6 +253,9 @@ struct Tokenizer::Impl {
     settle(special.sep, "[SEP]");
     settle(special.mask, "[MASK]");
     for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id], static_cast<int64_t>(id));
+    static std::atomic<uint64_t> opened{0};
+    serial = ++opened;
+    by_words = wordpiece || words_are_apart();
   }
 };
 
@@ -176,13 +321,14 @@ Tokenizer Tokenizer::open(const std::string& path) {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  if (!impl_->by_words || text.size() > longest_by_words || text.find(space_mark) != std::string_view::npos) return impl_->encode_whole(text);
+  thread_local WordCache cache;
   std::vector<int32_t> ids;
-  if (impl_->wordpiece) {
-    impl_->wordpiece->encode(text, ids);
-  } else {
-    std::vector<int> found;
-    impl_->sentencepiece->Encode(absl::string_view(text.data(), text.size()), &found).IgnoreError();
-    ids.assign(found.begin(), found.end());
+  const auto encode_word = [&](std::string_view word, std::vector<int32_t>& out) { return impl_->encode_word(word, out); };
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    if (end > begin && !cache.append(impl_->serial, text.substr(begin, end - begin), ids, encode_word)) return impl_->encode_whole(text);
+    begin = end + 1;
   }
   return ids;
 }

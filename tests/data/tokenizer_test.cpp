@@ -1,10 +1,13 @@
 #include "data/tokenizer.h"
 
+#include <sentencepiece_processor.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "data/train_tokenizer.h"
 #include "data/wordpiece.h"
 #include "tests/support/catch.h"
@@ -107,5 +110,42 @@ TEST_CASE("ids equal those of the reference implementations on published vocabul
       ++compared;
     }
     CHECK(compared > 50);
+  }
+}
+
+TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][tokenizer]") {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "the cat" + std::to_string(i % 7) + " sat on caf\u00E9 mat " + std::to_string(i % 13) + " \u00A8x \uFF21.\n";
+  std::vector<std::string> models;
+  for (const std::string kind : {"unigram", "bpe"}) {
+    PrepareOptions options;
+    options.inputs = {dir.write("text.txt", text)};
+    options.train_kind = kind, options.vocab_size = 70, options.lowercase = kind == "bpe";
+    train_tokenizer(options, dir / kind);
+    models.push_back(dir / (kind + "/spiece.model"));
+  }
+  const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
+  for (const auto* name : {"albert-base-v2-30k.model", "t5-32000.model", "pegasus-96103.model", "bigbird-roberta-gpt2.model", "hf-test_sentencepiece_bpe.model", "spm-test_ja_model.model"})
+    if (std::filesystem::exists(folder + name)) models.push_back(folder + name);
+  // Pieces of text that normalisation moves: accents alone, wide spaces, marks of the tokenizer itself, broken bytes.
+  const std::vector<std::string> parts{" ", "  ", "a", "the", "cat", "caf\u00E9", "\u0301", "\u00A8", "\u00A0", "\u3000", "\u2581", "\t", "\u200B", "\uFF21", "7", ".", ",", "<s>", "[MASK]",
+                                       "\U0001F600", "\u304C", "\xFF", "\u0085", "-", "\u2019s", "\u1FEF", "\uFB01", "\u0344"};
+  for (const auto& model : models) {
+    sentencepiece::SentencePieceProcessor reference;
+    REQUIRE(reference.Load(model).ok());
+    const auto tokenizer = Tokenizer::open(model);
+    auto stream = Rng(5).stream("fuzz");
+    for (int i = 0; i < 3000; ++i) {
+      std::string line;
+      for (uint64_t n = stream.below(12); n > 0; --n) {
+        line += parts[stream.below(parts.size())];
+        if (stream.below(2)) line += ' ';
+      }
+      std::vector<int> wanted;
+      REQUIRE(reference.Encode(line, &wanted).ok());
+      INFO(model << ": '" << line << "'");
+      REQUIRE(tokenizer.encode(line) == std::vector<int32_t>(wanted.begin(), wanted.end()));
+    }
   }
 }
