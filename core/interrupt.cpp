@@ -22,6 +22,7 @@ void install_interrupt_handlers() {
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  signal(SIGXFSZ, SIG_IGN);   // a limit on file sizes is answered where the file is written
 }
 
 }  // namespace cloze

@@ -211,7 +211,7 @@ class Pass {
         if (!batch.documents.empty()) encoders.send(std::move(batch));
       } else {
         write(encoders.receive());
-        if (open_tokens() >= shard_tokens) close_part();
+        if (open_tokens() >= options_.file_tokens) close_part();
         show(reader.bytes(), total);
       }
     }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "data/shard.h"
+
 namespace cloze {
 
 struct PrepareOptions {
@@ -21,6 +23,7 @@ struct PrepareOptions {
   int64_t threads = 0;                     ///< 0: one for each core
   uint64_t seed = 1;
   bool force = false;                      ///< make it again although it is there
+  uint64_t file_tokens = shard_tokens;     ///< tokens after which a file is closed; what is in closed files is not made again
 };
 
 struct PrepareReport {

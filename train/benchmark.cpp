@@ -54,6 +54,14 @@ Batch made_up(const RunConfig& config, uint64_t number) {
   return batch;
 }
 
+/// Sequences a second of a collator in this thread.
+double collation_rate(const Collator& collator, int64_t rows) {
+  uint64_t n = 0;
+  const auto start = Clock::now();
+  for (; since(start) < 0.5; ++n) collator.batch(n * static_cast<uint64_t>(rows), rows);
+  return static_cast<double>(n) * static_cast<double>(rows) / since(start);
+}
+
 double median(std::vector<double> values, double at = 0.5) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
@@ -117,6 +125,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   r.peak_rss_mb = peak_memory() / 1e6;
   r.data_wait = 1000 * data_wait / n, r.forward = 1000 * stepper.ledger.forward / n, r.backward = 1000 * stepper.ledger.backward / n, r.optimizer = 1000 * stepper.ledger.optimizer / n;
   r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
+  if (collator) r.collation = collation_rate(*collator, config.train.batch_size);
   set_fused(true);
   return r;
 }
@@ -133,12 +142,13 @@ std::string to_text(const BenchmarkResult& r) {
                 "loss       %.4f at first, %.4f at last",
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps), thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step,
                 r.gemm_fp32, r.gemm_bf16, 100 * r.mfu, r.peak_rss_mb, r.data_wait, r.forward, r.backward, r.optimizer, r.other, r.first_loss, r.last_loss);
-  return text;
+  if (r.collation == 0) return text;
+  return words(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
 }
 
 nlohmann::json to_json(const BenchmarkResult& r) {
   return {{"data", r.data}, {"precision", r.precision}, {"steps", r.steps}, {"ms_per_step", r.ms_per_step}, {"ms_low", r.ms_low}, {"ms_high", r.ms_high}, {"tokens_per_second", r.tokens_per_second},
-          {"gflop_per_step", r.gflop_per_step}, {"gemm_fp32_gflops", r.gemm_fp32}, {"gemm_bf16_gflops", r.gemm_bf16}, {"mfu", r.mfu}, {"peak_rss_mb", r.peak_rss_mb},
+          {"gflop_per_step", r.gflop_per_step}, {"gemm_fp32_gflops", r.gemm_fp32}, {"gemm_bf16_gflops", r.gemm_bf16}, {"mfu", r.mfu}, {"collation_sequences_per_second", r.collation}, {"peak_rss_mb", r.peak_rss_mb},
           {"ledger", {{"data_wait", r.data_wait}, {"forward", r.forward}, {"backward", r.backward}, {"optimizer", r.optimizer}, {"other", r.other}}}, {"first_loss", r.first_loss}, {"last_loss", r.last_loss}};
 }
 

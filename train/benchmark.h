@@ -16,6 +16,7 @@ struct BenchmarkResult {
   double mfu = 0;                                    ///< useful FLOPs over those the faster of these products makes in the same time
   double peak_rss_mb = 0;
   double data_wait = 0, forward = 0, backward = 0, optimizer = 0, other = 0;   ///< ms a step
+  double collation = 0;                              ///< sequences a second that one thread makes; 0 without prepared tokens
   double first_loss = 0, last_loss = 0;
 };
 

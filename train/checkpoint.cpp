@@ -123,9 +123,10 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
 }
 
 void prune_checkpoints(const std::string& run, int64_t keep) {
-  const auto best = pointed(run, "best");
+  const auto best = pointed(run, "best"), latest = pointed(run, "latest");
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
+    if (name > latest) continue;   // damaged ones that a resume passed over take nobody's place
     if (kept++ < keep || name == best) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);

@@ -1,6 +1,8 @@
 #include "train/metrics.h"
 
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +14,8 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+
+extern char** environ;
 
 namespace cloze {
 
@@ -50,6 +54,24 @@ std::string varint(uint64_t value) {
 /// A field of a protobuf message that holds bytes.
 std::string field(int number, const std::string& content) { return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content; }
 
+/// Runs a script in its folder, for half a minute at most; false when there is no gnuplot or it failed.
+bool run_gnuplot(const std::string& folder, const std::string& script) {
+  std::vector<std::string> words_of{"timeout", "30", "gnuplot", script};
+  std::vector<char*> argv;
+  for (auto& word : words_of) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  for (const int file : {1, 2}) posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const bool started = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 1;
+  if (started) waitpid(child, &status, 0);
+  return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -59,12 +81,16 @@ std::string tf_record(const std::string& payload) {
   return length + masked_crc(length) + payload + masked_crc(payload);
 }
 
+std::string session_start_event(double wall_time, int64_t step) {
+  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(7, "\x08\x01");   // SessionLog {status = START}
+}
+
 std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value) {
   const std::string summary_value = field(1, tag) + "\x15" + raw(value);   // Summary.Value {tag = 1, simple_value = 2}
   return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(5, field(1, summary_value));
 }
 
-Metrics::Metrics(const std::string& run, uint64_t keep_bytes) : path_(run + "/metrics.jsonl") {
+Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : path_(run + "/metrics.jsonl") {
   if (fs::exists(path_) && fs::file_size(path_) > keep_bytes) fs::resize_file(path_, keep_bytes);
   out_ = std::fopen(path_.c_str(), "ab");
   require<CheckpointError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
@@ -75,6 +101,8 @@ Metrics::Metrics(const std::string& run, uint64_t keep_bytes) : path_(run + "/me
   if (!events_) return;
   const auto first = tf_record("\x09" + raw(now()) + field(3, "brain.Event:2"));
   std::fwrite(first.data(), 1, first.size(), events_);
+  const auto start = tf_record(session_start_event(now(), step));
+  std::fwrite(start.data(), 1, start.size(), events_);
 }
 
 Metrics::~Metrics() {
@@ -117,32 +145,32 @@ bool draw_loss(const std::string& run, double unigram_loss) {
     const auto row = json::parse(line, nullptr, false);
     if (!row.is_object()) continue;
     if (row.contains("loss")) {
-      smooth = 0.9 * smooth + 0.1 * row["loss"].get<double>(), weight = 0.9 * weight + 0.1;
+      smooth = 0.8 * smooth + 0.2 * row["loss"].get<double>(), weight = 0.8 * weight + 0.2;
       train += words(row["step"].get<int64_t>(), " ", row["loss"].get<double>(), " ", smooth / weight, "\n");
       ++points;
     }
     if (row.contains("held_out_loss")) held_out += words(row["step"].get<int64_t>(), " ", row["held_out_loss"].get<double>(), "\n");
   }
   if (points < 2) return false;
-  std::string script = "set terminal svg size 900,520 font 'sans,13' background 'white'\nset output '" + run + "/loss.svg'\n";
+  std::string script = "set terminal svg size 900,520 font 'sans,13' background 'white'\nset output 'loss.svg'\n";
   std::string plot = "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\nset xlabel 'step'\nset ylabel 'loss [nats a prediction]'\nset key top right\n";
   plot += "$train << EOD\n" + train + "EOD\n";
   if (!held_out.empty()) plot += "$held << EOD\n" + held_out + "EOD\n";
   plot += "plot $train using 1:2 with lines lc rgb '#b8d0ea' title 'training', $train using 1:3 with lines lw 2 lc rgb '#1f5fa8' title 'training, smoothed'";
   if (!held_out.empty()) plot += ", $held using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#c0392b' title 'held out'";
   if (unigram_loss > 0) plot += words(", ", unigram_loss, " with lines dt 2 lc rgb '#555555' title 'unigram, held out'");
-  script += plot + "\nset terminal pngcairo size 900,520 font 'sans,11' background 'white'\nset output '" + run + "/loss.png'\nreplot\n";
+  script += plot + "\nset terminal pngcairo size 900,520 font 'sans,11' background 'white'\nset output 'loss.png'\nreplot\n";
   const auto file = run + "/loss.gnuplot";
   try {
     write_atomic(file, script);
   } catch (const Error&) {
     return false;
   }
-  const int status = std::system(("timeout 30 gnuplot '" + file + "' >/dev/null 2>&1").c_str());
+  const bool drawn = run_gnuplot(run, "loss.gnuplot");
   std::error_code ignored;
   fs::remove(file, ignored);
-  if (status != 0) log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
-  return status == 0;
+  if (!drawn) log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+  return drawn;
 }
 
 }  // namespace cloze

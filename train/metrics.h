@@ -11,8 +11,9 @@ namespace cloze {
 /// Appends JSON objects, one a line, to metrics.jsonl, and their numbers to a TensorBoard event file.
 class Metrics {
  public:
-  /// Opens `run`/metrics.jsonl cut to its first `keep_bytes`: what a resumed run will write again.
-  Metrics(const std::string& run, uint64_t keep_bytes);
+  /// Opens `run`/metrics.jsonl cut to its first `keep_bytes`: what a resumed run will write again. TensorBoard is told to
+  /// forget what it knows of steps after `step`.
+  Metrics(const std::string& run, uint64_t keep_bytes, int64_t step);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -29,6 +30,8 @@ class Metrics {
 
 /// One record of a TFRecord file: length, payload, and the masked CRC-32C of each.
 std::string tf_record(const std::string& payload);
+/// A serialized tensorflow.Event that says: this file goes on from `step`, what is known of later steps is void.
+std::string session_start_event(double wall_time, int64_t step);
 /// A serialized tensorflow.Event with one scalar.
 std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value);
 

@@ -69,7 +69,7 @@ class Run {
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume();
     check_disk();
-    metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes);
+    metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
     baseline_ = unigram_baseline(held_out_, config_.evaluation.sequences, config_.train.batch_size);
     announce();
     loop();

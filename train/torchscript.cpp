@@ -1,6 +1,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -107,6 +108,20 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
   return files;
 }
 
+/// LibTorch's own writer ends the program when the disk is full; this one remembers the first failure.
+void write_module(const torch::jit::Module& module, const std::string& staged, const std::string& out, const torch::jit::ExtraFilesMap& extra) {
+  std::FILE* file = std::fopen(staged.c_str(), "wb");
+  require<CheckpointError>(file != nullptr, out, ": cannot be written (", system_reason(), ")");
+  std::string trouble;
+  torch::jit::ExportModule(module, [&](const void* data, size_t bytes) {
+    if (trouble.empty() && std::fwrite(data, 1, bytes, file) != bytes) trouble = system_reason();
+    return bytes;
+  }, extra);
+  if (trouble.empty() && (std::fflush(file) != 0 || fsync(fileno(file)) != 0)) trouble = system_reason();
+  std::fclose(file);
+  require<CheckpointError>(trouble.empty(), out, ": cannot be written (", trouble, ")");
+}
+
 }  // namespace
 
 void run_torchscript(const std::string& script, const std::string& cases, const std::string& out) {
@@ -141,11 +156,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
     }
   } cleaner{{staged, cases_file, results_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
-  try {
-    module.save(staged, extra_files(run, provenance));
-  } catch (const c10::Error& e) {
-    fail<CheckpointError>(out, ": cannot be written (", e.what_without_backtrace(), ")");
-  }
+  write_module(module, staged, out, extra_files(run, provenance));
   const auto cases = make_cases(bert);
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < cases.size(); ++k) {

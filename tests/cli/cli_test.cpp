@@ -16,8 +16,9 @@ struct Answer {
   std::string text;   // standard output and standard error
 };
 
-Answer cloze(const std::string& arguments) {
-  std::FILE* pipe = popen((std::string(BINARY_DIR "/cloze ") + arguments + " 2>&1").c_str(), "r");
+/// `before` is said to the shell first.
+Answer cloze(const std::string& arguments, const std::string& before = "") {
+  std::FILE* pipe = popen((before + BINARY_DIR "/cloze " + arguments + " 2>&1").c_str(), "r");
   Answer answer{};
   std::array<char, 4096> block{};
   for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) answer.text.append(block.data(), n);
@@ -149,6 +150,23 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
+}
+
+TEST_CASE("a disk that is full is answered in one sentence, and nothing half written stays", "[cli]") {
+  auto& w = world();
+  const std::string full = "ulimit -f 8; ";   // blocks of 512 bytes: what a full disk does to a file, at the same place
+  const auto refused = [&](const std::string& arguments, const std::string& made) {
+    const auto answer = cloze(arguments, full);
+    INFO(arguments << "\n" << answer.text);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains("cannot be written (File too large)") && !Catch::Contains("This is a bug"));
+    CHECK_FALSE(fs::exists(made));
+  };
+  refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --out " + w.dir / "full-tokens", w.dir / "full-tokens");
+  refused("pretrain " + w.config() + " --run " + w.dir / "full-run", w.dir / "full-run/step-00000006");
+  refused("export " + w.run + " --to huggingface --out " + w.dir / "full-hf", w.dir / "full-hf");
+  refused("export " + w.run + " --to torchscript --out " + w.dir / "full.pt", w.dir / "full.pt");
+  for (const auto& entry : fs::directory_iterator(w.dir.path)) CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
 TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {

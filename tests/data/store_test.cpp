@@ -1,3 +1,7 @@
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <set>
 
@@ -146,6 +150,40 @@ TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][pr
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("holds tokens of other text or options; name another --out, or make it anew with --force"));
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
+}
+
+TEST_CASE("a preparation that was killed goes on behind its closed files and ends in the same bytes", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  std::string text;
+  for (int d = 0; d < 60000; ++d) text += "w" + std::to_string(d % 20) + "q w" + std::to_string(d * 7 % 20) + "q. w3q w" + std::to_string(d / 20 % 20) + "q.\n\n";
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", text)};
+  options.tokenizer = dir / "vocab.txt";
+  options.threads = 2, options.file_tokens = 20000;
+  options.out = dir / "whole";
+  prepare(options);
+  options.out = dir / "cut";
+  const pid_t child = fork();
+  if (child == 0) {
+    prepare(options);
+    _exit(0);
+  }
+  for (int wait = 0; wait < 20000 && !std::filesystem::exists(dir / "cut.partial/train-00002.tokens"); ++wait) usleep(200);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));   // else the text is too short for the test
+  REQUIRE_FALSE(std::filesystem::exists(dir / "cut"));
+  prepare(options);
+  CHECK(TokenStore(dir / "cut", "train").fingerprint() == TokenStore(dir / "whole", "train").fingerprint());
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "whole"))
+    if (entry.path().extension() == ".tokens") {
+      ++files;
+      CHECK(read_file(entry.path().string()) == read_file(dir / ("cut/" + entry.path().filename().string())));
+    }
+  CHECK(files > 3);
 }
 
 TEST_CASE("small texts hold out a document, a single document its end", "[data][prepare]") {

@@ -170,6 +170,19 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
     CHECK_THAT(std::string(error.what()), Catch::Contains("is not finite at step") && Catch::Contains("no update was made, the last good checkpoint is none yet"));
     CHECK(error.exit_code() == 1);
   }
+  config.train.on_nonfinite = "skip";
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "skips"}), Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
+}
+
+TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's place", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  config.checkpoint.every = 4, config.checkpoint.keep = 1;
+  pretrain(config, {.run = dir / "run"});
+  fs::create_directories(dir / "run/step-00000099");
+  prune_checkpoints(dir / "run", 1);
+  CHECK(fs::exists(dir / "run/step-00000012"));
+  CHECK_FALSE(fs::exists(dir / "run/step-00000008"));
 }
 
 TEST_CASE("runs that cannot work are refused in words", "[train]") {
@@ -227,6 +240,7 @@ TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metr
   std::memcpy(&masked, known.data() + known.size() - 4, 4);
   const uint32_t crc = 0xe3069283;
   CHECK(masked == static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8));
+  CHECK(session_start_event(1.0, 5).substr(9) == std::string("\x10\x05\x3A\x02\x08\x01"));
   CHECK(scalar_event(1.0, 3, "loss", 2.0F).find("loss") != std::string::npos);
 }
 
