@@ -71,7 +71,7 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
     if (sentences_given) found.emplace_back(line);
     else split_sentences(line, found);
     for (const auto sentence : found) {
-      const auto ids = tokenizer.encode(sentence);
+      const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
       if (ids.empty()) continue;
       out.ids.insert(out.ids.end(), ids.begin(), ids.end());
       out.lengths.push_back(static_cast<uint32_t>(ids.size()));

@@ -1,11 +1,13 @@
 #pragma once
-// Text to ids and back: SentencePiece models and WordPiece vocabularies behind one type.
+// Text to ids and back: SentencePiece models, WordPiece vocabularies and byte-level BPE behind one type.
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/encoder.h"
 
 namespace cloze {
 
@@ -17,32 +19,36 @@ struct SpecialIds {
 /// A trained tokenizer. Copies share their tables; every const member may be called from many threads.
 class Tokenizer {
  public:
-  /// Opens a folder that `save` made (or a Hugging Face folder with vocab.txt or a SentencePiece model), a
-  /// SentencePiece `.model`, or a WordPiece `vocab.txt`. Throws DataError with the path and what is wrong.
+  /// Opens a folder that `save` made, or a Hugging Face folder (vocab.txt; vocab.json with merges.txt; a SentencePiece
+  /// model; tokenizer.json of WordPiece or byte-level BPE), or one of these files. Throws DataError with the path and
+  /// what is wrong.
   static Tokenizer open(const std::string& path);
 
-  /// Ids of the pieces of `text`; no special tokens are added, and text that spells one is text.
-  std::vector<int32_t> encode(std::string_view text) const;
+  /// Ids of the pieces of `text`; no special tokens are added, and text that spells one is text. `inside`: the text goes
+  /// on after a space, which byte-level BPE writes into its pieces.
+  std::vector<int32_t> encode(std::string_view text, bool inside = false) const;
+  /// The same pieces with the bytes of `text` that each stands for.
+  std::vector<TextPiece> encode_with_places(std::string_view text) const;
   /// Text of `ids`; special tokens are left out.
   std::string decode(std::span<const int64_t> ids) const;
 
   /// Rows that a token embedding needs: every piece and every special token.
   int64_t size() const;
   const SpecialIds& special() const;
-  /// The spelling of an id: `[MASK]`, `##ing`, `▁the`.
+  /// The spelling of an id: `[MASK]`, `##ing`, `▁the`, `Ġthe`.
   std::string piece(int64_t id) const;
   /// The id spelled `piece`, or -1.
   int64_t id(std::string_view piece) const;
   bool is_special(int64_t id) const;
-  /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`).
+  /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`, byte-level BPE without `Ġ`).
   bool starts_word(int64_t id) const;
 
-  /// `wordpiece`, `unigram` or `bpe`.
+  /// `wordpiece`, `unigram`, `bpe` or `byte_bpe`.
   std::string kind() const;
   /// Sixteen hex digits that differ between tokenizers that give different ids.
   std::string fingerprint() const;
-  /// Writes everything needed to `open` it again: `cloze_tokenizer.json` with the facts and the model or vocabulary file
-  /// under its usual name (`spiece.model`, `vocab.txt`).
+  /// Writes everything needed to `open` it again: `cloze_tokenizer.json` with the facts, the model or vocabulary under
+  /// its usual names, and tokenizer.json with tokenizer_config.json, which transformers' AutoTokenizer loads.
   void save(const std::string& folder) const;
 
  private:

@@ -13,7 +13,8 @@ namespace cloze {
 class WordCache {
  public:
   /// Appends the ids of `word` to `out`: from the table where it is there, else by `encode(word, out)`, which returns false
-  /// for a word whose ids depend on the text around it. Returns false for such a word, and for one too long for the table.
+  /// for a word whose ids depend on the text around it. Returns false, with nothing appended, for such a word
+  /// and for one too long for the table.
   /// `owner` names the tokenizer; another one empties the table.
   template <class Encode>
   bool append(uint64_t owner, std::string_view word, std::vector<int32_t>& out, const Encode& encode) {
@@ -31,6 +32,7 @@ class WordCache {
       std::memcpy(entry.word, word.data(), word.size());
       entry.count = alone && count <= std::size(entry.ids) ? static_cast<uint8_t>(count) : not_alone;
       if (entry.count != not_alone) std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), entry.ids);
+      else out.resize(before);
       return entry.count != not_alone;
     }
     if (entry.count == not_alone) return false;

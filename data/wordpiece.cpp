@@ -1,11 +1,18 @@
+// WordPiece as in BERT: basic tokenization, then the longest piece first.
+// Source: google-research/bert, tokenization.py (BasicTokenizer, WordpieceTokenizer).
 #include "data/wordpiece.h"
 
 #include <utf8proc.h>
 
 #include <array>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "core/error.h"
+#include "data/encoder.h"
 #include "data/utf8.h"
+#include "data/word_cache.h"
 
 namespace cloze {
 
@@ -58,15 +65,141 @@ void append_folded(std::string& out, int32_t c) {
     if (utf8proc_category(parts[i]) != UTF8PROC_CATEGORY_MN) append_code_point(out, parts[i]);
 }
 
+/// The words of a text, without the spaces before them.
+template <class F>
+void each_word(std::string_view spaced, const F& f) {
+  for (size_t begin = 1; begin < spaced.size();) {
+    const size_t end = std::min(spaced.find(' ', begin), spaced.size());
+    if (end > begin) f(spaced.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+struct WordPiece final : Encoder {
+  WordPiece(std::string vocabulary, const std::string& name, bool fold) : file(std::move(vocabulary)) {
+    lowercase = fold;
+    for (size_t begin = 0; begin < file.size();) {
+      const size_t end = std::min(file.find('\n', begin), file.size());
+      std::string piece = file.substr(begin, end - begin);
+      if (!piece.empty() && piece.back() == '\r') piece.pop_back();
+      pieces.push_back(std::move(piece));
+      begin = end + 1;
+    }
+    require<DataError>(!pieces.empty(), name, ": the vocabulary is empty");
+    require<DataError>(pieces.size() < (1u << 24), name, ": the vocabulary has more than 16 million lines, so it is none");
+    for (size_t id = 0; id < pieces.size(); ++id) {
+      std::string_view piece = pieces[id];
+      const bool continues = !starts_word(static_cast<int64_t>(id));
+      if (continues) piece.remove_prefix(2);
+      const bool fresh = (continues ? continuing : starting).emplace(piece, static_cast<int32_t>(id)).second;
+      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the piece '", pieces[id], "' is there twice; every line of a vocabulary must differ");
+      longest = std::max(longest, piece.size());
+    }
+    const auto found = starting.find("[UNK]");
+    require<DataError>(found != starting.end(), name, ": the vocabulary has no piece [UNK]; a WordPiece vocabulary needs one");
+    unknown = found->second;
+    static std::atomic<uint64_t> made{0};
+    serial = (uint64_t{1} << 62) | ++made;
+  }
+
+  void encode(std::string_view text, std::vector<int32_t>& out) const override {
+    thread_local WordCache cache;
+    each_word(basic_tokenize(text, lowercase), [&](std::string_view word) {
+      if (!cache.append(serial, word, out, [&](std::string_view w, std::vector<int32_t>& o) { return encode_word(w, o), true; })) encode_word(word, out);
+    });
+  }
+
+  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+    std::vector<uint32_t> places;
+    const std::string spaced = basic_tokenize(text, lowercase, &places);
+    std::vector<TextPiece> placed;
+    each_word(spaced, [&](std::string_view word) {
+      std::vector<int32_t> ids;
+      encode_word(word, ids);
+      auto at = static_cast<size_t>(word.data() - spaced.data());
+      const auto past = [&](size_t end) {   // the byte of `text` behind byte end - 1 of `spaced`
+        size_t source = places[end - 1];
+        next_code_point(text, source);
+        return source;
+      };
+      for (const auto id : ids) {
+        const auto& piece = pieces[static_cast<size_t>(id)];
+        const size_t n = ids.size() == 1 ? word.size() : piece.size() - (starts_word(id) ? 0 : 2);
+        placed.push_back({id, places[at], past(at + n)});
+        at += n;
+      }
+    });
+    return placed;
+  }
+
+  std::string decode(std::span<const int64_t> ids) const override {
+    std::string text;
+    for (const auto id : ids) {
+      const auto& piece = pieces[static_cast<size_t>(id)];
+      if (starts_word(id)) text += (text.empty() ? "" : " ") + piece;
+      else text += piece.substr(2);
+    }
+    return text;
+  }
+  std::string kind() const override { return "wordpiece"; }
+  std::map<std::string, std::string> files() const override { return {{"vocab.txt", file}}; }
+  bool starts_word(int64_t id) const override {
+    const auto& piece = pieces[static_cast<size_t>(id)];
+    return piece.size() <= 2 || piece.compare(0, 2, "##") != 0;
+  }
+
+  std::string huggingface_json() const override {
+    using Json = nlohmann::ordered_json;
+    Json vocabulary = Json::object();
+    for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
+    return Json{{"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"strip_accents", nullptr}, {"lowercase", lowercase}}},
+                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+                {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", max_word_characters}, {"vocab", vocabulary}}}}
+        .dump();
+  }
+
+ private:
+  void encode_word(std::string_view word, std::vector<int32_t>& out) const {
+    size_t characters = 0;
+    for (const char c : word) characters += (c & 0xC0) != 0x80;
+    const size_t kept = out.size();
+    for (size_t begin = 0; begin < word.size();) {
+      const auto& table = begin == 0 ? starting : continuing;
+      size_t length = std::min(word.size() - begin, longest);
+      auto found = table.end();
+      for (; length > 0; --length) {
+        if (begin + length < word.size() && (word[begin + length] & 0xC0) == 0x80) continue;   // not inside a character
+        found = table.find(word.substr(begin, length));
+        if (found != table.end()) break;
+      }
+      if (found == table.end() || characters > max_word_characters) {
+        out.resize(kept);
+        out.push_back(unknown);
+        return;
+      }
+      out.push_back(found->second);
+      begin += length;
+    }
+  }
+
+  std::string file;
+  std::unordered_map<std::string_view, int32_t> starting, continuing;
+  size_t longest = 0;
+  int32_t unknown = 0;
+  uint64_t serial = 0;
+};
+
 }  // namespace
 
-std::string basic_tokenize(std::string_view text, bool lowercase) {
+std::string basic_tokenize(std::string_view text, bool lowercase, std::vector<uint32_t>* places) {
   const auto& ascii = ascii_kinds();
   std::string out;
   out.reserve(text.size() + text.size() / 4);
   bool in_word = false;
   int32_t before = -1;
   for (size_t at = 0; at < text.size();) {
+    const auto place = static_cast<uint32_t>(at);
     const int32_t c = next_code_point(text, at);
     const Kind kind = c < 0 ? Kind::control : c < 128 ? ascii[static_cast<size_t>(c)] : kind_of(c);
     if (kind == Kind::control) continue;
@@ -91,63 +224,13 @@ std::string basic_tokenize(std::string_view text, bool lowercase) {
       append_folded(out, c);
     }
     before = c;
+    if (places) places->resize(out.size(), place);
   }
   return out;
 }
 
-WordPiece::WordPiece(const std::string& vocabulary, const std::string& name, bool lowercase) : lowercase_(lowercase) {
-  for (size_t begin = 0; begin < vocabulary.size();) {
-    const size_t end = std::min(vocabulary.find('\n', begin), vocabulary.size());
-    std::string piece = vocabulary.substr(begin, end - begin);
-    if (!piece.empty() && piece.back() == '\r') piece.pop_back();
-    pieces_.push_back(std::move(piece));
-    begin = end + 1;
-  }
-  require<DataError>(!pieces_.empty(), name, ": the vocabulary is empty");
-  require<DataError>(pieces_.size() < (1u << 24), name, ": the vocabulary has more than 16 million lines, so it is none");
-  for (size_t id = 0; id < pieces_.size(); ++id) {
-    std::string_view piece = pieces_[id];
-    const bool continues = piece.size() > 2 && piece.substr(0, 2) == "##";
-    if (continues) piece.remove_prefix(2);
-    const bool fresh = (continues ? continues_ : starts_).emplace(piece, static_cast<int32_t>(id)).second;
-    require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the piece '", pieces_[id], "' is there twice; every line of a vocabulary must differ");
-    longest_ = std::max(longest_, piece.size());
-  }
-  const auto unknown = starts_.find("[UNK]");
-  require<DataError>(unknown != starts_.end(), name, ": the vocabulary has no piece [UNK]; a WordPiece vocabulary needs one");
-  unknown_ = unknown->second;
-}
-
-void WordPiece::encode_word(std::string_view word, std::vector<int32_t>& out) const {
-  size_t characters = 0;
-  for (const char c : word) characters += (c & 0xC0) != 0x80;
-  const size_t kept = out.size();
-  for (size_t begin = 0; begin < word.size();) {
-    const auto& table = begin == 0 ? starts_ : continues_;
-    size_t length = std::min(word.size() - begin, longest_);
-    auto found = table.end();
-    for (; length > 0; --length) {
-      if (begin + length < word.size() && (word[begin + length] & 0xC0) == 0x80) continue;   // not inside a character
-      found = table.find(word.substr(begin, length));
-      if (found != table.end()) break;
-    }
-    if (found == table.end() || characters > max_word_characters) {
-      out.resize(kept);
-      out.push_back(unknown_);
-      return;
-    }
-    out.push_back(found->second);
-    begin += length;
-  }
-}
-
-void WordPiece::encode(std::string_view text, std::vector<int32_t>& out) const {
-  const std::string spaced = basic_tokenize(text, lowercase_);
-  for (size_t begin = 1; begin < spaced.size();) {
-    const size_t end = std::min(spaced.find(' ', begin), spaced.size());
-    if (end > begin) encode_word(std::string_view(spaced).substr(begin, end - begin), out);
-    begin = end + 1;
-  }
+std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, bool lowercase) {
+  return std::make_unique<WordPiece>(std::move(vocabulary), path, lowercase);
 }
 
 }  // namespace cloze

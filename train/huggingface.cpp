@@ -221,14 +221,14 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   for (const auto& p : params) report.parameters += p.param.value().numel();
   StagedFolder staged(run);
   bool has_tokenizer = false;
-  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
+  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "vocab.json", "tokenizer.json"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
   if (has_tokenizer) {
     const auto tokenizer = Tokenizer::open(folder);
     require<CheckpointError>(tokenizer.size() <= std::get<BertConfig>(model.config.model).vocab_size, folder, ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
                              std::get<BertConfig>(model.config.model).vocab_size, " rows; they do not belong together");
     tokenizer.save(staged.path() + "/tokenizer");
   } else {
-    log_info("import", folder + " has no tokenizer (vocab.txt, spiece.model): the run reads ids, not text");
+    log_info("import", folder + " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json): the run reads ids, not text");
   }
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
   write_atomic(staged.path() + "/provenance.json", json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
@@ -251,14 +251,7 @@ void export_huggingface(const std::string& run, const std::string& out) {
   StagedFolder staged(out);
   write_atomic(staged.path() + "/config.json", huggingface_config(opened.config).dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) {
-    opened.tokenizer.save(staged.path());
-    if (opened.tokenizer.kind() == "wordpiece")
-      write_atomic(staged.path() + "/special_tokens_map.json",
-                   json{{"pad_token", "[PAD]"}, {"unk_token", "[UNK]"}, {"cls_token", "[CLS]"}, {"sep_token", "[SEP]"}, {"mask_token", "[MASK]"}}.dump(2) + "\n");
-    else
-      log_info("export", "the tokenizer travels as spiece.model: read it with the sentencepiece package, which gives the same ids");
-  }
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path());
   staged.commit();
 }
 

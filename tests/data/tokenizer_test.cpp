@@ -24,10 +24,10 @@ TEST_CASE("BERT's basic tokenizer cleans, folds and splits", "[data][tokenizer]"
 }
 
 TEST_CASE("WordPiece takes the longest piece first and knows what it does not know", "[data][tokenizer]") {
-  const WordPiece wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", true);
+  const auto wordpiece = make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", true);
   const auto encode = [&](const std::string& text) {
     std::vector<int32_t> ids;
-    wordpiece.encode(text, ids);
+    wordpiece->encode(text, ids);
     return ids;
   };
   CHECK(encode("unaffable, able") == std::vector<int32_t>{4, 3, 6, 5});
@@ -94,8 +94,11 @@ TEST_CASE("ids equal those of the reference implementations on published vocabul
     std::filesystem::create_directories(dir / name);
     std::filesystem::copy_file(folder + "bert-base-" + name + "-vocab.txt", dir / (std::string(name) + "/vocab.txt"));
   }
+  std::filesystem::create_directories(dir / "gpt2");
+  std::filesystem::copy_file(folder + "gpt2-encoder.json", dir / "gpt2/vocab.json");
+  std::filesystem::copy_file(folder + "gpt2-vocab.bpe", dir / "gpt2/merges.txt");
   const std::vector<std::pair<std::string, std::string>> models{
-      {"bert_uncased", dir / "uncased"}, {"bert_cased", dir / "cased"}, {"t5", folder + "t5-32000.model"}, {"albert", folder + "albert-base-v2-30k.model"},
+      {"bert_uncased", dir / "uncased"}, {"bert_cased", dir / "cased"}, {"gpt2", dir / "gpt2"}, {"t5", folder + "t5-32000.model"}, {"albert", folder + "albert-base-v2-30k.model"},
       {"pegasus", folder + "pegasus-96103.model"}, {"bigbird", folder + "bigbird-roberta-gpt2.model"}, {"hf_test_unigram", folder + "hf-test_sentencepiece.model"},
       {"hf_test_bpe", folder + "hf-test_sentencepiece_bpe.model"}, {"spm_test", folder + "spm-test_model.model"}, {"spm_test_ja", folder + "spm-test_ja_model.model"}};
   for (const auto& [key, path] : models) {

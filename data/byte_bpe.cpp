@@ -1,0 +1,234 @@
+// Byte-level BPE as in GPT-2 and RoBERTa.
+// Source: Radford et al. 2019, section 2.2; openai/gpt-2, encoder.py.
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "data/byte_bpe.h"
+#include "data/encoder.h"
+#include "data/utf8.h"
+#include "data/word_cache.h"
+
+namespace cloze {
+
+namespace {
+
+enum class Kind { letter, number, space, other };
+
+Kind kind_of(int32_t c) {
+  if (c < 0) return Kind::other;
+  if (c < 128) {
+    const auto b = static_cast<char>(c);
+    if ((b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z')) return Kind::letter;
+    if (b >= '0' && b <= '9') return Kind::number;
+    return b == ' ' || (b >= '\t' && b <= '\r') ? Kind::space : Kind::other;
+  }
+  switch (utf8proc_category(c)) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO: return Kind::letter;
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO: return Kind::number;
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP: return Kind::space;
+    default: return c == 0x85 ? Kind::space : Kind::other;
+  }
+}
+
+/// The code point that stands for each byte: printable ones for themselves, the others from U+0100 on.
+const std::array<int32_t, 256>& byte_symbols() {
+  static const auto table = [] {
+    std::array<int32_t, 256> symbols{};
+    int32_t next = 256;
+    for (int32_t b = 0; b < 256; ++b) symbols[static_cast<size_t>(b)] = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE ? b : next++;
+    return symbols;
+  }();
+  return table;
+}
+
+struct ByteBpe final : Encoder {
+  ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path) : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)) {
+    const auto json = nlohmann::json::parse(vocabulary, nullptr, false);
+    require<DataError>(json.is_object() && !json.empty(), path, ": is not a JSON object of pieces and ids; it is damaged");
+    pieces.resize(json.size());
+    for (const auto& [piece, id] : json.items()) {
+      require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() && pieces[id.get<size_t>()].empty(), path, ": piece '", piece, "' has id ", id.dump(),
+                         ", which is taken or beyond the ", pieces.size(), " pieces; ids must be 0, 1, 2, ...");
+      pieces[id.get<size_t>()] = piece;
+      ids.emplace(piece, id.get<int32_t>());
+    }
+    for (size_t b = 0; b < 256; ++b) {
+      std::string symbol;
+      append_code_point(symbol, byte_symbols()[b]);
+      const auto found = ids.find(symbol);
+      require<DataError>(found != ids.end(), path, ": has no piece for byte ", b, "; a byte-level vocabulary needs all 256");
+      bytes[b] = found->second;
+      value_of[byte_symbols()[b]] = static_cast<char>(b);
+    }
+    int32_t rank = 0;
+    size_t line = 0;
+    for (size_t begin = 0; begin < merges.size();) {
+      const size_t end = std::min(merges.find('\n', begin), merges.size());
+      std::string_view text(merges.data() + begin, end - begin);
+      begin = end + 1, ++line;
+      if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+      if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
+      const size_t space = text.find(' ');
+      require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text, "' is not two pieces with a space between them");
+      const auto left = ids.find(std::string(text.substr(0, space))), right = ids.find(std::string(text.substr(space + 1)));
+      const auto whole = ids.find(std::string(text.substr(0, space)) + std::string(text.substr(space + 1)));
+      require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '", text, "' names a piece that the vocabulary lacks");
+      ranks.emplace(pair(left->second, right->second), Merge{rank++, whole->second});
+    }
+    for (const auto& piece : pieces) starts.push_back(piece.compare(0, 2, "\u0120") == 0);
+    static std::atomic<uint64_t> made{0};
+    serial = (uint64_t{1} << 63) | ++made;
+  }
+
+  void encode(std::string_view text, std::vector<int32_t>& out) const override {
+    thread_local WordCache cache;
+    each_pretoken(text, [&](std::string_view token) {
+      if (!cache.append(serial, token, out, [&](std::string_view t, std::vector<int32_t>& o) { return encode_token(t, o), true; })) encode_token(token, out);
+    });
+  }
+
+  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+    std::vector<int32_t> found;
+    encode(text, found);
+    std::vector<TextPiece> placed;
+    size_t at = 0;
+    for (const auto id : found) {
+      const size_t n = text_of(pieces[static_cast<size_t>(id)]).size();
+      placed.push_back({id, at, at + n});
+      at += n;
+    }
+    return placed;
+  }
+
+  std::string decode(std::span<const int64_t> list) const override {
+    std::string text;
+    for (const auto id : list) text += text_of(pieces[static_cast<size_t>(id)]);
+    return text;
+  }
+  std::string kind() const override { return "byte_bpe"; }
+  std::map<std::string, std::string> files() const override { return {{"vocab.json", vocabulary}, {"merges.txt", merges}}; }
+  bool starts_word(int64_t id) const override { return starts[static_cast<size_t>(id)] != 0; }
+  bool keeps_spaces() const override { return true; }
+
+  std::string huggingface_json() const override {
+    nlohmann::ordered_json vocab = nlohmann::ordered_json::object(), list = nlohmann::ordered_json::array();
+    for (size_t id = 0; id < pieces.size(); ++id) vocab[pieces[id]] = id;
+    for (size_t begin = 0; begin < merges.size();) {
+      const size_t end = std::min(merges.find('\n', begin), merges.size());
+      const std::string line = merges.substr(begin, end - begin);
+      begin = end + 1;
+      if (line.empty() || line.rfind("#version", 0) == 0) continue;
+      list.push_back({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
+    }
+    const nlohmann::ordered_json level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+    return nlohmann::ordered_json{{"normalizer", nullptr}, {"pre_tokenizer", level}, {"decoder", level},
+                                  {"model", {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", nullptr}, {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr}, {"fuse_unk", false},
+                                             {"byte_fallback", false}, {"vocab", vocab}, {"merges", list}}}}.dump();
+  }
+
+ private:
+  struct Merge {
+    int32_t rank, id;
+  };
+  static uint64_t pair(int32_t a, int32_t b) { return static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b); }
+
+  /// Bytes that a piece stands for; a piece with other symbols (a special token) stands for its spelling.
+  std::string text_of(const std::string& piece) const {
+    std::string text;
+    for (size_t at = 0; at < piece.size();) {
+      const auto found = value_of.find(next_code_point(piece, at));
+      if (found == value_of.end()) return piece;
+      text += found->second;
+    }
+    return text;
+  }
+
+  /// Joins the pair that was learned first, until none is left.
+  void encode_token(std::string_view token, std::vector<int32_t>& out) const {
+    thread_local std::vector<int32_t> symbols;
+    symbols.clear();
+    for (const char c : token) symbols.push_back(bytes[static_cast<uint8_t>(c)]);
+    while (symbols.size() > 1) {
+      Merge best{INT32_MAX, 0};
+      uint64_t which = 0;
+      for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+        const auto found = ranks.find(pair(symbols[i], symbols[i + 1]));
+        if (found != ranks.end() && found->second.rank < best.rank) best = found->second, which = found->first;
+      }
+      if (best.rank == INT32_MAX) break;
+      size_t kept = 0;
+      for (size_t i = 0; i < symbols.size(); ++kept) {
+        const bool join = i + 1 < symbols.size() && pair(symbols[i], symbols[i + 1]) == which;
+        symbols[kept] = join ? best.id : symbols[i];
+        i += join ? 2 : 1;
+      }
+      symbols.resize(kept);
+    }
+    out.insert(out.end(), symbols.begin(), symbols.end());
+  }
+
+  std::string vocabulary, merges;
+  std::unordered_map<std::string, int32_t> ids;
+  std::unordered_map<uint64_t, Merge> ranks;
+  std::unordered_map<int32_t, char> value_of;
+  std::array<int32_t, 256> bytes{};
+  std::vector<uint8_t> starts;
+  uint64_t serial = 0;
+};
+
+}  // namespace
+
+void each_pretoken(std::string_view text, const std::function<void(std::string_view)>& f) {
+  const auto peek = [&](size_t at) { return at < text.size() ? kind_of(next_code_point(text, at)) : Kind::other; };
+  for (size_t begin = 0; begin < text.size();) {
+    size_t at = begin;
+    if (text[at] == '\'') {
+      size_t n = 0;
+      for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
+        if (text.substr(at, ending.size()) == ending) n = ending.size();
+      if (n > 0) {
+        f(text.substr(begin, n));
+        begin += n;
+        continue;
+      }
+    }
+    const bool led = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != Kind::space;
+    if (led) ++at;
+    const Kind kind = peek(at);
+    size_t last = at;   // where the last character of the run starts
+    while (at < text.size() && peek(at) == kind) {
+      last = at;
+      next_code_point(text, at);
+    }
+    // Spaces leave their last one to the word that follows.
+    if (kind == Kind::space && at < text.size() && last > begin) at = last;
+    f(text.substr(begin, at - begin));
+    begin = at;
+  }
+}
+
+std::string byte_symbol(uint8_t byte) {
+  std::string text;
+  append_code_point(text, byte_symbols()[byte]);
+  return text;
+}
+
+std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path) {
+  return std::make_unique<ByteBpe>(std::move(vocabulary), std::move(merges), path);
+}
+
+}  // namespace cloze

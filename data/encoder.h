@@ -1,0 +1,62 @@
+#pragma once
+// What every tokenizer offers: a vocabulary, and the way text is cut into it.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cloze {
+
+/// One piece of a text and the bytes of the text that it stands for.
+struct TextPiece {
+  int32_t id = 0;
+  size_t begin = 0, end = 0;
+};
+
+/// A vocabulary and its rules. Every const member may be called from many threads.
+struct Encoder {
+  virtual ~Encoder() = default;
+  /// Appends the ids of `text`.
+  virtual void encode(std::string_view text, std::vector<int32_t>& out) const = 0;
+  /// The same pieces with their places.
+  virtual std::vector<TextPiece> encode_with_places(std::string_view text) const = 0;
+  /// Text of ids below `pieces.size()`.
+  virtual std::string decode(std::span<const int64_t> ids) const = 0;
+  /// `wordpiece`, `unigram`, `bpe` or `byte_bpe`.
+  virtual std::string kind() const = 0;
+  /// The files that make it, by their usual names.
+  virtual std::map<std::string, std::string> files() const = 0;
+  /// False for a piece that continues the word before it.
+  virtual bool starts_word(int64_t id) const = 0;
+  /// True for a piece that no text is cut into.
+  virtual bool is_control(int64_t) const { return false; }
+  /// The id that the model itself gives to `pad`, `unk`, `bos` or `eos`, however it is spelled; -1 for none.
+  virtual int64_t role(std::string_view) const { return -1; }
+  /// Hugging Face's tokenizer.json without its special tokens: members `normalizer`, `pre_tokenizer`, `decoder`, `model`.
+  virtual std::string huggingface_json() const = 0;
+  /// What beside the files decides ids, as a JSON object.
+  virtual std::string facts() const { return "{}"; }
+  /// True when a space before the text changes its ids.
+  virtual bool keeps_spaces() const { return false; }
+
+  std::vector<std::string> pieces;
+  bool lowercase = false;
+};
+
+/// Where a SentencePiece model departs from the library, as its family's own code does.
+struct SentencePieceRules {
+  bool lowercase = false;       ///< text is lower-cased first
+  bool strip_accents = false;   ///< and decomposed, without combining marks
+  bool split_digit_commas = false;   ///< `,` behind a digit is a piece of its own; quotes are written "
+  bool any() const { return lowercase || strip_accents || split_digit_commas; }
+};
+
+std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path, const SentencePieceRules& rules = {});
+std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, bool lowercase);
+/// `vocabulary`: a JSON object piece -> id; `merges`: two pieces a line, the first to join first.
+std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path);
+
+}  // namespace cloze
