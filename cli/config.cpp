@@ -16,16 +16,21 @@ namespace {
 /// Documented defaults of a part: `bert`, `mlm`, `optimizer`, or of everything.
 std::string documented(const std::string& kind) {
   if (kind.empty() || kind == "run") return document(RunConfig{});
-  if (kind == BertConfig::kind) return document(BertConfig{});
-  if (kind == MlmConfig::kind) return document(MlmConfig{});
-  if (kind == NspConfig::kind) return document(NspConfig{});
+  std::vector<std::string> kinds{"run", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
+  std::string found;
+  const auto part = [&](const auto& config) {
+    if (found.empty() && kind == config.kind) found = document(config);
+    kinds.emplace_back(config.kind);
+  };
+  part(BertConfig{}), part(RobertaConfig{}), part(AlbertConfig{}), part(ElectraConfig{}), part(DistilBertConfig{});
+  part(MlmConfig{}), part(NspConfig{}), part(SopConfig{}), part(RtdConfig{});
+  if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{});
   if (kind == "schedule") return document(ScheduleConfig{});
   if (kind == "train") return document(TrainConfig{});
   if (kind == "evaluation") return document(EvaluationConfig{});
   if (kind == "checkpoint") return document(CheckpointConfig{});
-  const std::vector<std::string> kinds{"run", "bert", "mlm", "nsp", "data", "optimizer", "schedule", "train", "evaluation", "checkpoint"};
   std::string list;
   for (const auto& k : kinds) list += (list.empty() ? "" : ", ") + k;
   fail<ConfigError>("no config part is called '", kind, "'", did_you_mean(kind, kinds), "; the parts are ", list);
@@ -37,7 +42,7 @@ void add_config_verbs(CLI::App& app, Globals& globals) {
   auto* config = app.add_subcommand("config", "documented defaults of a config, or of one part of it");
   auto kind = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  config->add_option("kind", *kind, "run, bert, mlm, nsp, data, optimizer, schedule, train, evaluation, checkpoint");
+  config->add_option("kind", *kind, "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, evaluation, checkpoint");
   config->add_flag("--markdown", *markdown, "the reference of every key as a Markdown table");
   config->footer("Example:\n  cloze config bert");
   config->callback([kind, markdown] { std::printf("%s", *markdown ? reference(RunConfig{}).c_str() : documented(*kind).c_str()); });

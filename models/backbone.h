@@ -2,6 +2,7 @@
 // What every network offers to objectives: hidden states, and the table that turns them into tokens.
 #include "core/tensor/ops.h"
 #include "models/config.h"
+#include "models/layers.h"
 
 namespace cloze {
 
@@ -26,7 +27,8 @@ class Backbone : public Layer {
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// The token embedding [V, E], tied to prediction heads.
   virtual const Param& token_embedding() const = 0;
-  virtual int64_t hidden_size() const = 0;
+  /// All tables of the embedding, which another network may share.
+  virtual const std::shared_ptr<Embeddings>& embedding_tables() const = 0;
   virtual bool has_pooler() const = 0;
   /// Blocks are run again in the backward pass instead of keeping what they computed.
   virtual void set_gradient_checkpointing(bool on) = 0;
@@ -35,8 +37,10 @@ class Backbone : public Layer {
 /// What objectives need of the backbone beside hidden states.
 struct BackboneParts {
   bool pooler = false;
+  std::shared_ptr<Embeddings> embeddings{};   ///< those of another network, which are used here as well
+  bool own_norm = false;                      ///< of them only the tables of tokens and positions
 };
 
-std::shared_ptr<Backbone> make_backbone(const ModelConfig& config, const BackboneParts& parts);
+std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts);
 
 }  // namespace cloze

@@ -5,7 +5,7 @@ namespace cloze {
 
 namespace {
 
-StackConfig stack_of(const BertConfig& c) {
+StackConfig stack_of(const EncoderConfig& c) {
   return {.hidden_size = c.hidden_size,
           .num_layers = c.num_hidden_layers,
           .num_heads = c.num_attention_heads,
@@ -15,24 +15,50 @@ StackConfig stack_of(const BertConfig& c) {
           .attention_dropout = c.attention_probs_dropout_prob,
           .norm_eps = c.layer_norm_eps,
           .causal = c.is_decoder,
-          .attention = c.attention};
+          .attention = c.attention,
+          .groups = c.num_hidden_groups,
+          .inner = c.inner_group_num,
+          .share = c.share};
 }
 
-/// BERT. Source: Devlin et al. 2019, section 3 (arXiv 1810.04805).
+std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const Embeddings* tables) {
+  require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
+  auto made = std::make_shared<Embeddings>(EmbeddingSizes{.vocab = c.vocab_size,
+                                                          .width = c.embedding_width(),
+                                                          .positions = c.max_position_embeddings,
+                                                          .types = c.token_types ? c.type_vocab_size : 0,
+                                                          .position = c.position_embeddings == "sinusoidal" ? Init::fixed_sinusoid : c.position_embeddings == "sinusoidal_start" ? Init::sinusoid : Init::embedding,
+                                                          .norm_eps = c.layer_norm_eps}, tables);
+  if (tables) return made;
+  if (c.freeze_pad_embedding) made->word.set_frozen_row(c.pad_token_id);
+  if (c.freeze_pad_embedding && c.positions_after_padding) made->position.set_frozen_row(c.pad_token_id);
+  return made;
+}
+
+/// BERT (Devlin et al. 2019, section 3) and what descends from it: RoBERTa counts places from behind the padding, ALBERT
+/// and ELECTRA project a narrow embedding, ALBERT's layers share weights, DistilBERT has no segments.
 struct Bert final : Backbone {
-  Bert(const BertConfig& c, const BackboneParts& parts)
+  Bert(const EncoderConfig& c, const BackboneParts& parts)
       : config(c),
-        embeddings(own("embeddings", std::make_shared<Embeddings>(c.vocab_size, c.hidden_size, c.max_position_embeddings,
-                                                                  c.type_vocab_size, c.layer_norm_eps))),
-        stack(own("stack", std::make_shared<Stack>(stack_of(c)))) {
+        embeddings(parts.embeddings && !parts.own_norm ? parts.embeddings : own("embeddings", make_embeddings(c, parts.embeddings.get()))) {
+    if (c.always_projects || c.embedding_width() != c.hidden_size)
+      projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
+    stack = own("stack", std::make_shared<Stack>(stack_of(c)));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
-    if (c.freeze_pad_embedding) embeddings->word.set_frozen_row(c.pad_token_id);
   }
 
   Tensor hidden(const Inputs& in, Trace* trace) override {
     const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
-    const auto x = embeddings->forward(in.input_ids, in.token_type_ids, drop);   // [B, T, D]
+    auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);   // [B, T, E]
+    if (projection) x = projection->forward(x);
     return stack->forward(x, {.key_mask = in.attention_mask}, drop, trace);
+  }
+
+  /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.
+  Tensor positions(const Tensor& ids) const {
+    if (!config.positions_after_padding) return {};
+    const auto real = ids.ne(config.pad_token_id).to(at::kLong);
+    return real.cumsum(1) * real + config.pad_token_id;
   }
 
   Tensor pooled(const Tensor& hidden) override {
@@ -41,21 +67,18 @@ struct Bert final : Backbone {
   }
 
   const Param& token_embedding() const override { return embeddings->word; }
-  int64_t hidden_size() const override { return config.hidden_size; }
+  const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return pooler != nullptr; }
   void set_gradient_checkpointing(bool on) override { stack->gradient_checkpointing = on; }
 
-  BertConfig config;
+  EncoderConfig config;
   std::shared_ptr<Embeddings> embeddings;
+  std::shared_ptr<Linear> projection, pooler;
   std::shared_ptr<Stack> stack;
-  std::shared_ptr<Linear> pooler;
 };
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_bert(const BertConfig& config, const BackboneParts& parts) {
-  require<ConfigError>(config.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
-  return std::make_shared<Bert>(config, parts);
-}
+std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts) { return std::make_shared<Bert>(config, parts); }
 
 }  // namespace cloze

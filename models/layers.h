@@ -20,16 +20,25 @@ struct Norm : Layer {
   double eps;
 };
 
+/// The tables that an encoder starts with: tokens, places, and segment types where it has them.
+struct EmbeddingSizes {
+  int64_t vocab, width, positions, types;   ///< types 0: no such table
+  Init position = Init::embedding;
+  double norm_eps = 1e-12;
+};
+
 /// dropout(norm(word + type + position)): the input of a BERT-like encoder.
 struct Embeddings : Layer {
-  Embeddings(int64_t vocab, int64_t width, int64_t positions, int64_t types, double norm_eps)
-      : word(own_param("word", {vocab, width}, Init::embedding)),
-        position(own_param("position", {positions, width}, Init::embedding)),
-        token_type(own_param("token_type", {types, width}, Init::embedding)),
-        norm(own("norm", std::make_shared<Norm>(width, norm_eps))) {}
-  /// ids, types int64 [B, T]; returns [B, T, E].
-  Tensor forward(const Tensor& ids, const Tensor& types, const Dropout& drop) const {
-    return embed(ids, types, word, position, token_type, norm->weight, norm->bias, norm->eps, drop);
+  /// `tables`, where given, lends its tokens and positions.
+  explicit Embeddings(const EmbeddingSizes& s, const Embeddings* tables = nullptr) {
+    word = tables ? tables->word : own_param("word", {s.vocab, s.width}, Init::embedding);
+    position = tables ? tables->position : own_param("position", {s.positions, s.width}, s.position);
+    if (s.types > 0) token_type = own_param("token_type", {s.types, s.width}, Init::embedding);
+    norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps));
+  }
+  /// Returns [B, T, E].
+  Tensor forward(const EmbeddingIds& in, const Dropout& drop) const {
+    return embed(in, {.word = word, .position = position, .type = token_type, .gamma = norm->weight, .beta = norm->bias, .eps = norm->eps}, drop);
   }
   Param word, position, token_type;
   std::shared_ptr<Norm> norm;

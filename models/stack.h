@@ -12,12 +12,17 @@ struct StackConfig {
   double norm_eps;
   bool causal = false;
   AttentionConfig attention{};
+  int64_t groups = 0;          ///< groups of layers that share weights; 0: none do
+  int64_t inner = 1;           ///< blocks that a layer of a group runs one after the other
+  std::string share = "all";   ///< what is shared: all, attention, ffn, none
 };
 
 /// One block: attention, then feed-forward, each followed by dropout, residual and norm (post-norm).
 /// Source: Vaswani et al. 2017, section 3.1.
 struct Block : Layer {
-  explicit Block(const StackConfig& config);
+  explicit Block(const StackConfig& c) : Block(c, nullptr, "none") {}
+  /// A block that takes its attention or its feed-forward half (`share`) from another.
+  Block(const StackConfig& c, const Block* from, const std::string& share);
   /// x [B, T, D]; `site` is the first of this block's three dropout sites.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const;
   StackConfig config;
@@ -26,13 +31,13 @@ struct Block : Layer {
   std::shared_ptr<Linear> intermediate, output;
 };
 
-/// Blocks one after the other.
+/// Layers one after the other; a layer is one block, or the blocks of a group.
 struct Stack : Layer {
   explicit Stack(const StackConfig& config);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries key and whether training is on; rates are the config's.
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace) const;
   StackConfig config;
-  std::vector<std::shared_ptr<Block>> blocks;
+  std::vector<std::vector<std::shared_ptr<Block>>> layers;
   bool gradient_checkpointing = false;   ///< each block is run again in the backward pass
 };
 

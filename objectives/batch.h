@@ -6,20 +6,23 @@ namespace cloze {
 
 /// Rows of tokens with what is to be predicted. Made on a worker thread; no model, no device.
 struct Batch {
-  Tensor input_ids;              ///< int64 [B, T], corrupted
-  Tensor attention_mask;         ///< bool [B, T], true = a real token; undefined when nothing is padded
-  Tensor token_type_ids;         ///< int64 [B, T]
-  Tensor positions;              ///< int64 [N], predicted places in the flattened [B T]
-  Tensor labels;                 ///< int64 [N], their tokens
-  Tensor next_sentence_label;    ///< int64 [B]: 0 = B follows A, 1 = random
-  int64_t tokens = 0;            ///< real tokens, padding not counted
+  Tensor input_ids;         ///< int64 [B, T], corrupted
+  Tensor attention_mask;    ///< bool [B, T], true = a real token; undefined when nothing is padded
+  Tensor token_type_ids;    ///< int64 [B, T]
+  Tensor positions;         ///< int64 [N], predicted places in the flattened [B T]
+  Tensor labels;            ///< int64 [N], their tokens
+  Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
+  Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
+  int64_t tokens = 0;       ///< real tokens, padding not counted
+
+  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &positions, &labels, &pair_label, &replaced}; }
 };
 
-/// One objective's share of the loss.
+/// One loss of a step.
 struct LossPart {
-  std::string name;       ///< `mlm`, `nsp`
+  std::string name;       ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
   double weight = 1;
-  Tensor sum;             ///< fp32 [], summed over `count`
+  Tensor sum{};           ///< fp32 [], summed over `count`
   int64_t count = 0;      ///< predictions
   int64_t correct = 0;    ///< predictions whose arg max was right
 };

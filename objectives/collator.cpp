@@ -18,6 +18,18 @@ std::optional<Kind> only(const Objectives& objectives) {
   return std::nullopt;
 }
 
+/// The masking that an objective asks for.
+std::optional<MlmConfig> masking_of(const Objectives& objectives) {
+  const auto rtd = only<RtdConfig>(objectives);
+  return rtd ? rtd->mlm : only<MlmConfig>(objectives);
+}
+
+std::optional<PairRule> pairs_of(const Objectives& objectives) {
+  if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob};
+  if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob};
+  return std::nullopt;
+}
+
 /// The packing that the objectives need: pairs are made of sentences.
 Packing packing_of(const DataConfig& data, bool pairs) {
   if (pairs) return Packing::sentences;
@@ -35,22 +47,22 @@ Tensor to_tensor(const std::vector<int64_t>& values) {
 struct Collator::Impl {
   Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
       : store(std::move(tokens)),
-        mlm(only<MlmConfig>(objectives)),
-        nsp(only<NspConfig>(objectives)),
+        mlm(masking_of(objectives)),
+        pairs(pairs_of(objectives)),
         max_length(data.max_seq_length),
-        budget(data.max_seq_length - (nsp ? 3 : 2)),
-        vocabulary(store.tokenizer()),
-        sampler(store, packing_of(data, nsp.has_value()), budget, data.short_seq_prob, Rng(rng.key(stage))),
+        budget(data.max_seq_length - (pairs ? 3 : 2)),
+        vocabulary(store.tokenizer(), store.train_counts()),
+        sampler(store, packing_of(data, pairs.has_value()), budget, data.short_seq_prob, Rng(rng.key(stage))),
         mask_key(Rng(rng.key(stage)).key("mask")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
-    require<DataError>(!nsp || stage != "train" || store.num_documents() >= 2,
-                       "next sentence prediction needs at least two documents, the text has one; separate documents by a blank "
-                       "line, or remove nsp from the objectives");
+    require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
+                       "sentence pairs (nsp, sop) need at least two documents, the text has one; separate documents by a blank "
+                       "line, or remove that objective");
   }
 
   TokenStore store;
   std::optional<MlmConfig> mlm;
-  std::optional<NspConfig> nsp;
+  std::optional<PairRule> pairs;
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
   Vocabulary vocabulary;
@@ -69,8 +81,8 @@ struct Collator::Impl {
       ids[n++] = vocabulary.special.sep;
     };
     ids[n++] = vocabulary.special.cls;
-    if (nsp) {
-      const Pair pair = arrange_pair(*nsp, store, example, budget, Stream(pair_key, example.epoch, example.item));
+    if (pairs) {
+      const Pair pair = arrange_pair(*pairs, store, example, budget, Stream(pair_key, example.epoch, example.item));
       label = pair.label;
       put(pair.a);
       second = n;
@@ -142,7 +154,7 @@ Batch Collator::batch(uint64_t first, int64_t count) const {
     for (auto& position : positions) position -= position / stride * (stride - longest);
   batch.positions = to_tensor(positions);
   batch.labels = to_tensor(tokens);
-  if (in.nsp) batch.next_sentence_label = to_tensor(labels);
+  if (in.pairs) batch.pair_label = to_tensor(labels);
   return batch;
 }
 

@@ -19,37 +19,51 @@ struct MlmConfig {
   std::string count = "rounded";
   int64_t max_predictions_per_seq = 0;
   bool count_special = true;
+  bool mask_special = false;
   std::string unit = "token";
+  int64_t max_ngram = 3;
+  double span_p = 0.2;
+  int64_t max_span_length = 10;
   double mask_prob = 0.8;
   double random_prob = 0.1;
   std::string random_from = "vocabulary";
   std::string draw_per = "token";
 };
 
+/// The rules by which the published codes differ.
+inline void rules(MlmConfig& m, const char* count, bool count_special, bool mask_special, const char* unit, double mask_prob, double random_prob, const char* random_from, const char* draw_per) {
+  m.count = count, m.count_special = count_special, m.mask_special = mask_special, m.unit = unit;
+  m.mask_prob = mask_prob, m.random_prob = random_prob, m.random_from = random_from, m.draw_per = draw_per;
+}
+
 template <class V>
 void describe(V& v, MlmConfig& c) {
   v.like(c, "masking as in that code",
-         {{"google-bert",
-           [](MlmConfig& m) {
-             m.count = "rounded", m.count_special = true, m.random_from = "vocabulary", m.draw_per = "token";
-           }},
-          {"huggingface",
-           [](MlmConfig& m) {
-             m.count = "bernoulli", m.count_special = false, m.random_from = "vocabulary", m.draw_per = "token";
-           }}});
+         {{"google-bert", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
+          {"huggingface", [](MlmConfig& m) { rules(m, "bernoulli", false, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
+          {"fairseq-roberta", [](MlmConfig& m) { rules(m, "stochastic", true, true, "token", 0.8, 0.1, "words", "token"); }},
+          {"albert", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},
+          {"spanbert", [](MlmConfig& m) { rules(m, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span"); }},
+          {"electra", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token"); }}});
   v("weight", c.weight, "factor of this loss in the sum", in_range(0, 1e6));
   v("mlm_probability", c.mlm_probability, "share of the tokens that is predicted", in_range(0, 1));
   v("count", c.count,
-    "how many: rounded = max(1, round half to even of the share); stochastic = floor(share + u), u uniform; bernoulli = each on its own",
-    one_of({"rounded", "stochastic", "bernoulli"}));
+    "how many: rounded = max(1, round half to even of the share); ceil = rounded up; stochastic = floor(share + u), u uniform; bernoulli = each on its own",
+    one_of({"rounded", "ceil", "stochastic", "bernoulli"}));
   v("max_predictions_per_seq", c.max_predictions_per_seq, "most predictions in a sequence; 0 = no limit", at_least(0));
-  v("count_special", c.count_special, "the share is taken of the length with [CLS] and [SEP] (which are never chosen)");
-  v("unit", c.unit, "what is chosen: token, or word = every piece of a chosen word", one_of({"token", "word"}));
+  v("count_special", c.count_special, "the share is taken of the length with [CLS] and [SEP]");
+  v("mask_special", c.mask_special, "[CLS] and [SEP] may be chosen too");
+  v("unit", c.unit,
+    "what is chosen: token; word = every piece of a word; ngram = up to max_ngram words, n with probability in proportion to 1/n; span = words by a clipped geometric distribution",
+    one_of({"token", "word", "ngram", "span"}));
+  v("max_ngram", c.max_ngram, "unit ngram: most words in one", in_range(1, 16));
+  v("span_p", c.span_p, "unit span: P(length) is in proportion to (1 - p)^(length - 1)", in_range(0, 1));
+  v("max_span_length", c.max_span_length, "unit span: most words in one", in_range(1, 64));
   v("mask_prob", c.mask_prob, "share of the chosen that becomes [MASK]", in_range(0, 1));
   v("random_prob", c.random_prob, "share of the chosen that becomes a random token; the rest is kept", in_range(0, 1));
-  v("random_from", c.random_from, "random tokens: vocabulary = any id, special ones too; words = any but special ones",
-    one_of({"vocabulary", "words"}));
-  v("draw_per", c.draw_per, "mask, random or keep is drawn for each token, or once for a chosen word", one_of({"token", "word"}));
+  v("random_from", c.random_from, "random tokens: vocabulary = any id, special ones too; words = any but special ones; unigram = as often as in the text",
+    one_of({"vocabulary", "words", "unigram"}));
+  v("draw_per", c.draw_per, "mask, random or keep is drawn for each token, once for a chosen word, or once for a span (chosen tokens side by side)", one_of({"token", "word", "span"}));
 }
 
 /// Next sentence prediction: does segment B follow segment A? Label 0 = it does, 1 = B is from another document.
@@ -66,7 +80,48 @@ void describe(V& v, NspConfig& c) {
   v("random_next_prob", c.random_next_prob, "share of the pairs whose second segment is from another document", in_range(0, 1));
 }
 
-using ObjectiveConfig = std::variant<MlmConfig, NspConfig>;
+/// Sentence order prediction: are the segments in the order of the text? Label 0 = they are, 1 = they were swapped.
+/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, create_pretraining_data.py.
+struct SopConfig {
+  static constexpr const char* kind = "sop";
+  double weight = 1.0;
+  double swap_prob = 0.5;
+};
+
+template <class V>
+void describe(V& v, SopConfig& c) {
+  v("weight", c.weight, "factor of this loss in the sum", in_range(0, 1e6));
+  v("swap_prob", c.swap_prob, "share of the pairs that are swapped; a single sentence gets a second segment from another document, label 1", in_range(0, 1));
+}
+
+/// Replaced token detection: a small generator fills the masked places, the model tells which tokens are not the text's.
+/// Source: Clark et al. 2020, section 2 (arXiv 2003.10555); google-research/electra, run_pretraining.py.
+/// Differs: places are drawn without replacement, so that no two samples meet at one place.
+struct RtdConfig {
+  static constexpr const char* kind = "rtd";
+  double weight = 50.0;
+  std::string replace_by = "generator";
+  double generator_hidden_size = 0.25;
+  double generator_layers = 1.0;
+  double generator_weight = 1.0;
+  std::string tie = "all";
+  double temperature = 1.0;
+  MlmConfig mlm{.like = "electra", .mask_prob = 0.85, .random_prob = 0};
+};
+
+template <class V>
+void describe(V& v, RtdConfig& c) {
+  v("weight", c.weight, "factor of the discriminator's loss in the sum", in_range(0, 1e6));
+  v("replace_by", c.replace_by, "what fills the masked places: generator = samples of a trained one; uniform = any token of the vocabulary", one_of({"generator", "uniform"}));
+  v("generator_hidden_size", c.generator_hidden_size, "width of the generator as a share of hidden_size; heads and intermediate_size follow", in_range(0.01, 4));
+  v("generator_layers", c.generator_layers, "layers of the generator as a share of num_hidden_layers", in_range(0.01, 4));
+  v("generator_weight", c.generator_weight, "factor of the generator's loss in the sum", in_range(0, 1e6));
+  v("tie", c.tie, "embeddings that both networks use: all = tables and norm; tables = tokens and positions; none", one_of({"all", "tables", "none"}));
+  v("temperature", c.temperature, "the generator's logits are divided by it before a token is drawn", in_range(0.01, 100));
+  v("mlm", c.mlm, "which places the generator fills");
+}
+
+using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
 }  // namespace cloze

@@ -5,23 +5,31 @@
 
 namespace cloze {
 
-Vocabulary::Vocabulary(const Tokenizer& tokenizer) : size(tokenizer.size()), special(tokenizer.special()) {
+Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts) : size(tokenizer.size()), special(tokenizer.special()) {
+  uint64_t sum = 0;
   for (int64_t id = 0; id < size; ++id) {
     is_special.push_back(tokenizer.is_special(id));
     starts_word.push_back(tokenizer.starts_word(id));
+    if (!counts.empty()) counts_upto.push_back(sum += counts[static_cast<size_t>(id)]);
   }
 }
 
-Masker::Masker(const MlmConfig& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {}
+Masker::Masker(const MlmConfig& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {
+  const bool spans = config.unit == "span";
+  double sum = 0;
+  for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
+    lengths_.push_back(sum += spans ? std::pow(1 - config.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
+}
 
 void Masker::find_units(const int64_t* ids, int64_t length) {
-  const bool words = config_.unit == "word";
+  const bool words = config_.unit != "token";
   units_.clear();
   for (int64_t i = 0; i < length; ++i) {
     const auto id = static_cast<size_t>(ids[i]);
-    if (vocabulary_.is_special[id]) continue;
+    const bool special = vocabulary_.is_special[id] != 0;
+    if (special && !config_.mask_special) continue;
     // A piece joins the word before it only when that word is right beside it: not across a separator.
-    if (words && !vocabulary_.starts_word[id] && !units_.empty() && units_.back().first + units_.back().count == i)
+    if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() && units_.back().first + units_.back().count == i)
       ++units_.back().count;
     else
       units_.push_back({static_cast<uint32_t>(i), 1});
@@ -30,29 +38,85 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
 
 void Masker::choose(int64_t length, Stream& stream) {
   chosen_.assign(length, 0);
-  const auto take = [&](const Unit& unit) { std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1}); };
-  if (config_.count == "bernoulli") {
+  if (config_.count == "bernoulli" && (config_.unit == "token" || config_.unit == "word")) {
     for (const auto& unit : units_)
-      if (stream.bernoulli(config_.mlm_probability)) take(unit);
+      if (stream.bernoulli(config_.mlm_probability)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
     return;
   }
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
   const double share = config_.mlm_probability * static_cast<double>(config_.count_special ? length : candidates);
   int64_t wanted = config_.count == "rounded" ? std::max<int64_t>(1, std::llrint(share))   // half to even
+                   : config_.count == "ceil"  ? static_cast<int64_t>(std::ceil(share - 1e-9))
                                               : static_cast<int64_t>(share + stream.uniform());
   if (config_.mlm_probability == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
-  // A walk over the units in random order; one that would overshoot is passed over.
+  wanted = std::min(wanted, candidates);
+  if (config_.unit == "span") choose_spans(wanted, stream);
+  else if (config_.unit == "ngram") choose_ngrams(wanted, stream);
+  else choose_units(wanted, stream);
+}
+
+/// A walk over the units in random order; one that would overshoot is passed over.
+void Masker::choose_units(int64_t wanted, Stream& stream) {
   for (size_t i = 0; i < units_.size() && wanted > 0; ++i) {
     std::swap(units_[i], units_[i + stream.below(units_.size() - i)]);
     if (units_[i].count > wanted) continue;
-    take(units_[i]);
+    std::fill_n(chosen_.begin() + units_[i].first, units_[i].count, uint8_t{1});
     wanted -= units_[i].count;
   }
 }
 
+/// n words from each start, in random order; fewer where n would overshoot. Source: google-research/albert, create_masked_lm_predictions.
+void Masker::choose_ngrams(int64_t wanted, Stream& stream) {
+  order_.resize(units_.size());
+  for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
+  for (size_t i = 0; i < order_.size() && wanted > 0; ++i) {
+    std::swap(order_[i], order_[i + stream.below(order_.size() - i)]);
+    const size_t first = order_[i];
+    const double draw = stream.uniform() * lengths_.back();
+    size_t n = 1 + static_cast<size_t>(std::upper_bound(lengths_.begin(), lengths_.end(), draw) - lengths_.begin());
+    for (n = std::min(n, units_.size() - first); n > 0; --n) {
+      int64_t tokens = 0;
+      bool taken = false;
+      for (size_t k = first; k < first + n; ++k) tokens += units_[k].count, taken = taken || chosen_[units_[k].first];
+      if (tokens > wanted || taken) continue;
+      for (size_t k = first; k < first + n; ++k) std::fill_n(chosen_.begin() + units_[k].first, units_[k].count, uint8_t{1});
+      wanted -= tokens;
+      break;
+    }
+  }
+}
+
+/// Spans of words around random tokens until exactly `wanted` tokens are chosen. Source: Joshi et al. 2020, section 3.1
+/// (arXiv 1907.10529); facebookresearch/SpanBERT, data/masking.py.
+void Masker::choose_spans(int64_t wanted, Stream& stream) {
+  unit_of_.assign(chosen_.size(), UINT32_MAX);
+  uint64_t first_place = UINT64_MAX, last_place = 0;
+  for (uint32_t u = 0; u < units_.size(); ++u) {
+    std::fill_n(unit_of_.begin() + units_[u].first, units_[u].count, u);
+    first_place = std::min<uint64_t>(first_place, units_[u].first), last_place = units_[u].first + units_[u].count;
+  }
+  while (wanted > 0) {
+    const uint64_t anchor = first_place + stream.below(last_place - first_place);
+    if (unit_of_[anchor] == UINT32_MAX || chosen_[anchor]) continue;
+    const double draw = stream.uniform() * lengths_.back();
+    const int64_t words = 1 + (std::upper_bound(lengths_.begin(), lengths_.end(), draw) - lengths_.begin());
+    size_t at = units_[unit_of_[anchor]].first;
+    for (int64_t w = 0; w < words && wanted > 0 && at < chosen_.size() && unit_of_[at] != UINT32_MAX; ++w) {
+      const auto& word = units_[unit_of_[at]];
+      for (uint32_t k = 0; k < word.count && wanted > 0; ++k)
+        if (!chosen_[word.first + k]) chosen_[word.first + k] = 1, --wanted;
+      at = word.first + word.count;
+    }
+  }
+}
+
 int64_t Masker::random_token(Stream& stream) const {
+  if (config_.random_from == "unigram" && !vocabulary_.counts_upto.empty()) {
+    const auto& upto = vocabulary_.counts_upto;
+    return std::upper_bound(upto.begin(), upto.end(), stream.below(upto.back())) - upto.begin();
+  }
   for (;;) {
     const auto id = static_cast<int64_t>(stream.below(vocabulary_.size));
     if (config_.random_from == "vocabulary" || !vocabulary_.is_special[id]) return id;
@@ -63,11 +127,11 @@ void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream
                      std::vector<int64_t>& labels) {
   find_units(ids, length);
   choose(length, stream);
-  const bool per_word = config_.draw_per == "word";
+  const bool per_word = config_.draw_per == "word", per_span = config_.draw_per == "span";
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {
     if (!chosen_[i]) continue;
-    const bool continues = per_word && i > 0 && chosen_[i - 1] && !vocabulary_.starts_word[ids[i]];
+    const bool continues = i > 0 && chosen_[i - 1] && (per_span || (per_word && !vocabulary_.starts_word[ids[i]]));
     if (!continues) draw = stream.bits() * 0x1p-32;
     positions.push_back(offset + i);
     labels.push_back(ids[i]);

@@ -10,10 +10,12 @@ namespace cloze {
 
 /// Facts about the vocabulary, looked up once for each token.
 struct Vocabulary {
-  explicit Vocabulary(const Tokenizer& tokenizer);
+  /// `counts` [size]: how often each id occurs in the training text, or empty.
+  explicit Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
   int64_t size;
   SpecialIds special;
   std::vector<uint8_t> is_special, starts_word;   // [size]
+  std::vector<uint64_t> counts_upto;              // [size], running sum; empty without counts
 };
 
 /// Chooses and corrupts the tokens of rows. Holds scratch space: one for each thread.
@@ -30,12 +32,17 @@ class Masker {
   };
   void find_units(const int64_t* ids, int64_t length);
   void choose(int64_t length, Stream& stream);
+  void choose_units(int64_t wanted, Stream& stream);
+  void choose_ngrams(int64_t wanted, Stream& stream);
+  void choose_spans(int64_t wanted, Stream& stream);
   int64_t random_token(Stream& stream) const;
 
   const MlmConfig& config_;
   const Vocabulary& vocabulary_;
-  std::vector<Unit> units_;        // what may be chosen: tokens or words
-  std::vector<uint8_t> chosen_;    // [length]
+  std::vector<Unit> units_;          // what may be chosen: tokens or words
+  std::vector<uint8_t> chosen_;      // [length]
+  std::vector<uint32_t> order_, unit_of_;
+  std::vector<double> lengths_;      // running sum of the probabilities of 1, 2, ... words
 };
 
 }  // namespace cloze

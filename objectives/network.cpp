@@ -10,39 +10,51 @@ namespace cloze {
 namespace {
 
 struct Make {
-  const ModelConfig& model;
+  const EncoderConfig& model;
+  const Backbone& backbone;
   std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, model); }
   std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, model); }
+  std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
+  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
 };
 
-bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config); }
+bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config); }
+
+/// A bare encoder, without objectives, keeps its pooler where Hugging Face's class has one.
+bool bare_pooler(const ModelConfig& model) { return !std::holds_alternative<ElectraConfig>(model) && !std::holds_alternative<DistilBertConfig>(model); }
 
 }  // namespace
 
-std::shared_ptr<Objective> make_objective(const ObjectiveConfig& config, const ModelConfig& model) {
-  return std::visit(Make{model}, config);
-}
-
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  // A bare encoder, without objectives, is Hugging Face's BertModel: it keeps its pooler.
-  const bool pooler = configs.empty() || std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler}));
+  const auto& encoder = encoder_of(model);
+  const bool pooler = configs.empty() ? bare_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  backbone = own("backbone", make_backbone(encoder, {.pooler = pooler}));
   for (const auto& config : configs) {
-    auto objective = make_objective(config, model);
+    auto objective = std::visit(Make{encoder, *backbone}, config);
     for (const auto& other : objectives)
       require<ConfigError>(other->name() != objective->name(), "objective '", objective->name(), "' is given twice; keep one of them");
     objectives.push_back(own(objective->name(), objective));
   }
 }
 
-std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key) {
+std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) {
+  Batch batch = given;
+  for (const auto& objective : objectives) objective->rewrite(batch, dropout_key);
   const auto hidden = backbone->hidden({.input_ids = batch.input_ids,
                                         .attention_mask = batch.attention_mask,
                                         .token_type_ids = batch.token_type_ids,
                                         .dropout_key = dropout_key});
-  std::vector<LossPart> parts;
-  for (const auto& objective : objectives) parts.push_back(objective->loss(*backbone, hidden, batch));
-  return parts;
+  std::vector<LossPart> all;
+  for (const auto& objective : objectives)
+    for (auto& part : objective->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
+  return all;
+}
+
+std::vector<LossPart> Network::parts(const Batch& batch) const {
+  std::vector<LossPart> all;
+  for (const auto& objective : objectives)
+    for (auto& part : objective->parts(batch)) all.push_back(std::move(part));
+  return all;
 }
 
 std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& inputs, Trace* trace) {

@@ -10,10 +10,12 @@ namespace cloze {
 class Objective : public Layer {
  public:
   virtual std::string name() const = 0;
-  /// The loss of a training batch. hidden [B, T, D].
-  virtual LossPart loss(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
-  /// How many predictions `loss` will count, known before the forward pass.
-  virtual int64_t count(const Batch& batch) const = 0;
+  /// The losses of a training batch, in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.
+  virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
+  /// Name, weight and number of predictions of each loss, known before the forward pass.
+  virtual std::vector<LossPart> parts(const Batch& batch) const = 0;
+  /// Changes the batch before the backbone reads it. `key` names this pass's random draws.
+  virtual void rewrite(Batch&, uint64_t) {}
   /// The head's outputs at every position, under the names that Hugging Face gives them. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
 };
@@ -22,8 +24,10 @@ class Objective : public Layer {
 class Network : public Layer {
  public:
   Network(const ModelConfig& model, const Objectives& objectives);
-  /// One part for each objective, in the order of the config.
+  /// Every loss of every objective, in the order of the config.
   std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key);
+  /// The same without sums: names, weights, numbers of predictions.
+  std::vector<LossPart> parts(const Batch& batch) const;
   /// `last_hidden_state`, `pooler_output` and every head's outputs at all positions, under Hugging Face's names.
   std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Trace* trace = nullptr);
 

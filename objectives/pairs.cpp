@@ -34,7 +34,7 @@ void cut(Span& a, Span& b, uint64_t budget, Stream& stream) {
 
 }  // namespace
 
-Pair arrange_pair(const NspConfig& config, const TokenStore& store, const Example& example, uint64_t budget, Stream stream) {
+Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& example, uint64_t budget, Stream stream) {
   const Span whole = example.spans.front();
   // Sentences of the piece up to the target: `cuts` are the starts of all but the first.
   const auto& cuts = example.cuts;
@@ -44,9 +44,12 @@ Pair arrange_pair(const NspConfig& config, const TokenStore& store, const Exampl
   const uint64_t sentences = inner + 1;
   const uint64_t split = sentences >= 2 ? cuts[stream.below(sentences - 1)] : end;
   Pair pair{.a = {whole.first, split}, .b = {whole.first + split, end - split}};
-  if (sentences == 1 || stream.bernoulli(config.random_next_prob)) {
+  if (sentences == 1 || (rule.random_next_prob > 0 && stream.bernoulli(rule.random_next_prob))) {
     const uint64_t wanted = example.target_length > split ? example.target_length - split : 1;
     pair.b = random_segment(store, example.document, wanted, stream);
+    pair.label = 1;
+  } else if (rule.swap_prob > 0 && stream.bernoulli(rule.swap_prob)) {
+    std::swap(pair.a, pair.b);
     pair.label = 1;
   }
   cut(pair.a, pair.b, budget, stream);

@@ -28,7 +28,7 @@ double gemm_rate(at::ScalarType type) {
 
 /// A batch of made-up tokens: ids by Zipf's law, a row of two halves, 15 % of the words masked.
 Batch made_up(const RunConfig& config, uint64_t number) {
-  const auto& model = std::get<BertConfig>(config.model);
+  const auto& model = encoder_of(config.model);
   const int64_t rows = config.train.batch_size, length = config.data.max_seq_length, vocab = model.vocab_size, first_word = std::min<int64_t>(5, vocab - 1);
   Stream stream = Rng(7).stream("made up", 0, number);
   Batch batch;
@@ -49,7 +49,7 @@ Batch made_up(const RunConfig& config, uint64_t number) {
   }
   batch.positions = at::tensor(positions, at::kLong);
   batch.labels = at::tensor(labels, at::kLong);
-  batch.next_sentence_label = at::arange(rows, at::kLong).remainder(2);
+  batch.pair_label = at::arange(rows, at::kLong).remainder(2);
   batch.tokens = rows * length;
   return batch;
 }
@@ -74,7 +74,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   RunConfig config = given;
   configure_threads(config.train.threads);
   set_fused(!plain);
-  auto& model = std::get<BertConfig>(config.model);
+  auto& model = encoder_of(config.model);
   std::unique_ptr<Collator> collator;
   if (!config.data.tokens.empty()) {
     const TokenStore store(config.data.tokens, "train");

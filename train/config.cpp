@@ -1,45 +1,59 @@
 #include "train/config.h"
 
+#include <map>
 #include <vector>
 
 namespace cloze {
 
 namespace {
 
-void check_model(const BertConfig& m, std::vector<std::string>& broken) {
+void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   if (m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
+  if (m.num_hidden_groups > m.num_hidden_layers)
+    broken.push_back(words("model.num_hidden_groups ", m.num_hidden_groups, " is more than model.num_hidden_layers ", m.num_hidden_layers, "; lower it"));
+  if (m.vocab_size > 0 && m.pad_token_id >= m.vocab_size)
+    broken.push_back(words("model.pad_token_id ", m.pad_token_id, " lies outside model.vocab_size ", m.vocab_size, "; name an id of the vocabulary"));
+}
+
+void check_masking(const std::string& name, const MlmConfig& o, std::vector<std::string>& broken) {
+  if (o.mask_prob + o.random_prob > 1 + 1e-9)
+    broken.push_back(words(name, ": mask_prob ", shortest(o.mask_prob), " and random_prob ", shortest(o.random_prob), " are more than 1 together; lower one of them"));
+  if (o.draw_per == "word" && o.unit == "token") broken.push_back(name + ": draw_per: word needs units of words; choose unit: word, ngram or span, or draw for each token");
+  if (o.count == "bernoulli" && (o.unit == "ngram" || o.unit == "span"))
+    broken.push_back(name + ": count: bernoulli chooses tokens or words; with unit: " + o.unit + " choose count: rounded, ceil or stochastic");
+  if (o.mask_special && o.unit == "span") broken.push_back(name + ": mask_special does not go with unit: span; choose another unit, or leave special tokens alone");
 }
 
 }  // namespace
 
 void validate(const RunConfig& c) {
   std::vector<std::string> broken;
-  std::visit([&](const auto& model) { check_model(model, broken); }, c.model);
-  const auto& model = std::get<BertConfig>(c.model);
-  if (c.data.max_seq_length > model.max_position_embeddings)
+  const auto& model = encoder_of(c.model);
+  check_model(model, broken);
+  if (c.data.max_seq_length > model.longest_input())
     broken.push_back(words("data.max_seq_length ", c.data.max_seq_length, " is longer than model.max_position_embeddings ", model.max_position_embeddings,
+                           model.positions_after_padding ? words(" allows: ", model.longest_input(), " (places count from pad_token_id + 1)") : "",
                            "; shorten the sequences or give the model more positions"));
   if (c.objectives.empty()) broken.push_back("objectives is empty; name at least one, for instance `- kind: mlm`");
-  int mlm = 0, nsp = 0;
+  std::map<std::string, int> given;
   for (const auto& objective : c.objectives) {
-    if (const auto* o = std::get_if<MlmConfig>(&objective)) {
-      ++mlm;
-      if (o->mask_prob + o->random_prob > 1 + 1e-9)
-        broken.push_back(words("mlm: mask_prob ", shortest(o->mask_prob), " and random_prob ", shortest(o->random_prob), " are more than 1 together; lower one of them"));
-      if (o->draw_per == "word" && o->unit != "word")
-        broken.push_back("mlm: draw_per: word needs unit: word; choose whole words, or draw for each token");
-    } else {
-      ++nsp;
-    }
+    const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
+    if (++given[name] == 2) broken.push_back("objective " + name + " is given twice; keep one of them");
+    if (const auto* o = std::get_if<MlmConfig>(&objective)) check_masking("mlm", *o, broken);
+    if (const auto* o = std::get_if<RtdConfig>(&objective)) check_masking("rtd.mlm", o->mlm, broken);
   }
-  if (mlm > 1) broken.push_back("objective mlm is given twice; keep one of them");
-  if (nsp > 1) broken.push_back("objective nsp is given twice; keep one of them");
-  if (nsp > 0 && model.type_vocab_size < 2)
-    broken.push_back("nsp needs two segment types, model.type_vocab_size is 1; raise it to 2, or remove nsp from the objectives");
-  if (nsp > 0 && c.data.max_seq_length < 5)
-    broken.push_back(words("nsp needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
+  if (given["rtd"] && given["mlm"]) broken.push_back("rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
+  if (given["rtd"] && model.is_decoder) broken.push_back("rtd needs a generator that sees both sides; set model.is_decoder to false");
+  if (given["nsp"] && given["sop"]) broken.push_back("nsp and sop ask for different pairs of segments; keep one of them");
+  for (const auto* pair : {"nsp", "sop"}) {
+    if (!given[pair]) continue;
+    if (model.type_vocab_size < 2 || !model.token_types)
+      broken.push_back(words(pair, " needs two segment types, ", kind_of(c.model) == "distilbert" ? "distilbert has none; choose another model" : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
+                             ", or remove ", pair, " from the objectives"));
+    if (c.data.max_seq_length < 5) broken.push_back(words(pair, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
+  }
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
     broken.push_back("train.budget is not limited; give steps, tokens or minutes");

@@ -23,7 +23,9 @@ template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.like(c, "details of the update as in that code",
          {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
-          {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }}});
+          {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
+          {"fairseq-roberta", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-6, o.beta2 = 0.98, o.decay_norm_and_bias = true, o.max_grad_norm = 0; }},
+          {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }}});
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment", in_range(0, 1, open_end));
   v("beta2", c.beta2, "decay of the second moment", in_range(0, 1, open_end));
@@ -47,7 +49,8 @@ template <class V>
 void describe(V& v, ScheduleConfig& c) {
   v.like(c, "where the decay starts, as in that code",
          {{"google-bert", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = true; }},
-          {"huggingface", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }}});
+          {"huggingface", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }},
+          {"fairseq-roberta", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }}});
   v("shape", c.shape, "what follows the warm-up", one_of({"linear", "cosine", "constant", "inverse_sqrt"}));
   v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on", in_range(0, 1e12));
   v("end_factor", c.end_factor, "learning rate at the end, as a share of the peak (linear, cosine)", in_range(0, 1));
@@ -143,7 +146,8 @@ struct RunConfig {
 template <class V>
 void describe(V& v, RunConfig& c) {
   v.like(c, "preset for every part that knows this name and has no `like` of its own",
-         {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}});
+         {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}, {"fairseq-roberta", [](RunConfig&) {}}, {"albert", [](RunConfig&) {}}, {"spanbert", [](RunConfig&) {}},
+          {"electra", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("objectives", c.objectives, "losses that are summed in every step");
   v("data", c.data, "prepared tokens and how sequences are cut from them");

@@ -2,19 +2,41 @@
 
 #include "core/log.h"
 #include "core/tensor/param.h"
-#include "objectives/network.h"
+#include "objectives/objective.h"
 
 namespace cloze {
 
+namespace {
+
+const MlmConfig* masking_of(const ObjectiveConfig& objective) {
+  if (const auto* rtd = std::get_if<RtdConfig>(&objective)) return &rtd->mlm;
+  return std::get_if<MlmConfig>(&objective);
+}
+
+}  // namespace
+
 Cost cost_of(const RunConfig& config, double length) {
-  const auto& m = std::get<BertConfig>(config.model);
+  const auto& m = encoder_of(config.model);
   const double h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size), layers = static_cast<double>(m.num_hidden_layers);
   Cost cost;
-  cost.linear = layers * (4 * h * h + 2 * h * f);
-  cost.attention = layers * 2 * length * h;
+  const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size), inner = static_cast<double>(m.inner_group_num);
+  const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
+  cost.linear = layers * inner * (4 * h * h + 2 * h * f) + projection;
+  cost.attention = layers * inner * 2 * length * h;
   for (const auto& objective : config.objectives) {
-    if (std::holds_alternative<MlmConfig>(objective)) cost.head = h * h + h * static_cast<double>(m.vocab_size);
-    else cost.pooled = h * h + 2 * h;
+    if (std::holds_alternative<MlmConfig>(objective)) {
+      cost.head += h * e + e * vocab;
+    } else if (const auto* rtd = std::get_if<RtdConfig>(&objective)) {
+      cost.linear += h * h + h;
+      if (rtd->replace_by != "generator") continue;
+      const auto g = generator_of(*rtd, m);
+      const double gh = static_cast<double>(g.hidden_size), gf = static_cast<double>(g.intermediate_size), gl = static_cast<double>(g.num_hidden_layers);
+      cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
+      cost.attention += gl * 2 * length * gh;
+      cost.head += gh * e + e * vocab;
+    } else {
+      cost.pooled += h * h + 2 * h;
+    }
   }
   return cost;
 }
@@ -25,7 +47,7 @@ double training_flops(const Cost& c, double tokens, double predicted, double seq
 
 Description describe_run(const RunConfig& given) {
   RunConfig config = given;
-  auto& m = std::get<BertConfig>(config.model);
+  auto& m = encoder_of(config.model);
   Description d;
   d.vocab_known = m.vocab_size > 0;
   if (!d.vocab_known) m.vocab_size = 1;
@@ -52,7 +74,7 @@ Description describe_run(const RunConfig& given) {
   const double length = static_cast<double>(config.data.max_seq_length), rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
   d.cost = cost_of(config, length);
   for (const auto& objective : config.objectives)
-    if (const auto* mlm = std::get_if<MlmConfig>(&objective)) d.predicted_share = mlm->mlm_probability;
+    if (const auto* masking = masking_of(objective)) d.predicted_share = masking->mlm_probability;
   const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);

@@ -8,15 +8,16 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
   at::NoGradGuard no_grad;
   const bool was_training = network.is_training();
   network.eval();
-  std::vector<HeldOut> found(network.objectives.size());
+  std::vector<HeldOut> found;
   const auto available = static_cast<int64_t>(collator.size());
   for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
     auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
-    for (auto* tensor : {&batch.input_ids, &batch.attention_mask, &batch.token_type_ids, &batch.positions, &batch.labels, &batch.next_sentence_label})
+    for (auto* tensor : batch.tensors())
       if (tensor->defined()) *tensor = tensor->to(device);
-    const auto parts = network.losses(batch, 0);
+    const auto parts = network.losses(batch, static_cast<uint64_t>(first));   // the key names what rtd draws
+    found.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
-      found[k].name = parts[k].name;
+      found[k].name = parts[k].name, found[k].weight = parts[k].weight;
       found[k].loss += parts[k].sum.item<double>();
       found[k].accuracy += static_cast<double>(parts[k].correct);
       found[k].count += parts[k].count;

@@ -33,7 +33,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string
     ids.push_back(special.mask);
   }
   ids.push_back(special.sep);
-  const int64_t most = std::get<BertConfig>(run.config.model).max_position_embeddings;
+  const int64_t most = encoder_of(run.config.model).longest_input();
   require<ConfigError>(static_cast<int64_t>(ids.size()) <= most, "the text has ", ids.size(), " tokens, the model reads ", most, "; shorten it");
   const auto outputs = run.network->outputs({.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)});
   Tensor logits;

@@ -17,25 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-/// Cloze's words and Hugging Face's, longest first where one is part of another.
-struct Pair {
-  std::string_view ours, theirs;
-};
-constexpr std::array<Pair, 9> outside = {{{"backbone.embeddings.word", "bert.embeddings.word_embeddings.weight"},
-                                          {"backbone.embeddings.position", "bert.embeddings.position_embeddings.weight"},
-                                          {"backbone.embeddings.token_type", "bert.embeddings.token_type_embeddings.weight"},
-                                          {"backbone.embeddings.norm.", "bert.embeddings.LayerNorm."},
-                                          {"backbone.pooler.", "bert.pooler.dense."},
-                                          {"mlm.head.transform.", "cls.predictions.transform.dense."},
-                                          {"mlm.head.norm.", "cls.predictions.transform.LayerNorm."},
-                                          {"mlm.head.decoder", "cls.predictions.decoder.weight"},
-                                          {"nsp.head.", "cls.seq_relationship."}}};
-constexpr std::array<Pair, 5> inside = {{{"attention.output.", "attention.output.dense."},
-                                         {"attention_norm.", "attention.output.LayerNorm."},
-                                         {"output_norm.", "output.LayerNorm."},
-                                         {"intermediate.", "intermediate.dense."},
-                                         {"output.", "output.dense."}}};
-
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 json read_json(const std::string& path) {
@@ -84,48 +65,50 @@ std::map<std::string, at::Tensor> read_tensors(const std::string& folder) {
       found.emplace(name, tensor);
     }
   }
-  // A bare encoder is saved without the name of the model in front.
-  const bool prefixed = std::any_of(found.begin(), found.end(), [](const auto& item) { return starts_with(item.first, "bert."); });
-  if (prefixed) return found;
-  std::map<std::string, at::Tensor> renamed;
-  for (const auto& [name, tensor] : found) renamed.emplace(starts_with(name, "cls.") ? name : "bert." + name, tensor);
-  return renamed;
+  return found;
 }
 
 }  // namespace
 
-std::vector<std::string> huggingface_names(const std::string& name, bool tied) {
-  if (name == "mlm.head.bias") return {tied ? "cls.predictions.bias" : "cls.predictions.decoder.bias"};
-  if (starts_with(name, "backbone.stack.")) {
-    const auto dot = name.find('.', 15);
-    const std::string layer = "bert.encoder.layer." + name.substr(15, dot - 15) + ".", rest = name.substr(dot + 1);
-    if (starts_with(rest, "attention.qkv.")) {
-      std::vector<std::string> three;
-      for (const auto* part : {"query.", "key.", "value."}) three.push_back(layer + "attention.self." + part + rest.substr(14));
-      return three;
-    }
-    for (const auto& pair : inside)
-      if (starts_with(rest, pair.ours)) return {layer + std::string(pair.theirs) + rest.substr(pair.ours.size())};
-  }
-  for (const auto& pair : outside)
-    if (starts_with(name, pair.ours)) return {std::string(pair.theirs) + name.substr(pair.ours.size())};
-  fail<CheckpointError>("parameter '", name, "' has no name at Hugging Face");
+namespace {
+
+struct Names {
+  const char *ours, *theirs;
+};
+
+/// A model of Hugging Face's `model_type`, and the classes that can be read.
+ModelConfig model_of_type(const std::string& type, const std::string& path) {
+  if (type == "bert" || type == "big_bird") return BertConfig{};
+  if (type == "roberta" || type == "xlm-roberta" || type == "camembert") return RobertaConfig{};
+  if (type == "albert") return AlbertConfig{};
+  if (type == "electra") return ElectraConfig{};
+  if (type == "distilbert") return DistilBertConfig{};
+  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "big_bird"};
+  std::string list;
+  for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+  fail<ConfigError>(path, ": model_type is '", type, "'", did_you_mean(type, known), "; this version imports ", list);
 }
 
-HuggingFaceModel read_huggingface(const std::string& folder) {
-  require<CheckpointError>(fs::is_directory(folder), folder, ": no such folder; name one that `save_pretrained` made");
-  HuggingFaceModel model;
-  const std::string path = folder + "/config.json";
-  const auto j = read_json(path);
-  std::string type = "bert", positions = "absolute";
-  take(j, "model_type", type, path);
-  require<ConfigError>(type == "bert", path, ": model_type is '", type, "'; this version imports 'bert'");
-  if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() && j["architectures"][0].is_string()) model.architecture = j["architectures"][0];
-  model.tensors = read_tensors(folder);
-  if (model.architecture.empty())
-    model.architecture = model.tensors.count("cls.seq_relationship.weight") ? "BertForPreTraining" : model.tensors.count("cls.predictions.transform.dense.weight") ? "BertForMaskedLM" : "BertModel";
-  BertConfig c;
-  c.hidden_act = "gelu", c.initializer = "normal", c.freeze_pad_embedding = true, c.vocab_size = 30522;
+/// Objectives that have the heads of a class. Throws ConfigError for one that is unknown.
+Objectives objectives_of(const std::string& architecture, const std::string& path) {
+  const auto ends = [&](std::string_view end) { return architecture.size() >= end.size() && std::string_view(architecture).substr(architecture.size() - end.size()) == end; };
+  if (architecture == "BertForPreTraining") return {MlmConfig{}, NspConfig{}};
+  if (architecture == "AlbertForPreTraining") return {MlmConfig{.like = "albert"}, SopConfig{}};
+  if (architecture == "ElectraForPreTraining") return {RtdConfig{.replace_by = "uniform"}};
+  if (ends("ForMaskedLM")) return {MlmConfig{}};
+  if (ends("Model")) return {};
+  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM and ...Model can");
+}
+
+std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
+  const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}};
+  const auto& name = classes.at(kind_of(model));
+  if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert"))) return name + "ForPreTraining";
+  return name + (has("mlm") ? "ForMaskedLM" : "Model");
+}
+
+void read_encoder(const json& j, EncoderConfig& c, const std::string& path) {
   take(j, "vocab_size", c.vocab_size, path);
   take(j, "hidden_size", c.hidden_size, path);
   take(j, "num_hidden_layers", c.num_hidden_layers, path);
@@ -140,74 +123,164 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   take(j, "layer_norm_eps", c.layer_norm_eps, path);
   take(j, "tie_word_embeddings", c.tie_word_embeddings, path);
   take(j, "is_decoder", c.is_decoder, path);
-  take(j, "position_embedding_type", positions, path);
-  if (j.contains("pad_token_id") && j["pad_token_id"].is_null()) c.freeze_pad_embedding = false;
   take(j, "pad_token_id", c.pad_token_id, path);
-  bool cross = false;
+}
+
+void read_distilbert(const json& j, EncoderConfig& c, const std::string& path) {
+  take(j, "vocab_size", c.vocab_size, path);
+  take(j, "dim", c.hidden_size, path);
+  take(j, "n_layers", c.num_hidden_layers, path);
+  take(j, "n_heads", c.num_attention_heads, path);
+  take(j, "hidden_dim", c.intermediate_size, path);
+  take(j, "activation", c.hidden_act, path);
+  take(j, "dropout", c.hidden_dropout_prob, path);
+  take(j, "attention_dropout", c.attention_probs_dropout_prob, path);
+  take(j, "max_position_embeddings", c.max_position_embeddings, path);
+  take(j, "initializer_range", c.initializer_range, path);
+  take(j, "tie_word_embeddings", c.tie_word_embeddings, path);
+  take(j, "pad_token_id", c.pad_token_id, path);
+  bool sinusoidal = false;
+  take(j, "sinusoidal_pos_embds", sinusoidal, path);
+  c.position_embeddings = sinusoidal ? "sinusoidal_start" : "learned";   // transformers 5 trains that table too
+}
+
+}  // namespace
+
+HuggingFaceModel read_huggingface(const std::string& folder) {
+  require<CheckpointError>(fs::is_directory(folder), folder, ": no such folder; name one that `save_pretrained` made");
+  HuggingFaceModel model;
+  const std::string path = folder + "/config.json";
+  const auto j = read_json(path);
+  std::string type = "bert", positions = "absolute", attention_type = "original_full";
+  take(j, "model_type", type, path);
+  model.config.model = model_of_type(type, path);
+  auto& c = encoder_of(model.config.model);
+  c.initializer = "normal", c.freeze_pad_embedding = true;
+  if (c.vocab_size == 0) c.vocab_size = type == "albert" ? 30000 : type == "roberta" ? 50265 : 30522;
+  if (type == "distilbert") read_distilbert(j, c, path);
+  else read_encoder(j, c, path);
+  take(j, "embedding_size", c.embedding_size, path);
+  take(j, "num_hidden_groups", c.num_hidden_groups, path);
+  take(j, "inner_group_num", c.inner_group_num, path);
+  if (j.contains("pad_token_id") && j["pad_token_id"].is_null()) c.freeze_pad_embedding = false;
+  bool cross = false, use_bias = true, rescale = false;
   take(j, "add_cross_attention", cross, path);
-  require<ConfigError>(!cross, path, ": add_cross_attention is true; a BERT that reads an encoder cannot be imported");
+  take(j, "position_embedding_type", positions, path);
+  take(j, "attention_type", attention_type, path);
+  take(j, "use_bias", use_bias, path);
+  take(j, "rescale_embeddings", rescale, path);
+  require<ConfigError>(!cross, path, ": add_cross_attention is true; an encoder that reads another cannot be imported");
   require<ConfigError>(positions == "absolute", path, ": position_embedding_type is '", positions, "'; only 'absolute' can be imported");
+  require<ConfigError>(attention_type == "original_full", path, ": attention_type is '", attention_type, "'; only a BigBird with 'original_full' can be imported");
+  require<ConfigError>(use_bias && !rescale, path, ": use_bias: false and rescale_embeddings: true cannot be imported");
   require<ConfigError>(std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path, ": hidden_act is '", c.hidden_act, "', which is unknown",
                        did_you_mean(c.hidden_act, activation_names));
-  model.config.model = c;
+  require<ConfigError>(c.hidden_size > 0 && c.num_attention_heads > 0 && c.num_hidden_layers >= 0 && c.intermediate_size > 0 && c.vocab_size > 0 && c.max_position_embeddings > 0 && c.type_vocab_size >= 0 &&
+                           c.embedding_size >= 0 && c.inner_group_num > 0 && c.num_hidden_groups >= 0 && c.pad_token_id >= 0,
+                       path, ": a size is zero or negative; the file is damaged");
+
+  model.tensors = read_tensors(folder);
+  if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() && j["architectures"][0].is_string()) model.architecture = j["architectures"][0];
+  if (model.architecture.empty()) {
+    const auto has = [&](const char* name) { return model.tensors.count(name) > 0; };
+    Objectives guessed;
+    if (has("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
+    else if (has(huggingface_names(model.config.model, "mlm.head.transform.weight")[0].c_str())) guessed = {MlmConfig{}};
+    if (has("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
+    if (has("sop_classifier.classifier.weight")) guessed.push_back(SopConfig{});
+    model.architecture = architecture_of(model.config.model, guessed);
+  }
+  model.config.objectives = objectives_of(model.architecture, path);
+  // A bare encoder is saved without the name of the model in front.
+  const auto prefix = huggingface_prefix(model.config.model);
+  if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return starts_with(item.first, prefix); })) {
+    std::map<std::string, at::Tensor> renamed;
+    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") ? prefix + name : name, tensor);
+    model.tensors = std::move(renamed);
+  }
+  if (type == "big_bird")   // its pooler is a layer without a name of its own
+    for (const auto* part : {"weight", "bias"})
+      if (auto node = model.tensors.extract(std::string("bert.pooler.") + part)) node.key() = std::string("bert.pooler.dense.") + part, model.tensors.insert(std::move(node));
   // The ranges and rules of a config that a user writes hold for one that was read.
-  model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.max_position_embeddings, 512));
-  if (model.architecture == "BertForPreTraining") model.config.objectives = {MlmConfig{}, NspConfig{}};
-  else if (model.architecture == "BertForMaskedLM") model.config.objectives = {MlmConfig{}};
-  else if (model.architecture == "BertModel") model.config.objectives = {};
-  else fail<ConfigError>(path, ": architecture '", model.architecture, "' cannot be imported; BertForPreTraining, BertForMaskedLM and BertModel can");
+  model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
   model.config.train.budget.steps = 1000;
   return model;
 }
 
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh) {
   at::NoGradGuard no_grad;
-  const auto& bert = std::get<BertConfig>(network.model_config());
-  const bool tied = bert.tie_word_embeddings;
+  const auto& config = network.model_config();
+  const auto& encoder = encoder_of(config);
   std::set<std::string> used;
   const auto params = collect_params(network);
-  initialize(params, bert.initializer_range, false, Rng(1));   // for heads that the file lacks
+  initialize(params, encoder.initializer_range, false, Rng(1));   // for what the file lacks
   for (const auto& [name, param] : params) {
+    const auto names = huggingface_names(config, name);
     std::vector<at::Tensor> parts;
-    for (auto theirs : huggingface_names(name, tied)) {
-      if (!model.tensors.count(theirs) && theirs == "cls.predictions.decoder.bias") theirs = "cls.predictions.bias";
+    for (auto theirs : names) {
+      for (const auto& alias : huggingface_aliases(config, name))
+        if (!model.tensors.count(theirs) && model.tensors.count(alias)) theirs = alias;
       const auto found = model.tensors.find(theirs);
       if (found == model.tensors.end()) continue;
       used.insert(theirs);
       parts.push_back(found->second.to(at::kFloat));
     }
     if (parts.empty()) {
-      require<CheckpointError>(starts_with(name, "mlm.") || starts_with(name, "nsp.") || starts_with(name, "backbone.pooler."), "the weights have no tensor '", huggingface_names(name, tied)[0],
-                               "'; they are not those of this config.json");
-      fresh.push_back(name);
+      const bool may_lack = !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
+      require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0], "'; they are not those of this config.json");
+      if (!param.fixed()) fresh.push_back(name);
       continue;
     }
     const auto whole = parts.size() == 1 ? parts[0] : at::cat(parts);
-    require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", huggingface_names(name, tied)[0], "' has shape ", parts[0].sizes(), ", config.json needs ", param.value().sizes(), " for ", name);
+    require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ", parts[0].sizes(), ", config.json needs ", param.value().sizes(), " for ", name);
     param.value().copy_(whole);
   }
-  for (const auto& [name, tensor] : model.tensors) {
-    if (used.count(name) || name.find("position_ids") != std::string::npos) continue;
-    if (tied && name == "cls.predictions.decoder.weight") {
-      require<CheckpointError>(at::equal(tensor.to(at::kFloat), network.backbone->token_embedding().value()), "cls.predictions.decoder.weight differs from the token embedding, but config.json says that they are tied; set tie_word_embeddings to false");
-      continue;
+  for (const auto& [name, param] : params)
+    for (const auto& alias : huggingface_aliases(config, name)) {
+      const auto found = model.tensors.find(alias);
+      if (found == model.tensors.end() || used.count(alias)) continue;
+      require<CheckpointError>(!encoder.tie_word_embeddings || at::equal(found->second.to(at::kFloat), param.value()), alias, " differs from ", huggingface_names(config, name)[0],
+                               ", but config.json says that they are tied; set tie_word_embeddings to false");
+      if (!encoder.tie_word_embeddings) param.value().copy_(found->second.to(at::kFloat));   // untied, the decoder's own bias counts
+      used.insert(alias);
     }
-    if (tied && name == "cls.predictions.decoder.bias") continue;
-    if (!tied && name == "cls.predictions.bias") continue;   // unused there: the decoder has a bias of its own
-    ignored.push_back(name);
-  }
+  for (const auto& [name, tensor] : model.tensors)
+    if (!used.count(name) && name.find("position_ids") == std::string::npos) ignored.push_back(name);
 }
 
 json huggingface_config(const RunConfig& config) {
-  const auto& c = std::get<BertConfig>(config.model);
-  bool mlm = false, nsp = false;
-  for (const auto& o : config.objectives) (std::holds_alternative<MlmConfig>(o) ? mlm : nsp) = true;
-  return {{"architectures", {nsp ? "BertForPreTraining" : mlm ? "BertForMaskedLM" : "BertModel"}},
-          {"model_type", "bert"}, {"vocab_size", c.vocab_size}, {"hidden_size", c.hidden_size}, {"num_hidden_layers", c.num_hidden_layers}, {"num_attention_heads", c.num_attention_heads},
-          {"intermediate_size", c.intermediate_size}, {"hidden_act", c.hidden_act}, {"hidden_dropout_prob", c.hidden_dropout_prob}, {"attention_probs_dropout_prob", c.attention_probs_dropout_prob},
-          {"max_position_embeddings", c.max_position_embeddings}, {"type_vocab_size", c.type_vocab_size}, {"initializer_range", c.initializer_range}, {"layer_norm_eps", c.layer_norm_eps},
-          {"pad_token_id", c.pad_token_id}, {"tie_word_embeddings", c.tie_word_embeddings}, {"is_decoder", c.is_decoder}, {"dtype", "float32"}};
+  const auto& c = encoder_of(config.model);
+  const auto kind = kind_of(config.model);
+  json j{{"architectures", {architecture_of(config.model, config.objectives)}}, {"model_type", kind}, {"vocab_size", c.vocab_size}, {"max_position_embeddings", c.max_position_embeddings},
+         {"initializer_range", c.initializer_range}, {"pad_token_id", c.pad_token_id}, {"tie_word_embeddings", c.tie_word_embeddings}, {"dtype", "float32"}};
+  if (kind == "distilbert") {
+    j.update({{"dim", c.hidden_size}, {"n_layers", c.num_hidden_layers}, {"n_heads", c.num_attention_heads}, {"hidden_dim", c.intermediate_size}, {"activation", c.hidden_act},
+              {"dropout", c.hidden_dropout_prob}, {"attention_dropout", c.attention_probs_dropout_prob}, {"sinusoidal_pos_embds", c.position_embeddings != "learned"}});
+    return j;
+  }
+  j.update({{"hidden_size", c.hidden_size}, {"num_hidden_layers", c.num_hidden_layers}, {"num_attention_heads", c.num_attention_heads}, {"intermediate_size", c.intermediate_size},
+            {"hidden_act", c.hidden_act}, {"hidden_dropout_prob", c.hidden_dropout_prob}, {"attention_probs_dropout_prob", c.attention_probs_dropout_prob}, {"type_vocab_size", c.type_vocab_size},
+            {"layer_norm_eps", c.layer_norm_eps}, {"is_decoder", c.is_decoder}});
+  if (c.embedding_size > 0) j["embedding_size"] = c.embedding_size;
+  if (kind == "albert") j.update({{"num_hidden_groups", c.num_hidden_groups}, {"inner_group_num", c.inner_group_num}});
+  return j;
 }
+
+namespace {
+
+/// Refuses what no class of transformers computes.
+void require_huggingface(const RunConfig& config) {
+  const auto& c = encoder_of(config.model);
+  require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
+  require<ConfigError>(c.position_embeddings == "learned" || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
+  for (const auto& o : config.objectives) {
+    const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o), rtd = std::holds_alternative<RtdConfig>(o);
+    const auto kind = kind_of(config.model);
+    require<ConfigError>((!sop || kind == "albert") && (!nsp || kind == "bert") && (!rtd || kind == "electra"), "Hugging Face has no class of ", kind, " with the head of ", sop ? "sop" : nsp ? "nsp" : "rtd", "; export to torchscript");
+  }
+}
+
+}  // namespace
 
 ImportReport import_huggingface(const std::string& folder, const std::string& run) {
   require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
@@ -224,8 +297,8 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "vocab.json", "tokenizer.json"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
   if (has_tokenizer) {
     const auto tokenizer = Tokenizer::open(folder);
-    require<CheckpointError>(tokenizer.size() <= std::get<BertConfig>(model.config.model).vocab_size, folder, ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
-                             std::get<BertConfig>(model.config.model).vocab_size, " rows; they do not belong together");
+    require<CheckpointError>(tokenizer.size() <= encoder_of(model.config.model).vocab_size, folder, ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
+                             encoder_of(model.config.model).vocab_size, " rows; they do not belong together");
     tokenizer.save(staged.path() + "/tokenizer");
   } else {
     log_info("import", folder + " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json): the run reads ids, not text");
@@ -240,13 +313,17 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
 void export_huggingface(const std::string& run, const std::string& out) {
   require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), out, ": exists; name another --out");
   const auto opened = open_run(run);
-  const bool tied = std::get<BertConfig>(opened.config.model).tie_word_embeddings, bare = opened.config.objectives.empty();
+  require_huggingface(opened.config);
+  const bool bare = opened.config.objectives.empty();
+  const auto prefix = huggingface_prefix(opened.config.model);
   std::vector<NamedTensor> tensors;
   for (const auto& [name, param] : collect_params(*opened.network)) {
-    const auto theirs = huggingface_names(name, tied);
+    const auto theirs = huggingface_names(opened.config.model, name);
+    if (theirs.empty()) continue;   // a generator beside the discriminator
     const auto parts = param.value().detach().chunk(static_cast<int64_t>(theirs.size()));
-    for (size_t i = 0; i < theirs.size(); ++i) tensors.push_back({bare ? theirs[i].substr(5) : theirs[i], parts[i]});
-    if (name == "mlm.head.bias" && !tied) tensors.push_back({"cls.predictions.bias", param.value().detach()});
+    for (size_t i = 0; i < theirs.size(); ++i) tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i]});
+    if (name == "mlm.head.bias" && !encoder_of(opened.config.model).tie_word_embeddings)
+      for (const auto& alias : huggingface_aliases(opened.config.model, name)) tensors.push_back({alias, param.value().detach()});
   }
   StagedFolder staged(out);
   write_atomic(staged.path() + "/config.json", huggingface_config(opened.config).dump(2) + "\n");

@@ -16,9 +16,13 @@ struct HuggingFaceModel {
 /// Reads config.json and the weights. Throws CheckpointError or ConfigError in words.
 HuggingFaceModel read_huggingface(const std::string& folder);
 
-/// Names under which a parameter of Cloze stands at Hugging Face: one, or three that are stacked (query, key, value).
-/// `tied` is whether the prediction head shares the token embedding.
-std::vector<std::string> huggingface_names(const std::string& name, bool tied);
+/// Names under which a parameter of Cloze stands at Hugging Face: one, or three that are stacked (query, key, value); none
+/// for what has no place there.
+std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name);
+/// Other names of the same tensor.
+std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name);
+/// What stands before the names of an encoder: `bert.`.
+std::string huggingface_prefix(const ModelConfig& model);
 
 /// Copies tensors into a network; lists what was not used and what was not there.
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh);

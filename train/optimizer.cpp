@@ -20,7 +20,7 @@ bool decays(const NamedParam& named) { return named.param.value().dim() > 1; }
 AdamW::AdamW(const OptimizerConfig& config, FlatParameters& flat)
     : config_(config), flat_(flat), exp_avg_(at::zeros_like(flat.values)), exp_avg_sq_(at::zeros_like(flat.values)) {
   for (const auto& slot : flat.slots()) {
-    const bool decayed = config.decay_norm_and_bias || decays(slot.param);
+    const bool decayed = !slot.param.param.fixed() && (config.decay_norm_and_bias || decays(slot.param));
     const int64_t end = (slot.offset + slot.numel + 15) / 16 * 16;
     if (!ranges_.empty() && ranges_.back().decayed == decayed && ranges_.back().end == slot.offset) ranges_.back().end = end;
     else ranges_.push_back({slot.offset, end, decayed});

@@ -28,27 +28,32 @@ struct Comparison {
   void missing(const std::string& name, const std::string& why) { rows.push_back({name, 0, 0, false, why}); }
 };
 
-Batch batch_of(const SafeTensors& in) {
+Batch batch_of(const SafeTensors& in, const Objectives& objectives) {
   Batch batch;
   batch.input_ids = in.get("input_ids").to(at::kLong);
   if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
   batch.token_type_ids = in.contains("token_type_ids") ? in.get("token_type_ids").to(at::kLong) : at::zeros_like(batch.input_ids);
-  if (in.contains("labels")) {
+  const bool detects = !objectives.empty() && std::holds_alternative<RtdConfig>(objectives[0]);
+  if (in.contains("labels") && detects) batch.replaced = in.get("labels").to(at::kLong);
+  if (in.contains("labels") && !detects) {
     const auto labels = in.get("labels").flatten().to(at::kLong);
     batch.positions = labels.ne(-100).nonzero().flatten();
     batch.labels = labels.index_select(0, batch.positions);
   }
-  if (in.contains("next_sentence_label")) batch.next_sentence_label = in.get("next_sentence_label").to(at::kLong);
+  for (const auto* name : {"next_sentence_label", "sentence_order_label"})
+    if (in.contains(name)) batch.pair_label = in.get(name).flatten().to(at::kLong);
   return batch;
 }
 
 void compare_gradients(const SafeTensors& expected, const Network& network, Comparison& out) {
-  const bool tied = std::get<BertConfig>(network.model_config()).tie_word_embeddings;
+  const auto& model = network.model_config();
   std::map<std::string, at::Tensor> ours;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto names = huggingface_names(name, tied);
+    const auto names = huggingface_names(model, name);
+    if (!param.value().grad().defined()) continue;
     const auto parts = param.value().grad().chunk(static_cast<int64_t>(names.size()));
     for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
+    for (const auto& alias : huggingface_aliases(model, name)) ours.emplace(alias, param.value().grad());
   }
   // Some gradients are zero but for rounding (a bias of keys moves no probability); they are held to the largest of all.
   double largest = 0;
@@ -57,7 +62,8 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
   for (const auto& name : expected.names()) {
     if (name.rfind("grad.", 0) != 0) continue;
     auto theirs = name.substr(5);
-    if (!ours.count(theirs) && ours.count("bert." + theirs)) theirs = "bert." + theirs;
+    const auto prefixed = huggingface_prefix(model) + theirs;
+    if (!ours.count(theirs) && ours.count(prefixed)) theirs = prefixed;
     const auto wanted = expected.get(name);
     const double own = wanted.abs().max().item<double>(), scale = std::max(own, 1e-3 * largest);
     const auto found = ours.find(theirs);
@@ -81,7 +87,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   network->eval();
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
-  const auto batch = batch_of(inputs);
+  const auto batch = batch_of(inputs, model.config.objectives);
   Comparison out;
 
   // The loss and its gradients go the way that training goes: fused operators, predicted positions only.
@@ -106,9 +112,9 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     if (p.name != "backbone.stack.0.attention.qkv.weight") continue;
     at::NoGradGuard no_grad;
     const auto bias = std::find_if(params.begin(), params.end(), [](const auto& q) { return q.name == "backbone.stack.0.attention.qkv.bias"; });
-    const auto& bert = std::get<BertConfig>(model.config.model);
-    ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, bert.num_attention_heads,
-                                                          {.key_mask = batch.attention_mask, .causal = bert.is_decoder});
+    const auto& encoder = encoder_of(model.config.model);
+    ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, encoder.num_attention_heads,
+                                                          {.key_mask = batch.attention_mask, .causal = encoder.is_decoder});
   }
   for (const auto& name : expected.names()) {
     if (name == "loss" || name.rfind("grad.", 0) == 0) continue;
@@ -119,7 +125,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     } else if (found->second.sizes() != wanted.sizes()) {
       out.missing(name, words("shape ", found->second.sizes(), " instead of ", wanted.sizes()));
     } else {
-      const bool by_token = name != "pooler_output" && name != "seq_relationship_logits";
+      const bool by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits";
       out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.rfind("attentions.", 0) == 0 ? 2 : 1), output_tolerance);
     }
   }

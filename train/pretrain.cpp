@@ -27,7 +27,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 /// The config with what only the data knows.
 RunConfig resolved(RunConfig config, const TokenStore& store) {
-  auto& model = std::get<BertConfig>(config.model);
+  auto& model = encoder_of(config.model);
   const int64_t pieces = store.tokenizer().size();
   if (model.vocab_size == 0) model.vocab_size = pieces;
   require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
@@ -64,7 +64,7 @@ class Run {
     open_folder();
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
-    const auto& model = std::get<BertConfig>(config_.model);
+    const auto& model = encoder_of(config_.model);
     initialize(params, model.initializer_range, model.initializer == "truncated_normal", rng_);
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume();
@@ -130,7 +130,7 @@ class Run {
   void announce() const {
     log_info("data", words(config_.data.tokens, ": ", thousands(store_.num_documents()), " documents, ", thousands(store_.num_tokens()), " tokens, ",
                            thousands(collator_.size()), " sequences an epoch; held out: ", thousands(held_out_store_.num_documents()), " documents"));
-    log_info("model", words("bert, ", thousands(static_cast<uint64_t>(stepper_->parameters())), " parameters, vocabulary ", thousands(static_cast<uint64_t>(std::get<BertConfig>(config_.model).vocab_size))));
+    log_info("model", words(kind_of(config_.model), ", ", thousands(static_cast<uint64_t>(stepper_->parameters())), " parameters, vocabulary ", thousands(static_cast<uint64_t>(encoder_of(config_.model).vocab_size))));
     std::string names;
     for (const auto& objective : network_->objectives) names += (names.empty() ? "" : " + ") + objective->name();
     log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ", config_.data.max_seq_length, " tokens a step, ",
@@ -260,8 +260,7 @@ class Run {
     std::string text = words("held out at step ", state_.step, ":");
     for (size_t k = 0; k < last_held_out_.size(); ++k) {
       const auto& part = last_held_out_[k];
-      const double weight = std::visit([](const auto& o) { return o.weight; }, config_.objectives[k]);
-      held_out_loss_ += weight * part.loss;
+      held_out_loss_ += part.weight * part.loss;
       row["held_out"][part.name + "_loss"] = part.loss;
       row["held_out"][part.name + "_accuracy"] = part.accuracy;
       text += words("  ", part.name, " loss ", fixed(part.loss, 4), " accuracy ", fixed(part.accuracy, 4));

@@ -17,7 +17,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 Batch to_device(const Batch& batch, at::Device device) {
   if (device.is_cpu()) return batch;
   Batch moved = batch;
-  for (auto* tensor : {&moved.input_ids, &moved.attention_mask, &moved.token_type_ids, &moved.positions, &moved.labels, &moved.next_sentence_label})
+  for (auto* tensor : moved.tensors())
     if (tensor->defined()) *tensor = tensor->to(device);
   return moved;
 }
@@ -69,9 +69,12 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   auto& in = *impl_;
   in.network.train();
   Result result;
-  std::vector<int64_t> totals(in.network.objectives.size());
-  for (const auto& batch : batches)
-    for (size_t k = 0; k < totals.size(); ++k) totals[k] += in.network.objectives[k]->count(batch);
+  std::vector<int64_t> totals;
+  for (const auto& batch : batches) {
+    const auto parts = in.network.parts(batch);
+    totals.resize(parts.size());
+    for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].count;
+  }
   for (size_t micro = 0; micro < batches.size(); ++micro) {
     const auto start = Clock::now();
     const auto batch = to_device(batches[micro], in.device);

@@ -41,9 +41,9 @@ struct Case {
 };
 
 /// Shapes that the tracer did not see, with padding and without.
-std::vector<Case> make_cases(const BertConfig& c) {
+std::vector<Case> make_cases(const EncoderConfig& c) {
   std::vector<Case> cases;
-  const int64_t longest = std::min<int64_t>(c.max_position_embeddings, 160);
+  const int64_t longest = std::min<int64_t>(c.longest_input(), 160);
   for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
     const auto ids = at::arange(rows * length, at::kLong).mul(7919).remainder(c.vocab_size).view({rows, length});
     auto mask = at::ones({rows, length}, at::kBool);
@@ -140,7 +140,7 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
 Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self) {
   require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
   const auto run = open_run(path);
-  const auto& bert = std::get<BertConfig>(run.config.model);
+  const auto& encoder = encoder_of(run.config.model);
   const bool bf16 = dtype == "bfloat16";
   if (bf16) convert_params(*run.network, at::kBFloat16);
   json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
@@ -157,7 +157,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   } cleaner{{staged, cases_file, results_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
-  const auto cases = make_cases(bert);
+  const auto cases = make_cases(encoder);
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < cases.size(); ++k) {
     const auto number = std::to_string(k);

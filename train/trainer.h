@@ -14,9 +14,10 @@ struct PretrainOptions {
   std::string command_line{};         ///< for provenance.json
 };
 
-/// Held-out loss of one objective.
+/// One held-out loss.
 struct HeldOut {
   std::string name;          ///< `mlm`, `nsp`
+  double weight = 1;         ///< in the sum
   double loss = 0;           ///< mean over predictions
   double accuracy = 0;
   int64_t count = 0;

@@ -53,11 +53,12 @@ struct NormBackward {
   float *dgamma, *dbeta, *dbias;    ///< [width], added to; dbias may be null
 };
 
-/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; places count from 0 in every row of `length`.
+/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; `positions` null: places count from 0 in every row of
+/// `length`. `type` null: there is no such table.
 template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
-  const int64_t *ids, *types;       ///< types may be null: all 0
+  const int64_t *ids, *types, *positions;   ///< types may be null: all 0
   const float *word, *type, *position, *gamma, *beta;
   float eps;
   Dropout drop;
@@ -68,7 +69,7 @@ struct EmbedForward {
 template <class T>
 struct EmbedBackward {
   int64_t rows, first_row, width, length;
-  const int64_t *ids, *types;
+  const int64_t *ids, *types, *positions;
   const float *word, *type, *position, *gamma, *mean, *rstd;
   Dropout drop;
   const T* dout;
@@ -89,6 +90,18 @@ struct CrossEntropy {
   float* dbias;                     ///< [width], added to
 };
 
+/// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the running sum.
+template <class T>
+struct Draw {
+  int64_t rows, width;
+  const T* logits;
+  const float* bias;                ///< [width] or null
+  float inverse_temperature;
+  const double* uniform;            ///< [rows], in [0, 1)
+  float* scratch;                   ///< width rounded up to 16
+  int64_t* drawn;                   ///< [rows]
+};
+
 template <class T>
 struct Typed {
   void (*norm_forward)(const NormForward<T>&);
@@ -101,6 +114,7 @@ struct Typed {
   void (*activation_backward)(Activation, int64_t rows, int64_t width, const T* u, const T* grad, T* du, float* dbias);
   void (*cross_entropy_forward)(const CrossEntropy<T>&);
   void (*cross_entropy_backward)(const CrossEntropy<T>&);
+  void (*draw)(const Draw<T>&);
   /// sums [width] += columns of x [rows, width].
   void (*column_sums)(int64_t rows, int64_t width, const T* x, float* sums);
   /// out [n] += x [n].

@@ -13,9 +13,9 @@ Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
-             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct);
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
 }  // namespace cloze::fused

@@ -100,70 +100,72 @@ struct DropoutFunction : Function<DropoutFunction> {
   }
 };
 
+struct TablesHolder final : torch::CustomClassHolder {
+  explicit TablesHolder(EmbeddingTables t) : tables(std::move(t)) {}
+  EmbeddingTables tables;
+};
+
 struct EmbedFunction : Function<EmbedFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& ids, const Tensor& types, const Tensor&, const Param& word, const Param& position, const Param& type,
-                        const Param& gamma, const Param& beta, double eps, const Dropout& drop) {
-    const auto flat = ids.contiguous();
-    const auto segment = types.numel() > 0 ? types.contiguous() : Tensor();
-    const int64_t rows = flat.numel(), width = word.value().size(1);
-    auto out = at::empty({rows, width}, at::TensorOptions(word.compute().scalar_type()));
+  static Tensor forward(AutogradContext* context, const Tensor& ids, const Tensor& types, const Tensor& positions, const Tensor&, const EmbeddingTables& t, const Dropout& drop) {
+    const auto defined = [](const Tensor& x) { return x.numel() > 0 ? x.contiguous() : Tensor(); };
+    const auto flat = ids.contiguous(), segment = defined(types), places = defined(positions);
+    const int64_t rows = flat.numel(), width = t.word.value().size(1);
+    auto out = at::empty({rows, width}, at::TensorOptions(t.word.compute().scalar_type()));
     auto mean = at::empty({rows}, at::kFloat), rstd = at::empty({rows}, at::kFloat);
     by_type(out, [&](auto element) {
       using T = decltype(element);
       parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().embed_forward({.rows = end - begin, .first_row = begin, .width = width, .length = flat.size(1), .ids = flat.data_ptr<int64_t>() + begin,
-                                           .types = segment.defined() ? segment.data_ptr<int64_t>() + begin : nullptr, .word = word.value().data_ptr<float>(),
-                                           .type = type.value().data_ptr<float>(), .position = position.value().data_ptr<float>(), .gamma = gamma.value().data_ptr<float>(),
-                                           .beta = beta.value().data_ptr<float>(), .eps = static_cast<float>(eps), .drop = kernel_dropout(drop),
-                                           .out = data<T>(out) + begin * width, .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
+        kernels::typed<T>().embed_forward({.rows = end - begin, .first_row = begin, .width = width, .length = flat.size(1), .ids = at(flat, begin), .types = at(segment, begin),
+                                           .positions = at(places, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
+                                           .beta = table(t.beta), .eps = static_cast<float>(t.eps), .drop = kernel_dropout(drop), .out = data<T>(out) + begin * width,
+                                           .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
       });
     });
-    context->save_for_backward({flat, segment, mean, rstd});
-    keep(context, "word", word);
-    keep(context, "position", position);
-    keep(context, "type", type);
-    keep(context, "gamma", gamma);
-    keep(context, "beta", beta);
+    context->save_for_backward({flat, segment, places, mean, rstd});
+    context->saved_data["tables"] = c10::IValue::make_capsule(c10::make_intrusive<TablesHolder>(t));
     keep(context, drop);
     return out.view({flat.size(0), flat.size(1), width});
   }
 
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
-    const auto &ids = saved[0], &types = saved[1], &mean = saved[2], &rstd = saved[3];
-    const auto word = kept(context, "word"), position = kept(context, "position"), type = kept(context, "type"), gamma = kept(context, "gamma"), beta = kept(context, "beta");
+    const auto &ids = saved[0], &types = saved[1], &positions = saved[2], &mean = saved[3], &rstd = saved[4];
+    const auto capsule = context->saved_data["tables"].toCapsule();
+    const auto& t = static_cast<const TablesHolder&>(*capsule).tables;
     const auto dout = as_rows(grads[0]);
     const int64_t rows = dout.size(0), width = dout.size(1), length = ids.size(1);
     auto dsum = at::empty({rows, width}, at::kFloat);
     const auto drop = kept_dropout(context);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows, {{grad_data(gamma), width}, {grad_data(beta), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        kernels::typed<T>().embed_backward({.rows = end - begin, .first_row = begin, .width = width, .length = length, .ids = ids.data_ptr<int64_t>() + begin,
-                                            .types = types.defined() ? types.data_ptr<int64_t>() + begin : nullptr, .word = word.value().data_ptr<float>(),
-                                            .type = type.value().data_ptr<float>(), .position = position.value().data_ptr<float>(), .gamma = gamma.value().data_ptr<float>(),
-                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .drop = drop,
-                                            .dout = data<T>(dout) + begin * width, .dsum = dsum.data_ptr<float>() + begin * width, .dgamma = sums[0], .dbeta = sums[1]});
+      rows_with_sums(rows, {{grad_data(t.gamma), width}, {grad_data(t.beta), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+        kernels::typed<T>().embed_backward({.rows = end - begin, .first_row = begin, .width = width, .length = length, .ids = at(ids, begin), .types = at(types, begin),
+                                            .positions = at(positions, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
+                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .drop = drop, .dout = data<T>(dout) + begin * width,
+                                            .dsum = dsum.data_ptr<float>() + begin * width, .dgamma = sums[0], .dbeta = sums[1]});
       });
     });
-    scatter(dsum, ids, types, word, position, type);
-    return variable_list(10);
+    scatter(dsum, ids, types, positions, t);
+    return variable_list(6);
   }
 
-  /// Adds each row to its three tables. Ranges of columns never meet, so there is no race and one order of addition.
-  static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type) {
-    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = word.frozen_row();
+  static const int64_t* at(const Tensor& index, int64_t row) { return index.defined() ? index.data_ptr<int64_t>() + row : nullptr; }
+  static const float* table(const Param& param) { return param.defined() ? param.value().data_ptr<float>() : nullptr; }
+
+  /// Adds each row to its tables. Ranges of columns never meet, so there is no race and one order of addition.
+  static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions, const EmbeddingTables& t) {
+    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(), frozen_place = t.position.frozen_row();
     const float* from = dsum.data_ptr<float>();
-    const auto* id = ids.data_ptr<int64_t>();
-    const auto* segment = types.defined() ? types.data_ptr<int64_t>() : nullptr;
-    float *words = grad_data(word), *positions = grad_data(position), *segments = grad_data(type);
+    const int64_t *id = at(ids, 0), *segment = at(types, 0), *place = at(positions, 0);
+    float *words = grad_data(t.word), *places = t.position.fixed() ? nullptr : grad_data(t.position), *segments = t.type.defined() ? grad_data(t.type) : nullptr;
     at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
       const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
       for (int64_t row = 0; row < rows; ++row) {
         const float* d = from + row * width + begin;
+        const int64_t p = place ? place[row] : row % length;
         if (id[row] != frozen) kernels::table().f32.add_to(n, d, words + id[row] * width + begin);
-        kernels::table().f32.add_to(n, d, positions + row % length * width + begin);
-        kernels::table().f32.add_to(n, d, segments + (segment ? segment[row] : 0) * width + begin);
+        if (places && p != frozen_place) kernels::table().f32.add_to(n, d, places + p * width + begin);
+        if (segments) kernels::table().f32.add_to(n, d, segments + (segment ? segment[row] : 0) * width + begin);
       }
     });
   }
@@ -228,9 +230,25 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DropoutFunction::apply(x, drop) : x; }
 
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type, const Param& gamma, const Param& beta, double eps,
-             const Dropout& drop) {
-  return EmbedFunction::apply(ids, types.defined() ? types : at::empty({0}, at::kLong), word.value(), word, position, type, gamma, beta, eps, drop);
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop) {
+  const auto present = [](const Tensor& index) { return index.defined() ? index : at::empty({0}, at::kLong); };
+  return EmbedFunction::apply(in.ids, present(in.types), present(in.positions), tables.word.value(), tables, drop);
+}
+
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform) {
+  const auto logits = at::mm(as_rows(hidden), table.compute().t());   // [N, V]
+  const int64_t width = logits.size(1);
+  auto drawn = at::empty({logits.size(0)}, at::kLong);
+  by_type(logits, [&](auto element) {
+    using T = decltype(element);
+    at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> scratch(static_cast<size_t>(width + 16));
+      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.value().data_ptr<float>(),
+                                .inverse_temperature = static_cast<float>(1 / temperature), .uniform = uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
+                                .drawn = drawn.data_ptr<int64_t>() + begin});
+    });
+  });
+  return drawn;
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {

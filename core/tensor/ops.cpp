@@ -49,20 +49,29 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
 }
 
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type, const Param& gamma, const Param& beta, double eps,
-             const Dropout& drop) {
-  const auto& table = word.value();
-  if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(ids, types, word, position, type, gamma, beta, eps, drop);
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
+  const auto& table = t.word.value();
+  if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(in, t, drop);
   // The kernels read tables without asking; the plain operators ask for every element.
   const auto within = [](const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); };
-  require<ShapeError>(within(ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
-  require<ShapeError>(!types.defined() || within(types, type.value().size(0)), "a segment type lies outside the ", type.value().size(0), " of the model");
-  require<ShapeError>(ids.size(1) <= position.value().size(0), "a sequence of ", ids.size(1), " tokens is longer than the model's ", position.value().size(0), " positions");
-  return fused::embed(ids, types, word, position, type, gamma, beta, eps, drop);
+  require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
+  require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)), "a segment type lies outside the types of the model");
+  const int64_t places = t.position.value().size(0);
+  require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places, "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places, " positions allow");
+  return fused::embed(in, t, drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
   return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, correct) : plain::token_cross_entropy(hidden, table, bias, labels, correct);
+}
+
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, uint64_t key) {
+  at::NoGradGuard no_grad;
+  const int64_t rows = hidden.size(0);
+  auto uniform = at::empty({rows}, at::kDouble);
+  for (int64_t i = 0; i < rows; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();
+  if (!fused_now(hidden.is_cpu(), hidden.scalar_type()) && !(hidden.is_cpu() && hidden.scalar_type() == at::kFloat && fused_allowed)) return plain::draw_tokens(hidden, table, bias, temperature, uniform);
+  return fused::draw_tokens(hidden, table, bias, temperature, uniform);
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }

@@ -55,15 +55,29 @@ struct AttentionContext {
 /// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 
-/// dropout(layer_norm(word[ids] + type[types] + position[0..T))). ids, types int64 [B, T] (types undefined: all 0);
-/// returns [B, T, E] in the dtype of the products.
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
-             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+/// The tables of an embedding and the norm behind them.
+struct EmbeddingTables {
+  Param word, position;   ///< [V, E], [P, E]
+  Param type{};           ///< [types, E], or undefined: there are none
+  Param gamma, beta;      ///< [E]
+  double eps = 1e-12;
+};
+/// What is looked up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
+struct EmbeddingIds {
+  Tensor ids, types{}, positions{};
+};
+
+/// dropout(layer_norm(word[ids] + type[types] + position[positions])). Returns [B, T, E] in the dtype of the products.
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 
 /// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V], labels int64 [N];
 /// returns fp32 []. `correct`, where given, receives how many labels were the arg max.
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            int64_t* correct = nullptr);
+
+/// A token for each row of hidden [N, D], drawn from softmax((hidden E' + bias) / temperature); row i takes number i of the
+/// random stream of `key`. table [V, D], bias [V]; returns int64 [N], without gradient.
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, uint64_t key);
 
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);

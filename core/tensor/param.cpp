@@ -67,6 +67,11 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       value.zero_();
     } else if (param.init() == Init::one) {
       value.fill_(1);
+    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid) {
+      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width).
+      const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1), columns = at::arange(value.size(1), at::kDouble);
+      const auto angles = places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
+      value.copy_(at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos()));
     } else {
       auto drawn = at::empty(value.sizes(), at::kFloat);
       auto* out = drawn.data_ptr<float>();

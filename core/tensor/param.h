@@ -18,8 +18,8 @@ namespace cloze {
 
 using at::Tensor;
 
-/// How a parameter starts.
-enum class Init { weight, embedding, zero, one };
+/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not.
+enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid };
 
 /// A named parameter. Copies are handles to the same tensors.
 class Param {
@@ -36,6 +36,8 @@ class Param {
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t frozen_row() const { return state_->frozen_row; }
   void set_frozen_row(int64_t row) { state_->frozen_row = row; }
+  /// Never trained: no gradient reaches it.
+  bool fixed() const { return state_->init == Init::fixed_sinusoid; }
 
  private:
   struct State {

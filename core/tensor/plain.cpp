@@ -120,14 +120,17 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
   return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
 }
 
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
-             const Param& gamma, const Param& beta, double eps, const Dropout& drop) {
-  const auto dtype = word.compute().scalar_type();
-  const auto places = at::ones_like(ids).cumsum(1) - 1;   // [B, T]
-  const auto segment = weight(type, dtype);
-  auto sum = at::embedding(weight(word, dtype), ids, word.frozen_row()) +
-             (types.defined() ? at::embedding(segment, types) : segment.select(0, 0)) + at::embedding(weight(position, dtype), places);
-  return plain::dropout(plain::layer_norm(sum, gamma, beta, eps), drop);
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
+  const auto dtype = t.word.compute().scalar_type();
+  const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;   // [B, T]
+  const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
+  auto sum = at::embedding(weight(t.word, dtype), in.ids, t.word.frozen_row());
+  if (t.type.defined()) {
+    const auto segment = weight(t.type, dtype);
+    sum = sum + (in.types.defined() ? at::embedding(segment, in.types) : segment.select(0, 0));
+  }
+  sum = sum + at::embedding(position, places, t.position.frozen_row());
+  return plain::dropout(plain::layer_norm(sum, t.gamma, t.beta, t.eps), drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
@@ -135,6 +138,13 @@ Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
   return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+}
+
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform) {
+  const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / temperature;   // [N, V]
+  const auto sums = at::softmax(logits, -1).cumsum(-1);
+  const auto wanted = (uniform.to(hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
+  return at::searchsorted(sums, wanted, /*out_int32=*/false, /*right=*/true).squeeze(-1).clamp_max(sums.size(-1) - 1);
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return x.index_select(0, index); }

@@ -21,9 +21,10 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 /// The attention probabilities [B, H, T, S] of the same arguments, before dropout.
 Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context);
-Tensor embed(const Tensor& ids, const Tensor& types, const Param& word, const Param& position, const Param& type,
-             const Param& gamma, const Param& beta, double eps, const Dropout& drop);
+Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct);
+/// uniform fp64 [N], in [0, 1).
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
 }  // namespace cloze::plain

@@ -27,7 +27,7 @@ RunConfig accepted(const std::string& yaml, const std::vector<std::string>& over
 TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
   CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: 1.5, bias_correction: yes}\n") ==
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
-        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert; did you mean 'bert'?\n"
+        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert; did you mean 'bert'?\n"
         "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
         "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
         "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
@@ -81,11 +81,11 @@ TEST_CASE("a preset sets what it names in every part that knows it, and own keys
   CHECK(config.optimizer.epsilon == 1e-7);
   CHECK(std::get<MlmConfig>(config.objectives[0]).count == "bernoulli");
   CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
-  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface; did you mean 'google-bert'?");
+  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, spanbert, electra; did you mean 'google-bert'?");
 }
 
 TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {
-  const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]", {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
+  const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]\nmodel: {kind: bert}", {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);
   CHECK(config.train.budget.steps == 7);
   CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'seed'?");
@@ -95,7 +95,7 @@ TEST_CASE("overrides go the same way as the file, and say so", "[core][config]")
 
 TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]") {
   TempDir dir;
-  dir.write("base.yaml", "model: {hidden_size: 64, num_hidden_layers: 2}\n");
+  dir.write("base.yaml", "model: {kind: bert, hidden_size: 64, num_hidden_layers: 2}\n");
   const auto top = dir.write("top.yaml", "base: base.yaml\nmodel: {num_hidden_layers: 3}\n");
   const auto config = decode<RunConfig>(ConfigTree::load(top));
   CHECK(std::get<BertConfig>(config.model).hidden_size == 64);

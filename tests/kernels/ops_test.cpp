@@ -100,8 +100,39 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8});
   const auto types = GENERATE(0, 1) ? ids.remainder(3) : Tensor();
   const Dropout drop{.p = 0.3, .key = 5, .site = 0, .active = true};
-  compare([&](auto&) { return fused::embed(ids, types, word, position, segment, gamma, beta, 1e-12, drop); },
-          [&](auto&) { return plain::embed(ids, types, word, position, segment, gamma, beta, 1e-12, drop); }, {}, {word, position, segment, gamma, beta}, type);
+  const EmbeddingTables tables{.word = word, .position = position, .type = segment, .gamma = gamma, .beta = beta, .eps = 1e-12};
+  compare([&](auto&) { return fused::embed({ids, types}, tables, drop); }, [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta}, type);
+}
+
+TEST_CASE("tokens are drawn as often as the softmax says, and the vector form draws the same ones", "[kernels]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const int64_t rows = 20000, vocab = 301;
+  const auto table = param({vocab, 6}, 0.4), bias = param({vocab}, 0.9);
+  const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
+  at::NoGradGuard no_grad;
+  const auto drawn = draw_tokens(hidden, table, bias, 0.7, 11);
+  set_fused(false);
+  const auto plain_drawn = draw_tokens(hidden, table, bias, 0.7, 11);
+  set_fused(true);
+  CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);   // a number may fall on the edge between two tokens
+  const auto expected = at::softmax(at::linear(hidden.narrow(0, 0, 1), table.value(), bias.value()) / 0.7, -1)[0] * rows;
+  const auto counts = at::bincount(drawn, {}, vocab);
+  const double chi_square = ((counts - expected).square() / expected).sum().item<double>();
+  CHECK(chi_square < 300 + 5 * std::sqrt(2 * 300.0));
+  CHECK(chi_square > 300 - 5 * std::sqrt(2 * 300.0));
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
+
+TEST_CASE("fused embedding takes positions of its own, and does without segments", "[kernels]") {
+  const int64_t width = 21;
+  const auto word = param({11, width}, 0.1), gamma = param({width}, 0.6, 0.3, 1), beta = param({width}, 0.7);
+  auto position = param({9, width}, 0.2);
+  position.set_frozen_row(1);
+  const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8}), positions = ids.remainder(8) + 1;
+  const EmbeddingTables tables{.word = word, .position = position, .gamma = gamma, .beta = beta};
+  const EmbeddingIds in{.ids = ids, .positions = positions};
+  compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {}, {word, position, gamma, beta}, at::kFloat);
 }
 
 TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout", "[kernels][attention]") {

@@ -27,7 +27,7 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
   const auto x = a.batch(40, 4), y = b.batch(40, 4);
   CHECK(same(x.input_ids, y.input_ids));
   CHECK(same(x.positions, y.positions));
-  CHECK(same(x.next_sentence_label, y.next_sentence_label));
+  CHECK(same(x.pair_label, y.pair_label));
   const Collator other(store, objectives, data_of(32, 0.1), Rng(6), "train"), valid(store, objectives, data_of(32, 0.1), Rng(5), "valid");
   CHECK_FALSE(same(x.input_ids, other.batch(40, 4).input_ids));
   CHECK_FALSE(same(x.input_ids, valid.batch(40, 4).input_ids));
@@ -78,13 +78,13 @@ TEST_CASE("labels are the tokens that stood at the predicted places", "[objectiv
 TEST_CASE("half of the pairs have a second segment from another document, and the label says which", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  const NspConfig config;
+  const PairRule rule{.random_next_prob = 0.5};
   const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
   Example example;
   int64_t random = 0, pairs = 0;
   for (uint64_t i = 0; i < 4000; ++i) {
     sampler.sample(i, example);
-    const auto pair = arrange_pair(config, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    const auto pair = arrange_pair(rule, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
     REQUIRE(pair.a.count >= 1);
     REQUIRE(pair.b.count >= 1);
     REQUIRE(pair.a.count + pair.b.count <= 29);
@@ -100,6 +100,26 @@ TEST_CASE("half of the pairs have a second segment from another document, and th
     }
   }
   CHECK(std::abs(random - pairs * 0.5) < 4.5 * std::sqrt(pairs * 0.25));
+}
+
+TEST_CASE("sentence order prediction swaps half of the pairs, and the label says which", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
+  Example example;
+  int64_t swapped = 0, pairs = 0;
+  for (uint64_t i = 0; i < 4000; ++i) {
+    sampler.sample(i, example);
+    const auto pair = arrange_pair({.swap_prob = 0.5}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    if (example.cuts.empty()) {
+      REQUIRE(pair.label == 1);   // one sentence has nothing to change places with
+      continue;
+    }
+    REQUIRE(store.document_of(pair.a.first) == store.document_of(pair.b.first));
+    REQUIRE((pair.b.first < pair.a.first) == (pair.label == 1));
+    ++pairs, swapped += pair.label;
+  }
+  CHECK(std::abs(swapped - pairs * 0.5) < 4.5 * std::sqrt(pairs * 0.25));
 }
 
 TEST_CASE("full packing fills every row and puts a separator between documents", "[objectives]") {
@@ -118,6 +138,6 @@ TEST_CASE("next sentence prediction on a single document is refused in words", "
   const auto store = tiny_store(dir, 2, 9);
   if (store.num_documents() == 1)
     CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"),
-                      "next sentence prediction needs at least two documents, the text has one; separate documents by a blank line, or "
-                      "remove nsp from the objectives");
+                      "sentence pairs (nsp, sop) need at least two documents, the text has one; separate documents by a blank line, or "
+                      "remove that objective");
 }

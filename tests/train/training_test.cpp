@@ -64,6 +64,33 @@ TEST_CASE("a tiny BERT learns a language of known entropy, masked words and sent
   CHECK(report.held_out[0].accuracy > 0.6);
 }
 
+TEST_CASE("every family learns the language with its own objectives", "[train][learning]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 1500);
+  const auto small = [](auto model) {
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40;
+    model.embedding_size = model.embedding_size > 0 ? 24 : 0;
+    return model;
+  };
+  MlmConfig spans{.like = "spanbert"}, ngrams{.like = "albert"}, electra{.like = "electra"};
+  rules(spans, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span");
+  rules(ngrams, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token");
+  spans.max_span_length = 1, ngrams.max_ngram = 1;   // a language in which every second word decides the one between
+  const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
+                                                                 {small(AlbertConfig{}), {ngrams, SopConfig{}}},
+                                                                 {small(DistilBertConfig{}), {spans}},
+                                                                 {small(ElectraConfig{}), {RtdConfig{.weight = 2, .generator_hidden_size = 1, .mlm = electra}}}};
+  for (const auto& [model, objectives] : families) {
+    auto config = base;
+    config.model = model, config.objectives = objectives;
+    INFO(kind_of(model));
+    const auto report = pretrain(config, {.run = dir / kind_of(model)});
+    CHECK(report.held_out[0].loss < 0.8 * report.unigram_loss);
+    const auto filled = open_run(dir / kind_of(model));
+    CHECK(filled.config.objectives.size() == objectives.size());
+  }
+}
+
 TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);

@@ -1,0 +1,105 @@
+#include <cmath>
+
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace {
+
+/// Replaced token detection over a generator of its own.
+struct ReplacedToken final : Objective {
+  ReplacedToken(const RtdConfig& c, const EncoderConfig& m, const Backbone& discriminator)
+      : config(c), vocab_size(m.vocab_size), act(m.hidden_act),
+        dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
+        prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
+    if (c.replace_by != "generator") return;
+    const auto g = generator_of(c, m);
+    BackboneParts parts;
+    if (c.tie != "none") parts.embeddings = discriminator.embedding_tables();
+    parts.own_norm = c.tie == "tables";
+    generator = own("generator", make_backbone(g, parts));
+    head = own("generator_head", make_token_head(g));
+  }
+
+  std::string name() const override { return RtdConfig::kind; }
+
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    std::vector<LossPart> list;
+    if (generator) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
+    const int64_t real = batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
+    list.push_back({.name = name(), .weight = config.weight, .count = real});
+    return list;
+  }
+
+  /// Fills the masked places with samples and marks those that are not the text's.
+  void rewrite(Batch& batch, uint64_t key) override {
+    if (batch.replaced.defined()) return;
+    Tensor drawn;
+    if (generator) {
+      const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
+      const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
+      const auto& table = head->table(generator->token_embedding());
+      generator_part = parts(batch)[0];
+      generator_part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &generator_part.correct);
+      drawn = draw_tokens(rows.detach(), table, head->bias, config.temperature, mix(key, name_hash("replace")));
+    } else {
+      Stream stream = Rng(key).stream("replace");
+      drawn = at::empty_like(batch.labels, at::kCPU);
+      for (int64_t i = 0; i < drawn.numel(); ++i) drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
+      drawn = drawn.to(batch.labels.device());
+    }
+    const auto shape = batch.input_ids.sizes();
+    batch.replaced = at::zeros_like(batch.input_ids).flatten().index_put({batch.positions}, drawn.ne(batch.labels).to(at::kLong)).view(shape);
+    batch.input_ids = batch.input_ids.flatten().index_put({batch.positions}, drawn).view(shape);
+  }
+
+  std::vector<LossPart> losses(Backbone&, const Tensor& hidden, const Batch& batch) override {
+    auto list = parts(batch);
+    auto& part = list.back();
+    auto rows = hidden.flatten(0, 1);
+    auto labels = batch.replaced.flatten();
+    if (batch.attention_mask.defined()) {
+      const auto real = batch.attention_mask.flatten().nonzero().flatten();
+      rows = take_rows(rows, real);
+      labels = labels.index_select(0, real);
+    }
+    const auto logits = scores(rows).to(at::kFloat);   // [M]
+    part.sum = at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::Sum);
+    part.correct = logits.gt(0).eq(labels.ne(0)).sum().item<int64_t>();
+    if (generator) list[0] = generator_part.sum.defined() ? generator_part : LossPart{.name = "generator", .weight = 0, .sum = at::zeros({}), .count = 0};
+    generator_part = {};
+    return list;
+  }
+
+  /// [..., D] to [...].
+  Tensor scores(const Tensor& hidden) const { return prediction->forward(linear_activation(hidden, dense->weight, dense->bias, act)).squeeze(-1); }
+
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor& hidden) override { return {{"logits", scores(hidden)}}; }
+
+  RtdConfig config;
+  int64_t vocab_size;
+  std::string act;
+  std::shared_ptr<Linear> dense, prediction;
+  std::shared_ptr<Backbone> generator;
+  std::shared_ptr<TokenHead> head;
+  LossPart generator_part;   // between `rewrite` and `losses` of one pass
+};
+
+}  // namespace
+
+EncoderConfig generator_of(const RtdConfig& config, const EncoderConfig& m) {
+  EncoderConfig g = m;
+  const int64_t head_width = m.hidden_size / m.num_attention_heads;
+  g.num_attention_heads = std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
+  g.hidden_size = g.num_attention_heads * head_width;
+  g.intermediate_size = std::max<int64_t>(1, m.intermediate_size * g.hidden_size / m.hidden_size);
+  g.num_hidden_layers = std::max<int64_t>(1, std::llrint(config.generator_layers * static_cast<double>(m.num_hidden_layers)));
+  g.embedding_size = m.embedding_width();
+  return g;
+}
+
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const EncoderConfig& model, const Backbone& backbone) {
+  return std::make_shared<ReplacedToken>(config, model, backbone);
+}
+
+}  // namespace cloze

@@ -1,0 +1,41 @@
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace {
+
+/// A question about two segments, asked of the pooled first token: do they follow each other (nsp), in this order (sop)?
+struct SentencePair final : Objective {
+  SentencePair(std::string kind, std::string output_name, double loss_weight, int64_t hidden_size)
+      : kind_name(std::move(kind)), output(std::move(output_name)), weight(loss_weight), head(own("head", std::make_shared<Linear>(hidden_size, 2))) {}
+
+  std::string name() const override { return kind_name; }
+  std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}}; }
+
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
+    auto part = parts(batch)[0];
+    auto logits = head->forward(backbone.pooled(hidden));   // [B, 2]
+    if (logits.scalar_type() == at::kBFloat16) logits = logits.to(at::kFloat);
+    part.sum = at::cross_entropy_loss(logits, batch.pair_label, {}, at::Reduction::Sum);
+    part.correct = logits.argmax(-1).eq(batch.pair_label).sum().item<int64_t>();
+    return {part};
+  }
+
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override { return {{output, head->forward(backbone.pooled(hidden))}}; }
+
+  std::string kind_name, output;
+  double weight;
+  std::shared_ptr<Linear> head;
+};
+
+}  // namespace
+
+std::shared_ptr<Objective> make_nsp(const NspConfig& config, const EncoderConfig& model) {
+  return std::make_shared<SentencePair>(NspConfig::kind, "seq_relationship_logits", config.weight, model.hidden_size);
+}
+
+std::shared_ptr<Objective> make_sop(const SopConfig& config, const EncoderConfig& model) {
+  return std::make_shared<SentencePair>(SopConfig::kind, "sop_logits", config.weight, model.hidden_size);
+}
+
+}  // namespace cloze

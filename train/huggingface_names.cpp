@@ -1,0 +1,123 @@
+// Names of parameters at Hugging Face, family by family.
+#include <array>
+
+#include "train/huggingface.h"
+
+namespace cloze {
+
+namespace {
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+
+/// Cloze's words and Hugging Face's, longest first where one is part of another.
+struct Pair {
+  std::string_view ours, theirs;
+};
+
+/// How a family spells what every encoder has.
+struct Family {
+  std::string_view prefix;
+  std::string_view projection, pooler;
+  std::array<std::string_view, 3> qkv;
+  std::array<Pair, 5> block;
+  std::array<Pair, 4> head;   ///< of masked language modelling: transform, norm, decoder, bias
+};
+
+constexpr std::array<std::string_view, 3> bert_qkv = {"attention.self.query.", "attention.self.key.", "attention.self.value."};
+constexpr std::array<Pair, 5> bert_block = {{{"attention.output.", "attention.output.dense."},
+                                             {"attention_norm.", "attention.output.LayerNorm."},
+                                             {"output_norm.", "output.LayerNorm."},
+                                             {"intermediate.", "intermediate.dense."},
+                                             {"output.", "output.dense."}}};
+constexpr std::array<Pair, 4> roberta_head = {{{"transform.", "lm_head.dense."}, {"norm.", "lm_head.layer_norm."}, {"decoder", "lm_head.decoder.weight"}, {"bias", "lm_head.bias"}}};
+
+constexpr Family bert{"bert.", "", "pooler.dense.", bert_qkv, bert_block,
+                      {{{"transform.", "cls.predictions.transform.dense."}, {"norm.", "cls.predictions.transform.LayerNorm."}, {"decoder", "cls.predictions.decoder.weight"}, {"bias", "cls.predictions.bias"}}}};
+constexpr Family roberta{"roberta.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
+constexpr Family albert{"albert.", "encoder.embedding_hidden_mapping_in.", "pooler.", {"attention.query.", "attention.key.", "attention.value."},
+                        {{{"attention.output.", "attention.dense."}, {"attention_norm.", "attention.LayerNorm."}, {"output_norm.", "full_layer_layer_norm."}, {"intermediate.", "ffn."}, {"output.", "ffn_output."}}},
+                        {{{"transform.", "predictions.dense."}, {"norm.", "predictions.LayerNorm."}, {"decoder", "predictions.decoder.weight"}, {"bias", "predictions.bias"}}}};
+constexpr Family electra{"electra.", "embeddings_project.", "", bert_qkv, bert_block,
+                         {{{"transform.", "generator_predictions.dense."}, {"norm.", "generator_predictions.LayerNorm."}, {"decoder", "generator_lm_head.weight"}, {"bias", "generator_lm_head.bias"}}}};
+constexpr Family distilbert{"distilbert.", "", "", {"attention.q_lin.", "attention.k_lin.", "attention.v_lin."},
+                            {{{"attention.output.", "attention.out_lin."}, {"attention_norm.", "sa_layer_norm."}, {"output_norm.", "output_layer_norm."}, {"intermediate.", "ffn.lin1."}, {"output.", "ffn.lin2."}}},
+                            {{{"transform.", "vocab_transform."}, {"norm.", "vocab_layer_norm."}, {"decoder", "vocab_projector.weight"}, {"bias", "vocab_projector.bias"}}}};
+
+struct FamilyOf {
+  const Family& operator()(const BertConfig&) const { return bert; }
+  const Family& operator()(const RobertaConfig&) const { return roberta; }
+  const Family& operator()(const AlbertConfig&) const { return albert; }
+  const Family& operator()(const ElectraConfig&) const { return electra; }
+  const Family& operator()(const DistilBertConfig&) const { return distilbert; }
+};
+
+constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.word_embeddings.weight"},
+                                             {"embeddings.position", "embeddings.position_embeddings.weight"},
+                                             {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
+                                             {"embeddings.norm.", "embeddings.LayerNorm."}}};
+
+/// What stands before the parts of a block.
+std::string block_name(const ModelConfig& model, const Family& family, int64_t block) {
+  const std::string prefix(family.prefix);
+  if (std::holds_alternative<DistilBertConfig>(model)) return prefix + "transformer.layer." + std::to_string(block) + ".";
+  if (const auto* a = std::get_if<AlbertConfig>(&model))
+    return prefix + "encoder.albert_layer_groups." + std::to_string(block / a->inner_group_num) + ".albert_layers." + std::to_string(block % a->inner_group_num) + ".";
+  return prefix + "encoder.layer." + std::to_string(block) + ".";
+}
+
+std::string joined(std::string_view first, std::string_view second) { return std::string(first) + std::string(second); }
+
+}  // namespace
+
+std::string huggingface_prefix(const ModelConfig& model) { return std::string(std::visit(FamilyOf{}, model).prefix); }
+
+std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
+  const auto& family = std::visit(FamilyOf{}, model);
+  const std::string_view whole = name;
+  if (starts_with(whole, "backbone.stack.")) {
+    const auto dot = whole.find('.', 15);
+    const auto block = block_name(model, family, std::stoll(name.substr(15, dot - 15)));
+    const auto rest = whole.substr(dot + 1);
+    if (starts_with(rest, "attention.qkv.")) {
+      std::vector<std::string> three;
+      for (const auto part : family.qkv) three.push_back(joined(block, part) + std::string(rest.substr(14)));
+      return three;
+    }
+    for (const auto& pair : family.block)
+      if (starts_with(rest, pair.ours)) return {joined(block, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+  } else if (starts_with(whole, "backbone.")) {
+    const auto rest = whole.substr(9);
+    for (const auto& pair : embeddings)
+      if (starts_with(rest, pair.ours)) return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+    if (starts_with(rest, "projection.") && !family.projection.empty()) return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
+    if (starts_with(rest, "pooler.") && !family.pooler.empty()) return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
+  } else if (starts_with(whole, "mlm.head.")) {
+    const auto rest = whole.substr(9);
+    for (const auto& pair : family.head)
+      if (starts_with(rest, pair.ours)) return {joined(pair.theirs, rest.substr(pair.ours.size()))};
+  } else if (starts_with(whole, "sop.head.") && std::holds_alternative<AlbertConfig>(model)) {
+    return {joined("sop_classifier.classifier.", whole.substr(9))};
+  } else if (starts_with(whole, "nsp.head.") || starts_with(whole, "sop.head.")) {
+    return {joined("cls.seq_relationship.", whole.substr(9))};
+  } else if (starts_with(whole, "rtd.dense.")) {
+    return {joined("discriminator_predictions.dense.", whole.substr(10))};
+  } else if (starts_with(whole, "rtd.prediction.")) {
+    return {joined("discriminator_predictions.dense_prediction.", whole.substr(15))};
+  }
+  return {};
+}
+
+std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
+  const bool tied = encoder_of(model).tie_word_embeddings;
+  if (name == "mlm.head.bias") {
+    // The decoder has a bias under its own name too; some versions store that one, some both.
+    if (std::holds_alternative<BertConfig>(model)) return {"cls.predictions.decoder.bias"};
+    if (std::holds_alternative<RobertaConfig>(model)) return {"lm_head.decoder.bias"};
+    if (std::holds_alternative<AlbertConfig>(model)) return {"predictions.decoder.bias"};
+    return {};
+  }
+  if (name == "backbone.embeddings.word" && tied) return {huggingface_names(model, "mlm.head.decoder")[0]};
+  return {};
+}
+
+}  // namespace cloze
