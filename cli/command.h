@@ -30,7 +30,7 @@ struct ImportCommand {
   std::string folder, out;
 };
 struct ExportCommand {
-  std::string run, to, out, dtype = "float32", program;
+  std::string run, to, out, dtype = "float32", part, program;
   bool json = false;
 };
 struct VerifyParityCommand {
@@ -47,6 +47,12 @@ struct DescribeCommand {
   RunConfig config;
   bool json = false;
 };
+struct InspectCommand {
+  RunConfig config;
+  int64_t examples = 3, sequences = 2000;
+  std::string picture;
+  bool json = false;
+};
 struct BenchmarkCommand {
   RunConfig config;
   int64_t steps = 20;
@@ -55,6 +61,6 @@ struct BenchmarkCommand {
 };
 
 using Command = std::variant<PretrainCommand, EvaluateCommand, FillCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
-                             RunTorchScriptCommand, DescribeCommand, BenchmarkCommand>;
+                             RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand>;
 
 }  // namespace cloze

@@ -17,7 +17,10 @@ std::vector<std::string> parts_of(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string& text, int64_t top) {
+std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
+  LoadedRun run = given;
+  for (const auto& o : given.config.objectives)
+    if (std::holds_alternative<RtdConfig>(o)) take_generator(run);   // the discriminator tells, the generator fills
   at::NoGradGuard no_grad;
   const auto parts = parts_of(text);
   require<ConfigError>(parts.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");

@@ -310,9 +310,10 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   return report;
 }
 
-void export_huggingface(const std::string& run, const std::string& out) {
+void export_huggingface(const std::string& run, const std::string& out, const std::string& part) {
   require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), out, ": exists; name another --out");
-  const auto opened = open_run(run);
+  auto opened = open_run(run);
+  if (part == "generator") take_generator(opened);
   require_huggingface(opened.config);
   const bool bare = opened.config.objectives.empty();
   const auto prefix = huggingface_prefix(opened.config.model);

@@ -1,8 +1,5 @@
 #include "train/metrics.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,8 +11,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
-
-extern char** environ;
+#include "train/process.h"
 
 namespace cloze {
 
@@ -53,24 +49,6 @@ std::string varint(uint64_t value) {
 
 /// A field of a protobuf message that holds bytes.
 std::string field(int number, const std::string& content) { return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content; }
-
-/// Runs a script in its folder, for half a minute at most; false when there is no gnuplot or it failed.
-bool run_gnuplot(const std::string& folder, const std::string& script) {
-  std::vector<std::string> words_of{"timeout", "30", "gnuplot", script};
-  std::vector<char*> argv;
-  for (auto& word : words_of) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  for (const int file : {1, 2}) posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const bool started = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 1;
-  if (started) waitpid(child, &status, 0);
-  return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 

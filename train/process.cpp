@@ -2,11 +2,18 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
+#include <spawn.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <climits>
+#include <vector>
+
+extern char** environ;
 
 namespace cloze {
 
@@ -31,6 +38,23 @@ double peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+bool run_gnuplot(const std::string& folder, const std::string& script) {
+  std::vector<std::string> words_of{"timeout", "30", "gnuplot", script};
+  std::vector<char*> argv;
+  for (auto& word : words_of) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  for (const int file : {1, 2}) posix_spawn_file_actions_addopen(&actions, file, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const bool started = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 1;
+  if (started) waitpid(child, &status, 0);
+  return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace cloze

@@ -13,5 +13,7 @@ void configure_threads(int64_t threads);
 double peak_memory();
 /// Cores that this process may use.
 int64_t usable_cores();
+/// Runs a gnuplot script that lies in `folder`, for half a minute at most; false when there is no gnuplot or it failed.
+bool run_gnuplot(const std::string& folder, const std::string& script);
 
 }  // namespace cloze

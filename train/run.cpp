@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "core/file.h"
+#include "objectives/objective.h"
 
 namespace cloze {
 
@@ -25,6 +26,29 @@ LoadedRun open_run(const std::string& path) {
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
   run.network->eval();
   return run;
+}
+
+void take_generator(LoadedRun& run) {
+  const RtdConfig* rtd = nullptr;
+  for (const auto& o : run.config.objectives)
+    if (const auto* found = std::get_if<RtdConfig>(&o)) rtd = found;
+  require<ConfigError>(rtd && rtd->replace_by == "generator", run.folder, ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
+  RunConfig config = run.config;
+  encoder_of(config.model) = generator_of(*rtd, encoder_of(run.config.model));
+  config.objectives = {rtd->mlm};
+  const auto network = std::make_shared<Network>(config.model, config.objectives);
+  std::map<std::string, Param> ours;
+  for (const auto& [name, param] : collect_params(*run.network)) ours.emplace(name, param);
+  at::NoGradGuard no_grad;
+  for (const auto& [name, param] : collect_params(*network)) {
+    // Parts of the embedding that both networks use stand under the discriminator's name.
+    auto theirs = name.rfind("mlm.head.", 0) == 0 ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
+    if (!ours.count(theirs)) theirs = name;
+    param.value().copy_(ours.at(theirs).value());
+  }
+  network->eval();
+  run.config = config;
+  run.network = network;
 }
 
 }  // namespace cloze

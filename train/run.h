@@ -64,4 +64,7 @@ struct LoadedRun {
 /// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws CheckpointError or ConfigError in words.
 LoadedRun open_run(const std::string& path);
 
+/// Makes the generator of replaced token detection the run's network, a masked language model. Throws ConfigError for a run without one.
+void take_generator(LoadedRun& run);
+
 }  // namespace cloze

@@ -137,9 +137,10 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
   save_safetensors(out, results);
 }
 
-Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self) {
+Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self, const std::string& part) {
   require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
-  const auto run = open_run(path);
+  auto run = open_run(path);
+  if (part == "generator") take_generator(run);
   const auto& encoder = encoder_of(run.config.model);
   const bool bf16 = dtype == "bfloat16";
   if (bf16) convert_params(*run.network, at::kBFloat16);

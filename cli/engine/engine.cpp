@@ -10,6 +10,7 @@
 #include "train/benchmark.h"
 #include "train/describe.h"
 #include "train/fill.h"
+#include "train/inspect.h"
 #include "train/interchange.h"
 #include "train/process.h"
 #include "train/trainer.h"
@@ -133,12 +134,12 @@ int run(const ImportCommand& c) {
 
 int run(const ExportCommand& c) {
   if (c.to == "huggingface") {
-    export_huggingface(c.run, c.out);
+    export_huggingface(c.run, c.out, c.part);
     if (c.json) std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
-    else log_info("export", c.run + " -> " + c.out + " (config.json, model.safetensors, tokenizer)");
+    else log_info("export", c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer where the run has one)");
     return 0;
   }
-  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program);
+  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part);
   if (c.json) {
     std::printf("%s\n", json{{"out", r.path}, {"to", c.to}, {"dtype", c.dtype}, {"passed", r.passed}, {"tolerance", r.tolerance}, {"largest_error", r.largest_error}, {"shapes", r.shapes}}.dump().c_str());
     return 0;
@@ -183,6 +184,18 @@ int run(const DescribeCommand& c) {
   const auto d = describe_run(c.config);
   std::printf("%s\n", c.json ? to_json(d).dump().c_str() : to_text(d).c_str());
   return 0;
+}
+
+int run(const InspectCommand& c) {
+  const auto found = inspect_objective(c.config, c.examples, c.sequences);
+  if (!c.picture.empty()) draw_lengths(found, c.picture);
+  if (c.json) {
+    std::printf("%s\n", to_json(found).dump().c_str());
+  } else {
+    std::printf("%s", to_text(found, isatty(STDOUT_FILENO) == 1).c_str());
+    for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
+  }
+  return std::all_of(found.checks.begin(), found.checks.end(), [](const auto& check) { return check.passed; }) ? 0 : 1;
 }
 
 int run(const BenchmarkCommand& c) {
