@@ -23,6 +23,8 @@ StackConfig stack_of(const EncoderConfig& c) {
 
 std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const Embeddings* tables) {
   require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
+  require<ConfigError>(c.longest_input() > 0, "model.max_position_embeddings ", c.max_position_embeddings, " leaves no place behind the padding id ", c.pad_token_id, "; raise it");
+  require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id, " lies outside model.vocab_size ", c.vocab_size, "; name an id of the vocabulary");
   auto made = std::make_shared<Embeddings>(EmbeddingSizes{.vocab = c.vocab_size,
                                                           .width = c.embedding_width(),
                                                           .positions = c.max_position_embeddings,

@@ -50,7 +50,7 @@ Description describe_run(const RunConfig& given) {
   auto& m = encoder_of(config.model);
   Description d;
   d.vocab_known = m.vocab_size > 0;
-  if (!d.vocab_known) m.vocab_size = 1;
+  if (!d.vocab_known) m.vocab_size = 1, m.freeze_pad_embedding = false;
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   for (const auto& [name, param] : collect_params(*network)) {
     // Blocks are alike: they are shown once, with their number.

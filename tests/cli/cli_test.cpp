@@ -99,7 +99,10 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
     ++count;
   }
   CHECK(count >= 5);
-  CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/bert/base.yaml").text, Catch::Contains("110,106,428"));   // BertForPreTraining, uncased
+  // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of ELECTRA, DistilBertForMaskedLM.
+  const std::pair<const char*, const char*> published[] = {{"bert/base", "110,106,428"}, {"bert/large", "336,226,108"}, {"roberta/base", "124,697,433"}, {"albert/base", "11,813,810"},
+                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}};
+  for (const auto& [name, parameters] : published) CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text, Catch::Contains(parameters));
 }
 
 TEST_CASE("the reference of every key is current", "[cli][docs]") {
@@ -124,6 +127,13 @@ TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   CHECK_THAT(cloze("verify parity " SOURCE_DIR "/tests/parity/bert").text, Catch::Contains("53 tensors agree"));
   const auto bench = cloze("benchmark " + w.config() + " --steps 2 --json");
   CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") && Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
+  const auto seen = cloze("inspect objective " + w.config() + " --examples 2 --sequences 300 --picture " + w.dir / "lengths.svg");
+  CHECK(seen.code == 0);
+  CHECK_THAT(seen.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") && Catch::Contains("pairs"));
+  CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
+  CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text, Catch::Contains("\"labels\":[-100"));
+  CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes a token"));
+  CHECK_THAT(cloze("tokenize --json " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("\"offsets\":[[0,"));
   CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text, Catch::Contains("preset 'google-bert'"));
 }
 
@@ -148,6 +158,13 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
   check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
   check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
+  check_refused("export " + w.run + " --to huggingface --part generator --out " + w.dir / "x", 2, "has no generator");
+  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: rtd},{kind: mlm}]' --run " + w.dir / "x", 2, "rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
+  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: nsp},{kind: sop}]' --run " + w.dir / "x", 2, "nsp and sop ask for different pairs of segments; keep one of them");
+  check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens + " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x", 2, "distilbert has none; choose another model");
+  check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens + " --set data.max_seq_length=130 --run " + w.dir / "x", 2, "(places count from pad_token_id + 1)");
+  check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
+  check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
 }

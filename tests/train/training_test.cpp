@@ -224,6 +224,16 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   other = config;
   std::get<BertConfig>(other.model).vocab_size = 7;
   CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}), Catch::Contains("model.vocab_size is 7, the tokenizer of") && Catch::Contains("has 21 pieces; raise it, or leave it out"));
+  RobertaConfig roberta;   // the vocabulary has its padding first; one that has it last leaves no places
+  roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2, roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
+  TempDir elsewhere;
+  PrepareOptions late;
+  late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))}, late.out = elsewhere / "tokens", late.format = "lines", late.threads = 1;
+  late.tokenizer = elsewhere.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[MASK]\nwa\nwb\nwc\n");
+  prepare(late);
+  other = config;
+  other.model = roberta, other.objectives = {MlmConfig{}}, other.data.tokens = late.out;
+  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "late"}), Catch::Contains("the tokenizer's padding id is 7, and places of roberta count from behind it; raise model.max_position_embeddings to 40"));
   other = config;
   other.train.device = "cuda";
   if (!has_fast_bf16(at::kCPU)) CHECK_THROWS_AS(pretrain(other, {.run = dir / "y"}), ConfigError);
