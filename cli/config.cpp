@@ -22,7 +22,7 @@ std::string documented(const std::string& kind) {
     if (found.empty() && kind == config.kind) found = document(config);
     kinds.emplace_back(config.kind);
   };
-  part(BertConfig{}), part(RobertaConfig{}), part(AlbertConfig{}), part(ElectraConfig{}), part(DistilBertConfig{});
+  part(BertConfig{}), part(RobertaConfig{}), part(AlbertConfig{}), part(ElectraConfig{}), part(DistilBertConfig{}), part(LongformerConfig{});
   part(MlmConfig{}), part(NspConfig{}), part(SopConfig{}), part(RtdConfig{});
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});

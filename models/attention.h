@@ -13,6 +13,8 @@ struct Attention : Layer {
   std::shared_ptr<Linear> output;
 };
 
-std::shared_ptr<Attention> make_attention(const AttentionConfig& config, int64_t width, int64_t heads);
+/// The attention of layer number `layer`.
+std::shared_ptr<Attention> make_attention(const AttentionConfig& config, int64_t width, int64_t heads, int64_t layer);
+std::shared_ptr<Attention> make_window_attention(const WindowAttention& config, int64_t width, int64_t heads, int64_t layer);
 
 }  // namespace cloze

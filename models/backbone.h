@@ -11,6 +11,7 @@ struct Inputs {
   Tensor input_ids;          ///< int64 [B, T]
   Tensor attention_mask{};   ///< bool [B, T], true = a real token
   Tensor token_type_ids{};   ///< int64 [B, T]
+  Tensor global_attention_mask{};   ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
   uint64_t dropout_key = 0;  ///< names this pass's dropout masks (training only)
 };
 

@@ -53,7 +53,14 @@ struct Bert final : Backbone {
     const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
     auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);   // [B, T, E]
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {.key_mask = in.attention_mask}, drop, trace);
+    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, trace);
+  }
+
+  /// Which tokens see everything, where attention has a window; undefined for none.
+  Tensor globals(const Inputs& in) const {
+    const auto* window = std::get_if<WindowAttention>(&config.attention);
+    if (!window || in.global_attention_mask.defined()) return window ? in.global_attention_mask : Tensor();
+    return window->global_tokens == "first" ? at::ones_like(in.input_ids).cumsum(1).eq(1) : Tensor();
   }
 
   /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.

@@ -1,8 +1,11 @@
 #pragma once
 // What a network is made of, as it stands in YAML. Field names are those of Hugging Face's config.json.
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "core/config.h"
 
@@ -16,7 +19,37 @@ struct FullAttention {
 template <class V>
 void describe(V&, FullAttention&) {}
 
-using AttentionConfig = std::variant<FullAttention>;
+/// A sliding window, with a few tokens that see and are seen by everything.
+/// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150).
+struct WindowAttention {
+  static constexpr const char* kind = "window";
+  std::string attention_window = "512";
+  std::string global_tokens = "first";
+};
+template <class V>
+void describe(V& v, WindowAttention& c) {
+  v("attention_window", c.attention_window, "keys that a query sees, half of them on either side [tokens], even; one number for all layers, or one for each, separated by commas");
+  v("global_tokens", c.global_tokens, "tokens that see and are seen by everything: first = the [CLS] of each sequence, or none", one_of({"first", "none"}));
+}
+/// The windows of a config, one or as many as layers. Throws ConfigError.
+inline std::vector<int64_t> windows_of(const WindowAttention& config) {
+  std::vector<int64_t> found;
+  const std::string& text = config.attention_window;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    std::string word = text.substr(begin, end - begin);
+    word.erase(0, word.find_first_not_of(' '));
+    word.erase(word.find_last_not_of(' ') + 1);
+    int64_t value = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    require<ConfigError>(error == std::errc() && stop == word.data() + word.size() && value >= 2 && value % 2 == 0 && value <= 1 << 24, "attention_window '", text, "' must be even numbers of at least 2, one for all layers or one for each: 512, or 32,64,128");
+    found.push_back(value);
+    begin = end + 1;
+  }
+  return found;
+}
+
+using AttentionConfig = std::variant<FullAttention, WindowAttention>;
 
 /// What BERT and its descendants have in common. The members below the line are facts of a family, not options.
 struct EncoderConfig {
@@ -158,7 +191,21 @@ void describe(V& v, DistilBertConfig& c) {
   describe_encoder(v, c);
 }
 
-using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig>;
+/// Longformer: RoBERTa with attention in a window and more positions; time and memory are linear in the length.
+/// Source: Beltagy et al. 2020 (arXiv 2004.05150); option names of transformers' LongformerConfig.
+struct LongformerConfig : EncoderConfig {
+  static constexpr const char* kind = "longformer";
+  LongformerConfig() {
+    max_position_embeddings = 4098, type_vocab_size = 1, layer_norm_eps = 1e-5, pad_token_id = 1, initializer = "normal", freeze_pad_embedding = true;
+    positions_after_padding = true, gelu_head = true, attention = WindowAttention{};
+  }
+};
+template <class V>
+void describe(V& v, LongformerConfig& c) {
+  describe_encoder(v, c);
+}
+
+using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig>;
 
 /// What every kind has.
 inline EncoderConfig& encoder_of(ModelConfig& model) {

@@ -18,11 +18,11 @@ struct FullAttentionLayer final : Attention {
 
 }  // namespace
 
-std::shared_ptr<Attention> make_attention(const AttentionConfig& config, int64_t width, int64_t heads) {
+std::shared_ptr<Attention> make_attention(const AttentionConfig& config, int64_t width, int64_t heads, int64_t layer) {
   require<ConfigError>(width % heads == 0, "hidden_size ", width, " is not a multiple of num_attention_heads ", heads,
                        "; choose a width that the heads divide");
-  return std::visit([&](const FullAttention&) -> std::shared_ptr<Attention> { return std::make_shared<FullAttentionLayer>(width, heads); },
-                    config);
+  if (const auto* window = std::get_if<WindowAttention>(&config)) return make_window_attention(*window, width, heads, layer);
+  return std::make_shared<FullAttentionLayer>(width, heads);
 }
 
 }  // namespace cloze

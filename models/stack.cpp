@@ -14,11 +14,11 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 
 }  // namespace
 
-Block::Block(const StackConfig& c, const Block* from, const std::string& share) : config(c) {
+Block::Block(const StackConfig& c, int64_t layer, const Block* from, const std::string& share) : config(c) {
   if (from && share == "attention") {
     attention = from->attention, attention_norm = from->attention_norm;
   } else {
-    attention = own("attention", make_attention(c.attention, c.hidden_size, c.num_heads));
+    attention = own("attention", make_attention(c.attention, c.hidden_size, c.num_heads, layer));
     attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.norm_eps));
   }
   if (from && share == "ffn") {
@@ -54,7 +54,7 @@ Stack::Stack(const StackConfig& c) : config(c) {
     }
     for (int64_t j = 0; j < c.inner; ++j) {
       const Block* from = head < 0 ? nullptr : layers[static_cast<size_t>(head)][static_cast<size_t>(j)].get();
-      layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, from, c.share)));
+      layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, i, from, c.share)));
     }
     if (head < 0) head = i;
   }

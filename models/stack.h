@@ -20,9 +20,8 @@ struct StackConfig {
 /// One block: attention, then feed-forward, each followed by dropout, residual and norm (post-norm).
 /// Source: Vaswani et al. 2017, section 3.1.
 struct Block : Layer {
-  explicit Block(const StackConfig& c) : Block(c, nullptr, "none") {}
-  /// A block that takes its attention or its feed-forward half (`share`) from another.
-  Block(const StackConfig& c, const Block* from, const std::string& share);
+  /// The block of layer `layer`; it takes its attention or its feed-forward half (`share`) from another, where one is given.
+  Block(const StackConfig& c, int64_t layer, const Block* from, const std::string& share);
   /// x [B, T, D]; `site` is the first of this block's three dropout sites.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const;
   StackConfig config;

@@ -9,13 +9,14 @@ struct Batch {
   Tensor input_ids;         ///< int64 [B, T], corrupted
   Tensor attention_mask;    ///< bool [B, T], true = a real token; undefined when nothing is padded
   Tensor token_type_ids;    ///< int64 [B, T]
+  Tensor global_attention_mask;   ///< bool [B, T]; undefined: as the model's config says
   Tensor positions;         ///< int64 [N], predicted places in the flattened [B T]
   Tensor labels;            ///< int64 [N], their tokens
   Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
   int64_t tokens = 0;       ///< real tokens, padding not counted
 
-  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &positions, &labels, &pair_label, &replaced}; }
+  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &replaced}; }
 };
 
 /// One loss of a step.

@@ -43,6 +43,7 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) 
   const auto hidden = backbone->hidden({.input_ids = batch.input_ids,
                                         .attention_mask = batch.attention_mask,
                                         .token_type_ids = batch.token_type_ids,
+                                        .global_attention_mask = batch.global_attention_mask,
                                         .dropout_key = dropout_key});
   std::vector<LossPart> all;
   for (const auto& objective : objectives)

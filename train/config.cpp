@@ -11,6 +11,15 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   if (m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
+  if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
+    if (m.is_decoder) broken.push_back("model.attention of kind window looks to both sides; set model.is_decoder to false, or choose kind: full");
+    try {
+      const auto count = static_cast<int64_t>(windows_of(*window).size());
+      if (count != 1 && count != m.num_hidden_layers) broken.push_back(words("model.attention.attention_window names ", count, " windows for ", m.num_hidden_layers, " layers; give one, or one for each"));
+    } catch (const ConfigError& e) {
+      broken.push_back(words("model.attention.", e.what()));
+    }
+  }
   if (m.num_hidden_groups > m.num_hidden_layers)
     broken.push_back(words("model.num_hidden_groups ", m.num_hidden_groups, " is more than model.num_hidden_layers ", m.num_hidden_layers, "; lower it"));
   if (m.vocab_size > 0 && m.pad_token_id >= m.vocab_size)

@@ -22,7 +22,14 @@ Cost cost_of(const RunConfig& config, double length) {
   const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size), inner = static_cast<double>(m.inner_group_num);
   const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
   cost.linear = layers * inner * (4 * h * h + 2 * h * f) + projection;
-  cost.attention = layers * inner * 2 * length * h;
+  double seen = length * layers;   // keys that a query scores, over all layers
+  if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
+    const auto windows = windows_of(*window);
+    seen = 0;
+    for (int64_t i = 0; i < m.num_hidden_layers; ++i) seen += std::min(length, static_cast<double>(windows[windows.size() == 1 ? 0 : static_cast<size_t>(i)]) + 1);
+    if (window->global_tokens == "first") cost.linear += layers * 2 * h * h;   // keys and values of the global token
+  }
+  cost.attention = inner * 2 * seen * h;
   for (const auto& objective : config.objectives) {
     if (std::holds_alternative<MlmConfig>(objective)) {
       cost.head += h * e + e * vocab;

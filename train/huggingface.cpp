@@ -83,7 +83,8 @@ ModelConfig model_of_type(const std::string& type, const std::string& path) {
   if (type == "albert") return AlbertConfig{};
   if (type == "electra") return ElectraConfig{};
   if (type == "distilbert") return DistilBertConfig{};
-  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "big_bird"};
+  if (type == "longformer") return LongformerConfig{};
+  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "longformer", "big_bird"};
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
   fail<ConfigError>(path, ": model_type is '", type, "'", did_you_mean(type, known), "; this version imports ", list);
@@ -102,7 +103,7 @@ Objectives objectives_of(const std::string& architecture, const std::string& pat
 
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
-  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}};
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}};
   const auto& name = classes.at(kind_of(model));
   if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert"))) return name + "ForPreTraining";
   return name + (has("mlm") ? "ForMaskedLM" : "Model");
@@ -159,6 +160,15 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   if (c.vocab_size == 0) c.vocab_size = type == "albert" ? 30000 : type == "roberta" ? 50265 : 30522;
   if (type == "distilbert") read_distilbert(j, c, path);
   else read_encoder(j, c, path);
+  if (auto* window = std::get_if<WindowAttention>(&c.attention); window && j.contains("attention_window")) {
+    const auto& given = j["attention_window"];
+    std::string list;
+    for (const auto& one : given.is_array() ? given : json::array({given})) list += (list.empty() ? "" : ",") + one.dump();
+    window->attention_window = list;
+    window->global_tokens = "none";   // transformers has global tokens only where a mask names them
+    const auto count = static_cast<int64_t>(windows_of(*window).size());
+    require<ConfigError>(count == 1 || count == c.num_hidden_layers, path, ": attention_window names ", count, " windows for ", c.num_hidden_layers, " layers");
+  }
   take(j, "embedding_size", c.embedding_size, path);
   take(j, "num_hidden_groups", c.num_hidden_groups, path);
   take(j, "inner_group_num", c.inner_group_num, path);
@@ -261,6 +271,11 @@ json huggingface_config(const RunConfig& config) {
   j.update({{"hidden_size", c.hidden_size}, {"num_hidden_layers", c.num_hidden_layers}, {"num_attention_heads", c.num_attention_heads}, {"intermediate_size", c.intermediate_size},
             {"hidden_act", c.hidden_act}, {"hidden_dropout_prob", c.hidden_dropout_prob}, {"attention_probs_dropout_prob", c.attention_probs_dropout_prob}, {"type_vocab_size", c.type_vocab_size},
             {"layer_norm_eps", c.layer_norm_eps}, {"is_decoder", c.is_decoder}});
+  if (const auto* window = std::get_if<WindowAttention>(&c.attention)) {
+    auto windows = windows_of(*window);
+    if (windows.size() == 1) windows.assign(static_cast<size_t>(c.num_hidden_layers), windows[0]);
+    j["attention_window"] = windows;
+  }
   if (c.embedding_size > 0) j["embedding_size"] = c.embedding_size;
   if (kind == "albert") j.update({{"num_hidden_groups", c.num_hidden_groups}, {"inner_group_num", c.inner_group_num}});
   return j;
@@ -273,6 +288,8 @@ void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
   require<ConfigError>(c.position_embeddings == "learned" || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
+  const bool window = std::holds_alternative<WindowAttention>(c.attention), longformer = std::holds_alternative<LongformerConfig>(config.model);
+  require<ConfigError>(window == longformer, "model.attention of kind ", window ? "window" : "full", " has no class at Hugging Face for ", kind_of(config.model), "; export to torchscript");
   for (const auto& o : config.objectives) {
     const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o), rtd = std::holds_alternative<RtdConfig>(o);
     const auto kind = kind_of(config.model);

@@ -34,6 +34,7 @@ constexpr std::array<Pair, 4> roberta_head = {{{"transform.", "lm_head.dense."},
 constexpr Family bert{"bert.", "", "pooler.dense.", bert_qkv, bert_block,
                       {{{"transform.", "cls.predictions.transform.dense."}, {"norm.", "cls.predictions.transform.LayerNorm."}, {"decoder", "cls.predictions.decoder.weight"}, {"bias", "cls.predictions.bias"}}}};
 constexpr Family roberta{"roberta.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
+constexpr Family longformer{"longformer.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
 constexpr Family albert{"albert.", "encoder.embedding_hidden_mapping_in.", "pooler.", {"attention.query.", "attention.key.", "attention.value."},
                         {{{"attention.output.", "attention.dense."}, {"attention_norm.", "attention.LayerNorm."}, {"output_norm.", "full_layer_layer_norm."}, {"intermediate.", "ffn."}, {"output.", "ffn_output."}}},
                         {{{"transform.", "predictions.dense."}, {"norm.", "predictions.LayerNorm."}, {"decoder", "predictions.decoder.weight"}, {"bias", "predictions.bias"}}}};
@@ -49,6 +50,7 @@ struct FamilyOf {
   const Family& operator()(const AlbertConfig&) const { return albert; }
   const Family& operator()(const ElectraConfig&) const { return electra; }
   const Family& operator()(const DistilBertConfig&) const { return distilbert; }
+  const Family& operator()(const LongformerConfig&) const { return longformer; }
 };
 
 constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.word_embeddings.weight"},
@@ -83,6 +85,11 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
       for (const auto part : family.qkv) three.push_back(joined(block, part) + std::string(rest.substr(14)));
       return three;
     }
+    if (starts_with(rest, "attention.query_global.")) return {block + "attention.self." + std::string(rest.substr(10))};
+    if (starts_with(rest, "attention.key_value_global.")) {
+      const std::string part(rest.substr(27));
+      return {block + "attention.self.key_global." + part, block + "attention.self.value_global." + part};
+    }
     for (const auto& pair : family.block)
       if (starts_with(rest, pair.ours)) return {joined(block, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
   } else if (starts_with(whole, "backbone.")) {
@@ -112,7 +119,7 @@ std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std
   if (name == "mlm.head.bias") {
     // The decoder has a bias under its own name too; some versions store that one, some both.
     if (std::holds_alternative<BertConfig>(model)) return {"cls.predictions.decoder.bias"};
-    if (std::holds_alternative<RobertaConfig>(model)) return {"lm_head.decoder.bias"};
+    if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model)) return {"lm_head.decoder.bias"};
     if (std::holds_alternative<AlbertConfig>(model)) return {"predictions.decoder.bias"};
     return {};
   }

@@ -33,6 +33,7 @@ Batch batch_of(const SafeTensors& in, const Objectives& objectives) {
   batch.input_ids = in.get("input_ids").to(at::kLong);
   if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
   batch.token_type_ids = in.contains("token_type_ids") ? in.get("token_type_ids").to(at::kLong) : at::zeros_like(batch.input_ids);
+  if (in.contains("global_attention_mask")) batch.global_attention_mask = in.get("global_attention_mask").ne(0);
   const bool detects = !objectives.empty() && std::holds_alternative<RtdConfig>(objectives[0]);
   if (in.contains("labels") && detects) batch.replaced = in.get("labels").to(at::kLong);
   if (in.contains("labels") && !detects) {
@@ -43,6 +44,28 @@ Batch batch_of(const SafeTensors& in, const Objectives& objectives) {
   for (const auto* name : {"next_sentence_label", "sentence_order_label"})
     if (in.contains(name)) batch.pair_label = in.get(name).flatten().to(at::kLong);
   return batch;
+}
+
+/// Probabilities of attention in a window as transformers lays them out: [B, H, T, G + 2 w + 1], global keys, then keys from
+/// t - w to t + w; rows of global and of padded queries are zero.
+at::Tensor window_probabilities(const at::Tensor& qkv, int64_t heads, int64_t window, const Batch& batch) {
+  const int64_t rows = qkv.size(0), length = qkv.size(1), width = qkv.size(2) / 3 / heads;
+  const auto parts = qkv.view({rows, length, 3, heads, width}).permute({2, 0, 3, 1, 4});
+  const auto real = batch.attention_mask.defined() ? batch.attention_mask : at::ones({rows, length}, at::kBool);
+  const auto global = batch.global_attention_mask.defined() ? batch.global_attention_mask.logical_and(real) : at::zeros({rows, length}, at::kBool);
+  const auto place = at::arange(length, at::kLong);
+  const auto near = (place.unsqueeze(1) - place.unsqueeze(0)).abs().le(window).unsqueeze(0);
+  const auto seen = near.logical_or(global.unsqueeze(1)).logical_and(real.unsqueeze(1)).unsqueeze(1);
+  const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
+  auto p = at::softmax(scores.masked_fill(seen.logical_not(), -30000.0), -1).masked_fill(seen.logical_not(), 0.0);
+  p = p.masked_fill(global.logical_or(real.logical_not()).unsqueeze(1).unsqueeze(-1), 0.0);
+  const int64_t most = global.sum(1).max().item<int64_t>();
+  const auto order = at::argsort(global.to(at::kLong), true, 1, true).narrow(1, 0, most);
+  const auto side = at::gather(p, 3, order.unsqueeze(1).unsqueeze(1).expand({rows, heads, length, most})) * at::gather(global, 1, order).unsqueeze(1).unsqueeze(1).to(p.scalar_type());
+  const auto column = place.unsqueeze(1) + at::arange(-window, window + 1, at::kLong).unsqueeze(0);   // [T, 2 w + 1]
+  const auto inside = column.ge(0).logical_and(column.lt(length));
+  const auto band = at::gather(p.masked_fill(global.unsqueeze(1).unsqueeze(1), 0.0), 3, column.clamp(0, length - 1).expand({rows, heads, length, 2 * window + 1})) * inside.to(p.scalar_type());
+  return at::cat({side, band}, -1);
 }
 
 void compare_gradients(const SafeTensors& expected, const Network& network, Comparison& out) {
@@ -104,7 +127,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   }
 
   Trace trace;
-  const auto outputs = network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids}, &trace);
+  const auto outputs = network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask}, &trace);
   std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
   for (size_t i = 0; i < trace.hidden_states.size(); ++i) ours["hidden_states." + std::to_string(i)] = trace.hidden_states[i];
   const auto params = collect_params(*network);
@@ -113,6 +136,11 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     at::NoGradGuard no_grad;
     const auto bias = std::find_if(params.begin(), params.end(), [](const auto& q) { return q.name == "backbone.stack.0.attention.qkv.bias"; });
     const auto& encoder = encoder_of(model.config.model);
+    if (const auto* window = std::get_if<WindowAttention>(&encoder.attention)) {
+      const auto qkv = plain::linear(trace.hidden_states[0], p.param, Param()) + bias->param.value();
+      ours["attentions.0"] = window_probabilities(qkv, encoder.num_attention_heads, windows_of(*window)[0] / 2, batch);
+      continue;
+    }
     ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, encoder.num_attention_heads,
                                                           {.key_mask = batch.attention_mask, .causal = encoder.is_decoder});
   }

@@ -37,7 +37,7 @@ torch::jit::Module mirror(const Layer& layer, const std::string& type) {
 }
 
 struct Case {
-  Tensor ids, mask, types;
+  Tensor ids, mask, types, global;   // global: of attention in a window, else undefined
 };
 
 /// Shapes that the tracer did not see, with padding and without.
@@ -48,7 +48,12 @@ std::vector<Case> make_cases(const EncoderConfig& c) {
     const auto ids = at::arange(rows * length, at::kLong).mul(7919).remainder(c.vocab_size).view({rows, length});
     auto mask = at::ones({rows, length}, at::kBool);
     if (rows > 1 && length > 3) mask[rows - 1].narrow(0, length - 3, 3).fill_(false);
-    cases.push_back({ids, mask, ids.remainder(c.type_vocab_size)});
+    Tensor global;
+    if (std::holds_alternative<WindowAttention>(c.attention)) {
+      global = ids.remainder(7).eq(3);
+      global[0].fill_(false);   // one row without any
+    }
+    cases.push_back({ids, mask, ids.remainder(c.type_vocab_size), global});
   }
   return cases;
 }
@@ -57,36 +62,48 @@ std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.
 
 std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
   at::NoGradGuard no_grad;
-  return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types});
+  return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types, .global_attention_mask = c.global});
 }
 
 torch::jit::Module traced_module(Network& network) {
   auto module = mirror(network, "Cloze");
-  const Case small{at::zeros({2, 4}, at::kLong), at::ones({2, 4}, at::kBool), at::zeros({2, 4}, at::kLong)};
+  const bool window = std::holds_alternative<WindowAttention>(encoder_of(network.model_config()).attention);
+  auto some = at::zeros({2, 4}, at::kBool);
+  some[0][0] = true;
+  const auto ids = at::zeros({2, 4}, at::kLong);
+  torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};
+  std::vector<std::string> arguments{"input_ids", "attention_mask", "token_type_ids"};
+  if (window) example.emplace_back(some), arguments.emplace_back("global_attention_mask");
   std::vector<std::string> names;
   const auto [state, result] = torch::jit::tracer::trace(
-      {small.ids, small.mask, small.types},
+      example,
       [&](torch::jit::Stack in) -> torch::jit::Stack {
         std::vector<c10::IValue> tensors;
-        for (const auto& [name, tensor] : run_network(network, {in[0].toTensor(), in[1].toTensor(), in[2].toTensor()})) {
+        for (const auto& [name, tensor] : run_network(network, {in[0].toTensor(), in[1].toTensor(), in[2].toTensor(), window ? in[3].toTensor() : Tensor()})) {
           names.push_back(name);
           tensors.emplace_back(tensor);
         }
         return {c10::ivalue::Tuple::create(std::move(tensors))};
       },
-      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false, &module, {"input_ids", "attention_mask", "token_type_ids"});
+      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false, &module, arguments);
   module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), "_traced"), state->graph));
   std::string dict;
   for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
-                "    mask = torch.ones_like(input_ids, dtype=11)\n"
-                "    if attention_mask is not None:\n"
-                "        mask = torch.ne(attention_mask, 0)\n"
-                "    types = torch.zeros_like(input_ids)\n"
-                "    if token_type_ids is not None:\n"
-                "        types = token_type_ids\n"
-                "    out = self._traced(input_ids, mask, types)\n"
-                "    return {" + dict + "}\n");
+  std::string code = "    mask = torch.ones_like(input_ids, dtype=11)\n"
+                     "    if attention_mask is not None:\n"
+                     "        mask = torch.ne(attention_mask, 0)\n"
+                     "    types = torch.zeros_like(input_ids)\n"
+                     "    if token_type_ids is not None:\n"
+                     "        types = token_type_ids\n";
+  if (window) {
+    const bool first = std::get<WindowAttention>(encoder_of(network.model_config()).attention).global_tokens == "first";
+    code += std::string("    everywhere = torch.") + (first ? "eq(torch.cumsum(torch.ones_like(input_ids), 1), 1)" : "zeros_like(input_ids, dtype=11)") + "\n"
+            "    if global_attention_mask is not None:\n"
+            "        everywhere = torch.ne(global_attention_mask, 0)\n";
+  }
+  // The order of the arguments is that of Hugging Face's classes.
+  module.define(std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, ") + (window ? "global_attention_mask: Optional[Tensor] = None, " : "") +
+                "token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + code + "    out = self._traced(input_ids, mask, types" + (window ? ", everywhere" : "") + ")\n    return {" + dict + "}\n");
   return module;
 }
 
@@ -131,7 +148,10 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
   std::vector<NamedTensor> results;
   for (int64_t k = 0; stored.contains("input_ids." + std::to_string(k)); ++k) {
     const auto number = std::to_string(k);
-    const auto answer = module.forward({stored.get("input_ids." + number), stored.get("attention_mask." + number), stored.get("token_type_ids." + number)}).toGenericDict();
+    torch::jit::Stack arguments{stored.get("input_ids." + number), stored.get("attention_mask." + number)};
+    if (stored.contains("global_attention_mask." + number)) arguments.emplace_back(stored.get("global_attention_mask." + number));
+    arguments.emplace_back(stored.get("token_type_ids." + number));
+    const auto answer = module.forward(arguments).toGenericDict();
     for (const auto& item : answer) results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
   }
   save_safetensors(out, results);
@@ -165,6 +185,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
     inputs.push_back({"input_ids." + number, cases[k].ids});
     inputs.push_back({"attention_mask." + number, cases[k].mask});
     inputs.push_back({"token_type_ids." + number, cases[k].types});
+    if (cases[k].global.defined()) inputs.push_back({"global_attention_mask." + number, cases[k].global});
   }
   save_safetensors(cases_file, inputs);
   run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});

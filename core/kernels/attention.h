@@ -14,18 +14,23 @@ struct Attention {
   const float* bias;                   ///< [3D] or null
   const bool* key_mask;                ///< [T], true = may be used, or null
   bool causal;
+  int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`
+  const int64_t* globals;              ///< places of the keys that every query sees, or null
+  int64_t num_globals, most_globals;   ///< of this sequence, and of any in the batch (which numbers their dropout)
   Dropout drop;                        ///< row (item T + t), width T
   T* out;                              ///< [T, D]
   float* lse;                          ///< [T]; -inf stands for a query that sees nothing
   const T* dout;                       ///< backward: [T, D]
   T* dqkv;                             ///< backward: [T, 3D]
-  float* scratch;                      ///< attention_scratch(T, C) floats
+  float* scratch;                      ///< attention_scratch(...) floats
 };
 
 template <class T>
 struct AttentionKernels {
   void (*forward)(const Attention<T>&);
   void (*backward)(const Attention<T>&);
+  void (*window_forward)(const Attention<T>&);
+  void (*window_backward)(const Attention<T>&);
 };
 
 struct AttentionTable {
@@ -47,6 +52,19 @@ inline const AttentionKernels<uint16_t>& attention<uint16_t>() {
 }
 
 inline constexpr int64_t attention_rows = 48;   ///< query rows in a block
+
+/// Room for keys in a window's scratch space: not a power of two, so that rows do not fall on the same cache sets.
+inline int64_t window_keys(int64_t length) { return (length + 15) / 16 * 16 + 48; }
+/// Most columns of keys that a block of queries scores in a window.
+inline int64_t window_reach(int64_t length, int64_t window) {
+  const int64_t wanted = attention_rows + 2 * window + 32, all = (length + 15) / 16 * 16 + 16;
+  return ((wanted < all ? wanted : all) + 15) / 16 * 16;
+}
+/// Floats of scratch space for either pass of attention in a window.
+inline int64_t window_scratch(int64_t length, int64_t head_width, int64_t window, int64_t globals) {
+  const int64_t keys = window_keys(length), width = (head_width + 15) / 16 * 16, side = (globals + 15) / 16 * 16, reach = window_reach(length, window);
+  return 6 * keys * width + 6 * side * width + 2 * attention_rows * (side + reach) + 4 * attention_rows * width + keys + side + 2 * reach + 2 * window + 512 + globals + 256;
+}
 
 /// Floats of scratch space for either pass.
 inline int64_t attention_scratch(int64_t length, int64_t head_width) {

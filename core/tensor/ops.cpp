@@ -46,6 +46,7 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 }
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  require<ShapeError>(context.window < 0 || !context.causal, "attention in a window looks to both sides; it cannot be causal");
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
 }
 

@@ -49,10 +49,12 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 struct AttentionContext {
   Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
   bool causal = false;   ///< a query sees keys up to its own place
+  int64_t window = -1;   ///< a query sees keys up to so far on either side; -1: all
+  Tensor global_mask{};  ///< bool [B, S], true = every query sees this key although it is outside the window
 };
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values side by side, before the bias;
-/// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros.
+/// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory are linear in T.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 
 /// The tables of an embedding and the norm behind them.

@@ -106,7 +106,68 @@ Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t hea
   return at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
 }
 
+namespace {
+
+/// The factors of dropout for pieces of a window: probabilities [B, H, n, w, G + 3 w] of `length` queries. The draws of a query
+/// are numbered by the distance of the key; those of global keys have a site of their own.
+Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, int64_t length, const Dropout& drop) {
+  const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2), w = probabilities.size(3), side = probabilities.size(4) - distance.size(1);
+  const auto in_pieces = [&](const Tensor& rows) { return at::constant_pad_nd(rows, {0, 0, 0, n * w - length}).view({batch, heads, n, w, rows.size(-1)}); };
+  const auto near = in_pieces(dropout_mask({batch, heads, length, 2 * window + 1}, drop));
+  const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
+  auto factors = at::gather(near, -1, column);
+  if (side > 0) {
+    Dropout beside = drop;
+    beside.site ^= 0x10000;
+    factors = at::cat({in_pieces(dropout_mask({batch, heads, length, side}, beside)), factors}, -1);
+  }
+  return factors;
+}
+
+/// Attention in a window of w keys on either side. Queries are cut into pieces of w, each with the 3 w keys around it, so
+/// that no [T, T] tensor is made; what stands at the side of each piece are the global keys [B, G].
+Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  const int64_t w = std::max<int64_t>(context.window, 1);
+  const auto [q, k, v] = split_heads(qkv, bias, heads);                        // [B, H, T, C]
+  const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);   // [B, T]
+  const auto place = at::ones_like(qkv.select(-1, 0).select(0, 0), at::kLong).cumsum(0) - 1;                         // [T]
+  const auto pieces = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) { return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2); };
+  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w), values = pieces(v, w, 2 * w - 1, 3 * w);   // [B, H, n, w | 3 w, C]
+  // Column j of a piece is the key j - w before or behind its first query.
+  const auto from = at::arange(w, qkv.options().dtype(at::kLong)).unsqueeze(1), to = at::arange(3 * w, qkv.options().dtype(at::kLong)).unsqueeze(0);
+  const auto distance = to - w - from;                                         // [w, 3 w]
+  auto local = real;
+  if (context.global_mask.defined()) local = real.logical_and(context.global_mask.logical_not());
+  const auto near = at::constant_pad_nd(local, {w, 2 * w - 1}).unfold(1, 3 * w, w).unsqueeze(1).unsqueeze(3);   // [B, 1, n, 1, 3 w]
+  auto seen = near.logical_and(distance.abs().le(context.window));             // [B, 1, n, w, 3 w]
+  const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;           // [B, H, n, w, 3 w]
+  Tensor side_values;
+  if (context.global_mask.defined()) {
+    // Places of the global keys of each row, as many as the row with most of them has.
+    const auto most = context.global_mask.to(at::kLong).sum(1).max();
+    const auto columns = place.masked_select(place.lt(most));                  // [G]
+    const auto order = at::argsort(context.global_mask.to(at::kLong), /*stable=*/true, 1, /*descending=*/true).index_select(1, columns);   // [B, G]
+    const auto there = at::gather(context.global_mask.logical_and(real), 1, order);                                                        // [B, G]
+    const auto pick = [&](const Tensor& x) { return at::gather(x, 2, order.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})); };
+    const auto side_scores = at::matmul(queries, pick(k).transpose(-1, -2).unsqueeze(2)) * scale;                                          // [B, H, n, w, G]
+    side_values = pick(v).unsqueeze(2);
+    seen = at::cat({there.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(side_scores.select(1, 0).unsqueeze(1)), seen}, -1);
+    scores = at::cat({side_scores, scores}, -1);
+  }
+  const auto hidden = seen.logical_not();
+  auto probabilities = at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
+  if (drop.on()) probabilities = probabilities * window_dropout(probabilities, distance, context.window, qkv.size(1), drop).to(qkv.scalar_type());
+  const int64_t near_columns = 3 * w;
+  auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);
+  if (side_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), side_values);
+  return mixed.flatten(2, 3).index_select(2, place).transpose(1, 2).flatten(2);   // [B, T, D]
+}
+
+}  // namespace
+
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  if (context.window >= 0) return window_attention(qkv, bias, heads, context, drop);
   Tensor mixed;   // [B, H, T, C]
   if (drop.on()) {
     const auto probabilities = plain::dropout(attention_probabilities(qkv, bias, heads, context), drop);

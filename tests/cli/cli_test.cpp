@@ -101,7 +101,7 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
   CHECK(count >= 5);
   // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of ELECTRA, DistilBertForMaskedLM.
   const std::pair<const char*, const char*> published[] = {{"bert/base", "110,106,428"}, {"bert/large", "336,226,108"}, {"roberta/base", "124,697,433"}, {"albert/base", "11,813,810"},
-                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}};
+                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"}};
   for (const auto& [name, parameters] : published) CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text, Catch::Contains(parameters));
 }
 
@@ -163,6 +163,9 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: nsp},{kind: sop}]' --run " + w.dir / "x", 2, "nsp and sop ask for different pairs of segments; keep one of them");
   check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens + " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x", 2, "distilbert has none; choose another model");
   check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens + " --set data.max_seq_length=130 --run " + w.dir / "x", 2, "(places count from pad_token_id + 1)");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " + w.dir / "x", 2, "must be even numbers of at least 2");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " + w.dir / "x", 2, "names 3 windows for 2 layers; give one, or one for each");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x", 2, "looks to both sides");
   check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));

@@ -250,3 +250,46 @@ TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
   CHECK(at::equal(one.value, three.value));
   for (size_t i = 0; i < one.gradients.size(); ++i) CHECK(at::equal(one.gradients[i], three.gradients[i]));
 }
+
+namespace {
+
+/// Attention in a window by the formula, over a full table of who sees whom. x [B, T, 3 D] with the bias added.
+Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global, int64_t window) {
+  const int64_t length = x.size(1), width = x.size(2) / 3 / heads;
+  const auto parts = x.to(at::kDouble).view({x.size(0), length, 3, heads, width}).permute({2, 0, 3, 1, 4});
+  const auto place = at::arange(length, at::kLong);
+  auto seen = (place.unsqueeze(1) - place.unsqueeze(0)).abs().le(window).unsqueeze(0).logical_or(global.unsqueeze(1)).logical_and(real.unsqueeze(1)).unsqueeze(1);   // [B, 1, T, T]
+  const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
+  const auto p = at::softmax(scores.masked_fill(seen.logical_not(), -1e30), -1).masked_fill(seen.logical_not(), 0);
+  return at::matmul(p, parts[2]).transpose(1, 2).flatten(2);
+}
+
+}  // namespace
+
+TEST_CASE("attention in a window equals its formula, and the fused form the plain one, with global keys, padding and dropout", "[kernels][window]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  for (const int64_t length : {1, 9, 64, 150})
+    for (const int64_t window : {0, 2, 7, 40})
+      for (const int globals : {0, 1, 3})
+        for (const double p : {0.0, 0.2}) {
+          const int64_t heads = 2, width = 24;
+          INFO(isa << " T " << length << " w " << window << " globals " << globals << " p " << p);
+          const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
+          const auto bias = param({3 * width}, 0.5);
+          AttentionContext context{.key_mask = at::ones({2, length}, at::kBool), .window = window};
+          if (length > 5) context.key_mask[1].narrow(0, length - 4, 4).fill_(false);
+          auto global = at::zeros({2, length}, at::kBool);
+          for (int64_t g = 0; g < globals; ++g) global[0][g * 5 % length] = true;
+          if (globals > 0) global[1][length / 2] = true;
+          if (globals > 0) context.global_mask = global;
+          const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
+          compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); }, [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
+          if (p > 0 || type != at::kFloat) continue;
+          at::NoGradGuard no_grad;
+          const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, window);
+          CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
+        }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}

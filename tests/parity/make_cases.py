@@ -21,6 +21,8 @@ CASES = {
     "albert-mlm": (hf.AlbertForMaskedLM, dict(num_hidden_layers=3, max_position_embeddings=40, embedding_size=20, hidden_size=20, num_attention_heads=4, intermediate_size=33, num_hidden_groups=3)),
     "electra-same-width": (hf.ElectraForPreTraining, bert | dict(embedding_size=24, hidden_size=24, num_attention_heads=2, intermediate_size=33, hidden_act="relu")),
     "electra-generator-untied": (hf.ElectraForMaskedLM, bert | dict(embedding_size=14, hidden_size=24, num_attention_heads=2, intermediate_size=33, hidden_act="relu", tie_word_embeddings=False)),
+    "longformer-uneven": (hf.LongformerForMaskedLM, bert | dict(hidden_size=24, num_attention_heads=2, intermediate_size=33, attention_window=[8, 4, 16], hidden_act="relu", type_vocab_size=1, pad_token_id=4)),
+    "longformer-local": (hf.LongformerForMaskedLM, bert | dict(hidden_size=24, num_attention_heads=3, intermediate_size=33, attention_window=8, type_vocab_size=2, tie_word_embeddings=False)),
     "distilbert-sinusoidal": (hf.DistilBertForMaskedLM, dict(dim=26, n_layers=3, n_heads=2, hidden_dim=39, activation="relu", sinusoidal_pos_embds=True, max_position_embeddings=40)),
 }
 
@@ -39,6 +41,8 @@ def make(folder, cls, options):
     ids[mask == 0] = config.pad_token_id
     inputs = dict(input_ids=ids, attention_mask=mask)
     if hasattr(config, "type_vocab_size"): inputs["token_type_ids"] = torch.randint(0, config.type_vocab_size, (B, T))
+    if cls is hf.LongformerForMaskedLM and "uneven" in folder:
+        inputs["global_attention_mask"] = torch.zeros_like(ids); inputs["global_attention_mask"][0, [0, 7, 8]] = 1; inputs["global_attention_mask"][1, 3] = 1; inputs["global_attention_mask"][2, 0] = 1
     pretraining = cls.__name__.endswith("ForPreTraining")
     if cls is hf.ElectraForPreTraining: inputs["labels"] = torch.randint(0, 2, (B, T))
     elif not cls.__name__.endswith("Model"):

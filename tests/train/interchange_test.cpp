@@ -44,6 +44,41 @@ TEST_CASE("hidden states, logits, loss and every gradient equal those of transfo
     if (entry.is_directory()) check_case(entry.path().string());
 }
 
+TEST_CASE("every family goes out as TorchScript and to Hugging Face, and comes back as it was", "[interchange]") {
+  TempDir dir;
+  for (const std::string name : {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert", "longformer"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    const auto receipt = export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK(receipt.largest_error.size() >= 2);
+    export_huggingface(dir / name, dir / (name + "-hf"));
+    import_huggingface(dir / (name + "-hf"), dir / (name + "-back"));
+    const auto a = collect_params(*open_run(dir / name).network), b = collect_params(*open_run(dir / (name + "-back")).network);
+    REQUIRE(a.size() == b.size());
+    for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+  }
+}
+
+TEST_CASE("the generator of a run with replaced token detection is a masked language model of its own", "[interchange]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  ElectraConfig model;
+  model.embedding_size = 24, model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 32;
+  config.model = model, config.objectives = {RtdConfig{.generator_hidden_size = 0.5}};
+  pretrain(config, {.run = dir / "run"});
+  export_huggingface(dir / "run", dir / "generator", "generator");
+  CHECK(import_huggingface(dir / "generator", dir / "back").architecture == "ElectraForMaskedLM");
+  auto run = open_run(dir / "run");
+  take_generator(run);
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(12, at::kLong).view({2, 6});
+  CHECK(at::equal(run.network->outputs({.input_ids = ids}).back().second, open_run(dir / "back").network->outputs({.input_ids = ids}).back().second));
+  export_huggingface(dir / "run", dir / "discriminator");
+  CHECK(import_huggingface(dir / "discriminator", dir / "back-d").architecture == "ElectraForPreTraining");
+  CHECK(fill(open_run(dir / "run"), "wa [MASK] wc", 3)[0].size() == 3);
+}
+
 TEST_CASE("a damaged case fails, and says which tensor", "[interchange][parity]") {
   TempDir dir;
   fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "bert");

@@ -76,9 +76,12 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   rules(spans, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span");
   rules(ngrams, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token");
   spans.max_span_length = 1, ngrams.max_ngram = 1;   // a language in which every second word decides the one between
+  LongformerConfig near;
+  near.attention = WindowAttention{.attention_window = "4"};
   const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
                                                                  {small(AlbertConfig{}), {ngrams, SopConfig{}}},
                                                                  {small(DistilBertConfig{}), {spans}},
+                                                                 {small(near), {MlmConfig{}}},
                                                                  {small(ElectraConfig{}), {RtdConfig{.weight = 2, .generator_hidden_size = 1, .mlm = electra}}}};
   for (const auto& [model, objectives] : families) {
     auto config = base;
