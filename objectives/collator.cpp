@@ -18,12 +18,6 @@ std::optional<Kind> only(const Objectives& objectives) {
   return std::nullopt;
 }
 
-/// The masking that an objective asks for.
-std::optional<MlmConfig> masking_of(const Objectives& objectives) {
-  const auto rtd = only<RtdConfig>(objectives);
-  return rtd ? rtd->mlm : only<MlmConfig>(objectives);
-}
-
 std::optional<PairRule> pairs_of(const Objectives& objectives) {
   if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob};
   if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob};
@@ -47,7 +41,7 @@ Tensor to_tensor(const std::vector<int64_t>& values) {
 struct Collator::Impl {
   Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
       : store(std::move(tokens)),
-        mlm(masking_of(objectives)),
+        mlm(masking_of(objectives) ? std::optional(*masking_of(objectives)) : std::nullopt),
         pairs(pairs_of(objectives)),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),

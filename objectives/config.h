@@ -124,4 +124,13 @@ void describe(V& v, RtdConfig& c) {
 using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
+/// The masking that a list of objectives asks of its rows, or null.
+inline const MlmConfig* masking_of(const Objectives& objectives) {
+  for (const auto& o : objectives) {
+    if (const auto* mlm = std::get_if<MlmConfig>(&o)) return mlm;
+    if (const auto* rtd = std::get_if<RtdConfig>(&o)) return &rtd->mlm;
+  }
+  return nullptr;
+}
+
 }  // namespace cloze

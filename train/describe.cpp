@@ -6,15 +6,6 @@
 
 namespace cloze {
 
-namespace {
-
-const MlmConfig* masking_of(const ObjectiveConfig& objective) {
-  if (const auto* rtd = std::get_if<RtdConfig>(&objective)) return &rtd->mlm;
-  return std::get_if<MlmConfig>(&objective);
-}
-
-}  // namespace
-
 Cost cost_of(const RunConfig& config, double length) {
   const auto& m = encoder_of(config.model);
   const double h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size), layers = static_cast<double>(m.num_hidden_layers);
@@ -80,8 +71,7 @@ Description describe_run(const RunConfig& given) {
   }
   const double length = static_cast<double>(config.data.max_seq_length), rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
   d.cost = cost_of(config, length);
-  for (const auto& objective : config.objectives)
-    if (const auto* masking = masking_of(objective)) d.predicted_share = masking->mlm_probability;
+  if (const auto* masking = masking_of(config.objectives)) d.predicted_share = masking->mlm_probability;
   const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);

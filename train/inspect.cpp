@@ -22,14 +22,6 @@ double chi_square_tail(double x, double k) { return at::special_gammaincc(at::te
 /// P(|normal| >= z).
 double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
-std::optional<MlmConfig> masking_of(const RunConfig& config) {
-  for (const auto& o : config.objectives) {
-    if (const auto* mlm = std::get_if<MlmConfig>(&o)) return *mlm;
-    if (const auto* rtd = std::get_if<RtdConfig>(&o)) return rtd->mlm;
-  }
-  return std::nullopt;
-}
-
 /// What is counted over all sequences.
 struct Counts {
   int64_t sequences = 0, places = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, unknown = 0, pairs = 0, second = 0, wrong_counts = 0, empty = 0;
@@ -40,7 +32,7 @@ struct Counts {
 class Inspector {
  public:
   explicit Inspector(const RunConfig& config)
-      : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), masking_(masking_of(config)),
+      : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), masking_(masking_of(config.objectives) ? std::optional(*masking_of(config.objectives)) : std::nullopt),
         collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train") {}
 
   Inspection run(int64_t examples, int64_t sequences) {
