@@ -30,7 +30,10 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   const auto& special = run.tokenizer.special();
   std::vector<int64_t> ids{special.cls}, places;
   for (size_t i = 0; i < parts.size(); ++i) {
-    for (const auto id : run.tokenizer.encode(parts[i])) ids.push_back(id);
+    auto part = parts[i];
+    // Byte-level pieces carry the space before a word: that of the blank goes with it.
+    if (run.tokenizer.kind() == "byte_bpe" && i + 1 < parts.size() && !part.empty() && part.back() == ' ') part.pop_back();
+    for (const auto id : run.tokenizer.encode(part)) ids.push_back(id);
     if (i + 1 == parts.size()) break;
     places.push_back(static_cast<int64_t>(ids.size()));
     ids.push_back(special.mask);
@@ -64,6 +67,7 @@ std::string filled_text(const Tokenizer& tokenizer, const std::string& text, con
   for (size_t i = 0; i < choice.size() && i + 1 < parts.size(); ++i) {
     auto word = tokenizer.decode(std::vector<int64_t>{choice[i].id});
     const bool joins = !tokenizer.starts_word(choice[i].id);
+    if (!word.empty() && word[0] == ' ' && (out.empty() || out.back() == ' ')) word.erase(0, 1);
     while (joins && !out.empty() && out.back() == ' ') out.pop_back();
     out += word + parts[i + 1];
   }
