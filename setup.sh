@@ -34,14 +34,17 @@ find_libtorch() {
       "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION" >>build/pip.log 2>&1 ||
       die "pip could not get torch $TORCH_VERSION; see build/pip.log, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     torch=$(echo "$venv"/lib/python3*/site-packages/torch)
+    if [ -e "$torch/lib/libtorch_cuda.so" ]; then
+      rm -rf "$venv"
+      die "pip gave the GPU build of torch, without the CUDA libraries that it loads; let pip find a CPU wheel, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+    fi
   fi
-  CLOZE_CUDA=OFF   # a wheel with a GPU part came without the libraries that part needs
   export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
 }
 
 # build TARGET...
 build() {
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" -DCLOZE_CUDA="${CLOZE_CUDA:-ON}" >build/cmake.log 2>&1 || { tail -n 20 build/cmake.log >&2; die "cmake failed; see build/cmake.log"; }
+  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" >build/cmake.log 2>&1 || { tail -n 20 build/cmake.log >&2; die "cmake failed; see build/cmake.log"; }
   local jobs memory
   jobs=$(nproc)
   memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler with the precompiled header takes up to 1.5 GB
