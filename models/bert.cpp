@@ -5,35 +5,20 @@ namespace cloze {
 
 namespace {
 
-StackConfig stack_of(const EncoderConfig& c) {
-  return {.hidden_size = c.hidden_size,
-          .num_layers = c.num_hidden_layers,
-          .num_heads = c.num_attention_heads,
-          .intermediate_size = c.intermediate_size,
-          .activation = c.hidden_act,
-          .hidden_dropout = c.hidden_dropout_prob,
-          .attention_dropout = c.attention_probs_dropout_prob,
-          .norm_eps = c.layer_norm_eps,
-          .causal = c.is_decoder,
-          .attention = c.attention,
-          .groups = c.num_hidden_groups,
-          .inner = c.inner_group_num,
-          .share = c.share};
-}
-
 std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const Embeddings* tables) {
   require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
   require<ConfigError>(c.longest_input() > 0, "model.max_position_embeddings ", c.max_position_embeddings, " leaves no place behind the padding id ", c.pad_token_id, "; raise it");
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id, " lies outside model.vocab_size ", c.vocab_size, "; name an id of the vocabulary");
   auto made = std::make_shared<Embeddings>(EmbeddingSizes{.vocab = c.vocab_size,
                                                           .width = c.embedding_width(),
-                                                          .positions = c.max_position_embeddings,
+                                                          .positions = c.position_embeddings == "none" ? 0 : c.max_position_embeddings,
                                                           .types = c.token_types ? c.type_vocab_size : 0,
                                                           .position = c.position_embeddings == "sinusoidal" ? Init::fixed_sinusoid : c.position_embeddings == "sinusoidal_start" ? Init::sinusoid : Init::embedding,
-                                                          .norm_eps = c.layer_norm_eps}, tables);
+                                                          .norm_eps = c.layer_norm_eps,
+                                                          .norm_kind = c.norm_kind}, tables);
   if (tables) return made;
   if (c.freeze_pad_embedding) made->word.set_frozen_row(c.pad_token_id);
-  if (c.freeze_pad_embedding && c.positions_after_padding) made->position.set_frozen_row(c.pad_token_id);
+  if (c.freeze_pad_embedding && c.positions_after_padding && made->position.defined()) made->position.set_frozen_row(c.pad_token_id);
   return made;
 }
 
@@ -45,7 +30,7 @@ struct Bert final : Backbone {
         embeddings(parts.embeddings && !parts.own_norm ? parts.embeddings : own("embeddings", make_embeddings(c, parts.embeddings.get()))) {
     if (c.always_projects || c.embedding_width() != c.hidden_size)
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
-    stack = own("stack", std::make_shared<Stack>(stack_of(c)));
+    stack = own("stack", std::make_shared<Stack>(c));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
   }
 
@@ -65,7 +50,7 @@ struct Bert final : Backbone {
 
   /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.
   Tensor positions(const Tensor& ids) const {
-    if (!config.positions_after_padding) return {};
+    if (!config.positions_after_padding || !embeddings->position.defined()) return {};
     const auto real = ids.ne(config.pad_token_id).to(at::kLong);
     return real.cumsum(1) * real + config.pad_token_id;
   }

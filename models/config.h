@@ -2,6 +2,7 @@
 // What a network is made of, as it stands in YAML. Field names are those of Hugging Face's config.json.
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -24,17 +25,21 @@ void describe(V&, FullAttention&) {}
 struct WindowAttention {
   static constexpr const char* kind = "window";
   std::string attention_window = "512";
+  std::string attention_dilation = "1";
+  int64_t dilated_heads = 0;
   std::string global_tokens = "first";
 };
 template <class V>
 void describe(V& v, WindowAttention& c) {
   v("attention_window", c.attention_window, "keys that a query sees, half of them on either side [tokens], even; one number for all layers, or one for each, separated by commas");
+  v("attention_dilation", c.attention_dilation, "steps between the keys of a window: 1 = side by side, 3 = every third; one number for all layers, or one for each");
+  v("dilated_heads", c.dilated_heads, "heads, from the first on, whose windows are dilated; 0 = all", at_least(0));
   v("global_tokens", c.global_tokens, "tokens that see and are seen by everything: first = the [CLS] of each sequence, or none", one_of({"first", "none"}));
 }
-/// The windows of a config, one or as many as layers. Throws ConfigError.
-inline std::vector<int64_t> windows_of(const WindowAttention& config) {
+
+/// Numbers separated by commas, at least `least` and multiples of `step`. Throws ConfigError.
+inline std::vector<int64_t> numbers_in(const std::string& name, const std::string& text, int64_t least, int64_t step) {
   std::vector<int64_t> found;
-  const std::string& text = config.attention_window;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     std::string word = text.substr(begin, end - begin);
@@ -42,42 +47,103 @@ inline std::vector<int64_t> windows_of(const WindowAttention& config) {
     word.erase(word.find_last_not_of(' ') + 1);
     int64_t value = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    require<ConfigError>(error == std::errc() && stop == word.data() + word.size() && value >= 2 && value % 2 == 0 && value <= 1 << 24, "attention_window '", text, "' must be even numbers of at least 2, one for all layers or one for each: 512, or 32,64,128");
+    require<ConfigError>(error == std::errc() && stop == word.data() + word.size() && value >= least && value % step == 0 && value <= 1 << 24, name, " '", text, "' must be ", step == 2 ? "even numbers" : "numbers", " of at least ", least,
+                         ", one for all layers or one for each: ", 32 * least, ", or ", least, ",", 2 * least, ",", 4 * least);
     found.push_back(value);
     begin = end + 1;
   }
   return found;
 }
+/// The windows and dilations of a config, one or as many as layers. Throws ConfigError.
+inline std::vector<int64_t> windows_of(const WindowAttention& c) { return numbers_in("attention_window", c.attention_window, 2, 2); }
+inline std::vector<int64_t> dilations_of(const WindowAttention& c) { return numbers_in("attention_dilation", c.attention_dilation, 1, 1); }
+/// The number of layer `layer` in a list that has one for all, or one for each.
+inline int64_t of_layer(const std::vector<int64_t>& list, int64_t layer) { return list[list.size() == 1 ? 0 : static_cast<size_t>(layer) % list.size()]; }
 
-using AttentionConfig = std::variant<FullAttention, WindowAttention>;
+/// FAVOR+: softmax attention estimated by random features, linear in the length. There are no probabilities, so none are dropped.
+/// Source: Choromanski et al. 2021, section 2 (arXiv 2009.14794). Differs: a causal query's features are stabilised by the keys up to
+/// its own place, so that nothing of the future reaches it.
+struct PerformerAttention {
+  static constexpr const char* kind = "performer";
+  int64_t nb_features = 256;
+  std::string kernel = "softmax";
+  double kernel_epsilon = 1e-6;
+  int64_t feature_redraw_interval = 1000;
+};
+template <class V>
+void describe(V& v, PerformerAttention& c) {
+  v("nb_features", c.nb_features, "random features of a head", at_least(1));
+  v("kernel", c.kernel, "softmax = positive features of the softmax kernel; relu = those of a generalised one; trigonometric = sines and cosines, unstable, for comparison",
+    one_of({"softmax", "relu", "trigonometric"}));
+  v("kernel_epsilon", c.kernel_epsilon, "added to every positive feature", in_range(0, 1));
+  v("feature_redraw_interval", c.feature_redraw_interval, "steps between draws of the features; 0 = they stay as first drawn", at_least(0));
+}
 
-/// What BERT and its descendants have in common. The members below the line are facts of a family, not options.
-struct EncoderConfig {
-  std::string like;
-  int64_t vocab_size = 0;
-  int64_t embedding_size = 0;
+/// Keys and values compressed over time to a fixed number of slots. Not causal.
+/// Source: Wang et al. 2020, section 4 (arXiv 2006.04768); fairseq, examples/linformer. Differs: padded places add nothing to a slot.
+struct LinformerAttention {
+  static constexpr const char* kind = "linformer";
+  int64_t compressed = 4;
+  bool shared_kv_compressed = false;
+};
+template <class V>
+void describe(V& v, LinformerAttention& c) {
+  v("compressed", c.compressed, "max_position_embeddings is divided by it to give the number of slots", at_least(1));
+  v("shared_kv_compressed", c.shared_kv_compressed, "keys and values are compressed by the same weights");
+}
+
+/// Blocks of keys: the first and the last, three around the query's own, and a few at random, for each head others.
+/// Source: Zaheer et al. 2020, section 2 (arXiv 2007.14062). Differs: a block is counted once however often it was chosen; random
+/// blocks are the same in training and evaluation, and at every length.
+struct BigBirdAttention {
+  static constexpr const char* kind = "bigbird";
+  int64_t block_size = 64;
+  int64_t num_random_blocks = 3;
+};
+template <class V>
+void describe(V& v, BigBirdAttention& c) {
+  v("block_size", c.block_size, "tokens in a block", at_least(1));
+  v("num_random_blocks", c.num_random_blocks, "blocks that the queries of a block see beside first, last and neighbours", at_least(0));
+}
+
+using AttentionConfig = std::variant<FullAttention, WindowAttention, PerformerAttention, LinformerAttention, BigBirdAttention>;
+
+/// A stack of blocks.
+struct StackConfig {
   int64_t hidden_size = 768;
   int64_t num_hidden_layers = 12;
   int64_t num_attention_heads = 12;
   int64_t intermediate_size = 3072;
   std::string hidden_act = "gelu";
+  std::string feed_forward = "plain";
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
-  int64_t max_position_embeddings = 512;
-  std::string position_embeddings = "learned";
-  int64_t type_vocab_size = 2;
-  double initializer_range = 0.02;
-  std::string initializer = "truncated_normal";
+  std::string norm_place = "post";
+  std::string norm_kind = "layer";
   double layer_norm_eps = 1e-12;
-  int64_t pad_token_id = 0;
-  bool freeze_pad_embedding = false;
-  bool tie_word_embeddings = true;
+  int64_t max_position_embeddings = 512;
+  int64_t relative_positions = 0;
   bool is_decoder = false;
   AttentionConfig attention{};
   int64_t num_hidden_groups = 0;   // 0: every layer has weights of its own
   int64_t inner_group_num = 1;
   std::string share = "all";
+};
+
+/// What BERT and its descendants have in common. The members below the line are facts of a family, not options.
+struct EncoderConfig : StackConfig {
+  std::string like;
+  int64_t vocab_size = 0;
+  int64_t embedding_size = 0;
+  std::string position_embeddings = "learned";
+  int64_t type_vocab_size = 2;
+  double initializer_range = 0.02;
+  std::string initializer = "truncated_normal";
+  int64_t pad_token_id = 0;
+  bool freeze_pad_embedding = false;
+  bool tie_word_embeddings = true;
   // ----
+  bool bare_pooler = true;                ///< an encoder without objectives keeps its pooler, as Hugging Face's class does
   bool positions_after_padding = false;   ///< places count real tokens from pad_token_id + 1 on; padding has place pad_token_id
   bool token_types = true;
   bool always_projects = false;           ///< a projection from embedding to hidden width even where they are equal
@@ -106,16 +172,21 @@ void describe_encoder(V& v, Config& c) {
   v("num_attention_heads", c.num_attention_heads, "attention heads; must divide hidden_size", at_least(1));
   v("intermediate_size", c.intermediate_size, "width inside the feed-forward layer", at_least(1));
   v("hidden_act", c.hidden_act, "activation of the feed-forward layer and the prediction head", one_of(activation_names));
+  v("feed_forward", c.feed_forward, "plain = activation(x W1) W2; gated = (activation(x W1) * x W3) W2, GEGLU and its kin", one_of({"plain", "gated"}));
   v("hidden_dropout_prob", c.hidden_dropout_prob, "dropout after embeddings, attention and feed-forward", in_range(0, 1, open_end));
   v("attention_probs_dropout_prob", c.attention_probs_dropout_prob, "dropout on attention probabilities", in_range(0, 1, open_end));
   v("max_position_embeddings", c.max_position_embeddings, "rows of the position table: the longest sequence [tokens], for roberta and longformer with pad_token_id + 1 rows on top", at_least(1));
-  v("position_embeddings", c.position_embeddings, "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_start = they are trained on",
-    one_of({"learned", "sinusoidal", "sinusoidal_start"}));
+  v("position_embeddings", c.position_embeddings,
+    "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_start = they are trained on; none = places come from relative_positions alone",
+    one_of({"learned", "sinusoidal", "sinusoidal_start", "none"}));
+  v("relative_positions", c.relative_positions, "distances up to this one have vectors that are added to keys and values in every layer (Shaw et al. 2018); 0 = none", in_range(0, 1 << 14));
   v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
   v("initializer", c.initializer, "shape of the initial distribution; truncated_normal cuts at two standard deviations",
     one_of({"truncated_normal", "normal"}));
-  v("layer_norm_eps", c.layer_norm_eps, "added to the variance in every layer norm", in_range(0, 1));
+  v("norm_place", c.norm_place, "post = behind each sum with the residual, as in BERT; pre = before each half of a block and behind the last", one_of({"post", "pre"}));
+  v("norm_kind", c.norm_kind, "layer, or rms = without mean and bias", one_of({"layer", "rms"}));
+  v("layer_norm_eps", c.layer_norm_eps, "added to the variance in every norm", in_range(0, 1));
   v("pad_token_id", c.pad_token_id, "id of the padding token; set from the tokenizer when training", at_least(0));
   v("freeze_pad_embedding", c.freeze_pad_embedding,
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
@@ -123,16 +194,16 @@ void describe_encoder(V& v, Config& c) {
   v("is_decoder", c.is_decoder, "each token sees only itself and what came before");
   v("attention", c.attention, "which keys a query scores");
 }
+template <class V, std::derived_from<EncoderConfig> Config>
+void describe(V& v, Config& c) {
+  describe_encoder(v, c);
+}
 
 /// BERT: embeddings, a stack of post-norm blocks, and a pooler where an objective reads one.
 /// Source: Devlin et al. 2019, section 3 (arXiv 1810.04805); option names of transformers' BertConfig.
 struct BertConfig : EncoderConfig {
   static constexpr const char* kind = "bert";
 };
-template <class V>
-void describe(V& v, BertConfig& c) {
-  describe_encoder(v, c);
-}
 
 /// RoBERTa: BERT without segments, with places that count from behind the padding id.
 /// Source: Liu et al. 2019 (arXiv 1907.11692); fairseq's models/roberta.
@@ -143,10 +214,6 @@ struct RobertaConfig : EncoderConfig {
     positions_after_padding = true, gelu_head = true;
   }
 };
-template <class V>
-void describe(V& v, RobertaConfig& c) {
-  describe_encoder(v, c);
-}
 
 /// ALBERT: a narrow embedding that is projected to the width, and layers that share their weights.
 /// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); option names of transformers' AlbertConfig.
@@ -171,7 +238,7 @@ void describe(V& v, AlbertConfig& c) {
 struct ElectraConfig : EncoderConfig {
   static constexpr const char* kind = "electra";
   ElectraConfig() {
-    embedding_size = 128, hidden_size = 256, num_attention_heads = 4, intermediate_size = 1024, gelu_head = true;
+    embedding_size = 128, hidden_size = 256, num_attention_heads = 4, intermediate_size = 1024, gelu_head = true, bare_pooler = false;
   }
 };
 template <class V>
@@ -184,12 +251,8 @@ void describe(V& v, ElectraConfig& c) {
 /// Source: Sanh et al. 2019, section 3 (arXiv 1910.01108). Differs: dropout after the attention projection too, as in BERT.
 struct DistilBertConfig : EncoderConfig {
   static constexpr const char* kind = "distilbert";
-  DistilBertConfig() { num_hidden_layers = 6, type_vocab_size = 1, token_types = false, initializer = "normal"; }
+  DistilBertConfig() { num_hidden_layers = 6, type_vocab_size = 1, token_types = bare_pooler = false, initializer = "normal"; }
 };
-template <class V>
-void describe(V& v, DistilBertConfig& c) {
-  describe_encoder(v, c);
-}
 
 /// Longformer: RoBERTa with attention in a window and more positions; time and memory are linear in the length.
 /// Source: Beltagy et al. 2020 (arXiv 2004.05150); option names of transformers' LongformerConfig.
@@ -200,12 +263,23 @@ struct LongformerConfig : EncoderConfig {
     positions_after_padding = true, gelu_head = true, attention = WindowAttention{};
   }
 };
-template <class V>
-void describe(V& v, LongformerConfig& c) {
-  describe_encoder(v, c);
-}
 
-using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig>;
+/// BigBird: BERT with attention in blocks and more positions.
+/// Source: Zaheer et al. 2020 (arXiv 2007.14062); option names of transformers' BigBirdConfig.
+/// Differs: dropout behind the embedding's norm, as in BERT.
+struct BigBirdConfig : EncoderConfig {
+  static constexpr const char* kind = "bigbird";
+  BigBirdConfig() { max_position_embeddings = 4096, hidden_act = "gelu_new", attention = BigBirdAttention{}; }
+};
+
+/// Performer: BERT with attention by random features; time and memory are linear in the length.
+/// Source: Choromanski et al. 2021 (arXiv 2009.14794).
+struct PerformerConfig : EncoderConfig {
+  static constexpr const char* kind = "performer";
+  PerformerConfig() { attention = PerformerAttention{}; }
+};
+
+using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig, BigBirdConfig, PerformerConfig>;
 
 /// What every kind has.
 inline EncoderConfig& encoder_of(ModelConfig& model) {

@@ -11,10 +11,11 @@ struct Linear : Layer {
   Param weight, bias;
 };
 
-/// Layer norm over the last axis.
+/// Layer norm over the last axis, or RMS norm, which has no bias.
 struct Norm : Layer {
-  Norm(int64_t width, double norm_eps)
-      : weight(own_param("weight", {width}, Init::one)), bias(own_param("bias", {width}, Init::zero)), eps(norm_eps) {}
+  Norm(int64_t width, double norm_eps, const std::string& kind = "layer") : weight(own_param("weight", {width}, Init::one)), eps(norm_eps) {
+    if (kind == "layer") bias = own_param("bias", {width}, Init::zero);
+  }
   Tensor forward(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
   Param weight, bias;
   double eps;
@@ -22,9 +23,10 @@ struct Norm : Layer {
 
 /// The tables that an encoder starts with: tokens, places, and segment types where it has them.
 struct EmbeddingSizes {
-  int64_t vocab, width, positions, types;   ///< types 0: no such table
+  int64_t vocab, width, positions, types;   ///< positions 0, types 0: no such table
   Init position = Init::embedding;
   double norm_eps = 1e-12;
+  std::string norm_kind = "layer";
 };
 
 /// dropout(norm(word + type + position)): the input of a BERT-like encoder.
@@ -32,9 +34,9 @@ struct Embeddings : Layer {
   /// `tables`, where given, lends its tokens and positions.
   explicit Embeddings(const EmbeddingSizes& s, const Embeddings* tables = nullptr) {
     word = tables ? tables->word : own_param("word", {s.vocab, s.width}, Init::embedding);
-    position = tables ? tables->position : own_param("position", {s.positions, s.width}, s.position);
+    if (s.positions > 0) position = tables ? tables->position : own_param("position", {s.positions, s.width}, s.position);
     if (s.types > 0) token_type = own_param("token_type", {s.types, s.width}, Init::embedding);
-    norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps));
+    norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps, s.norm_kind));
   }
   /// Returns [B, T, E].
   Tensor forward(const EmbeddingIds& in, const Dropout& drop) const {

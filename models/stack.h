@@ -5,29 +5,21 @@
 
 namespace cloze {
 
-struct StackConfig {
-  int64_t hidden_size, num_layers, num_heads, intermediate_size;
-  std::string activation;
-  double hidden_dropout, attention_dropout;
-  double norm_eps;
-  bool causal = false;
-  AttentionConfig attention{};
-  int64_t groups = 0;          ///< groups of layers that share weights; 0: none do
-  int64_t inner = 1;           ///< blocks that a layer of a group runs one after the other
-  std::string share = "all";   ///< what is shared: all, attention, ffn, none
-};
-
-/// One block: attention, then feed-forward, each followed by dropout, residual and norm (post-norm).
-/// Source: Vaswani et al. 2017, section 3.1.
+/// One block: attention, then feed-forward. Post-norm: each half is followed by dropout, residual and norm; pre-norm: a norm stands
+/// before each half, dropout and residual behind it.
+/// Source: Vaswani et al. 2017, section 3.1; Xiong et al. 2020, table 1 (arXiv 2002.04745); gates: Shazeer 2020 (arXiv 2002.05202).
 struct Block : Layer {
   /// The block of layer `layer`; it takes its attention or its feed-forward half (`share`) from another, where one is given.
-  Block(const StackConfig& c, int64_t layer, const Block* from, const std::string& share);
+  Block(const StackConfig& c, int64_t layer, const Block* from);
   /// x [B, T, D]; `site` is the first of this block's three dropout sites.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const;
   StackConfig config;
   std::shared_ptr<Attention> attention;
   std::shared_ptr<Norm> attention_norm, output_norm;
-  std::shared_ptr<Linear> intermediate, output;
+  std::shared_ptr<Linear> intermediate, gate, output;
+
+ private:
+  Tensor feed_forward(const Tensor& x) const;   // [B, T, D] to [B, T, F]
 };
 
 /// Layers one after the other; a layer is one block, or the blocks of a group.
@@ -37,6 +29,7 @@ struct Stack : Layer {
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace) const;
   StackConfig config;
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
+  std::shared_ptr<Norm> final_norm;      ///< pre-norm only
   bool gradient_checkpointing = false;   ///< each block is run again in the backward pass
 };
 

@@ -11,23 +11,22 @@ namespace {
 /// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150). The edge from any token to a global one goes through the
 /// projections of all tokens, the edge from a global token through those of its own.
 struct WindowAttentionLayer final : Attention {
-  WindowAttentionLayer(int64_t width, int64_t num_heads, int64_t one_sided)
+  WindowAttentionLayer(int64_t width, int64_t num_heads, int64_t one_sided, int64_t steps, int64_t stepping)
       : Attention(width),
         heads(num_heads),
         window(one_sided),
+        dilation(steps),
+        dilated_heads(stepping),
         qkv(own("qkv", std::make_shared<Linear>(width, 3 * width))),
         query_global(own("query_global", std::make_shared<Linear>(width, width))),
         key_value_global(own("key_value_global", std::make_shared<Linear>(width, 2 * width))) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
     auto context = given;
-    context.window = window;
+    context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);   // [B, T, D]
     if (!context.global_mask.defined()) return local;
-    const auto counts = context.global_mask.to(at::kLong);
-    const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;   // 0 ... T - 1
-    const auto order = at::argsort(counts, /*stable=*/true, 1, /*descending=*/true).index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));   // [B, G]
-    const auto wide = order.unsqueeze(-1).expand({-1, -1, x.size(-1)});                                              // [B, G, D]
+    const auto wide = marked_places(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});                                              // [B, G, D]
     const auto split = [&](const Tensor& t) { return t.unflatten(-1, {heads, t.size(-1) / heads}).transpose(1, 2); };   // [B, H, ., C]
     const auto q = split(query_global->forward(at::gather(x, 1, wide)));
     const auto kv = key_value_global->forward(x).chunk(2, -1);
@@ -41,15 +40,14 @@ struct WindowAttentionLayer final : Attention {
     return at::where(context.global_mask.unsqueeze(-1), rows, local);
   }
 
-  int64_t heads, window;
+  int64_t heads, window, dilation, dilated_heads;
   std::shared_ptr<Linear> qkv, query_global, key_value_global;
 };
 
 }  // namespace
 
-std::shared_ptr<Attention> make_window_attention(const WindowAttention& config, int64_t width, int64_t heads, int64_t layer) {
-  const auto windows = windows_of(config);
-  return std::make_shared<WindowAttentionLayer>(width, heads, windows[windows.size() == 1 ? 0 : static_cast<size_t>(layer) % windows.size()] / 2);
+std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const StackConfig& config, int64_t layer) {
+  return std::make_shared<WindowAttentionLayer>(config.hidden_size, config.num_attention_heads, of_layer(windows_of(kind), layer) / 2, of_layer(dilations_of(kind), layer), kind.dilated_heads);
 }
 
 }  // namespace cloze

@@ -29,7 +29,7 @@ struct MaskedLm final : Objective {
 }  // namespace
 
 std::shared_ptr<TokenHead> make_token_head(const EncoderConfig& m) {
-  return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size, m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.tie_word_embeddings);
+  return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size, m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.norm_kind, m.tie_word_embeddings);
 }
 
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const EncoderConfig& model) { return std::make_shared<MaskedLm>(config, model); }

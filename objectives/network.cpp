@@ -20,14 +20,11 @@ struct Make {
 
 bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config); }
 
-/// A bare encoder, without objectives, keeps its pooler where Hugging Face's class has one.
-bool bare_pooler(const ModelConfig& model) { return !std::holds_alternative<ElectraConfig>(model) && !std::holds_alternative<DistilBertConfig>(model); }
-
 }  // namespace
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& encoder = encoder_of(model);
-  const bool pooler = configs.empty() ? bare_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  const bool pooler = configs.empty() ? encoder.bare_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
   backbone = own("backbone", make_backbone(encoder, {.pooler = pooler}));
   for (const auto& config : configs) {
     auto objective = std::visit(Make{encoder, *backbone}, config);
@@ -39,15 +36,18 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
 
 std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) {
   Batch batch = given;
-  for (const auto& objective : objectives) objective->rewrite(batch, dropout_key);
+  std::vector<std::vector<LossPart>> found;
+  for (const auto& objective : objectives) found.push_back(objective->rewrite(batch, dropout_key));
   const auto hidden = backbone->hidden({.input_ids = batch.input_ids,
                                         .attention_mask = batch.attention_mask,
                                         .token_type_ids = batch.token_type_ids,
                                         .global_attention_mask = batch.global_attention_mask,
                                         .dropout_key = dropout_key});
   std::vector<LossPart> all;
-  for (const auto& objective : objectives)
-    for (auto& part : objective->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
+  for (size_t k = 0; k < objectives.size(); ++k) {
+    for (auto& part : found[k]) all.push_back(std::move(part));
+    for (auto& part : objectives[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
+  }
   return all;
 }
 

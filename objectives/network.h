@@ -10,12 +10,12 @@ namespace cloze {
 class Objective : public Layer {
  public:
   virtual std::string name() const = 0;
-  /// The losses of a training batch, in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.
+  /// The losses of a training batch, behind those of `rewrite` in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.
   virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
   /// Name, weight and number of predictions of each loss, known before the forward pass.
   virtual std::vector<LossPart> parts(const Batch& batch) const = 0;
-  /// Changes the batch before the backbone reads it. `key` names this pass's random draws.
-  virtual void rewrite(Batch&, uint64_t) {}
+  /// Changes the batch before the backbone reads it; returns the losses of what did that. `key` names this pass's random draws.
+  virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
   /// The head's outputs at every position, under the names that Hugging Face gives them. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
 };

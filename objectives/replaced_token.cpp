@@ -32,15 +32,16 @@ struct ReplacedToken final : Objective {
   }
 
   /// Fills the masked places with samples and marks those that are not the text's.
-  void rewrite(Batch& batch, uint64_t key) override {
-    if (batch.replaced.defined()) return;
+  std::vector<LossPart> rewrite(Batch& batch, uint64_t key) override {
+    if (batch.replaced.defined()) return generator ? std::vector<LossPart>{{.name = "generator", .weight = 0, .sum = at::zeros({}), .count = 0}} : std::vector<LossPart>{};
+    std::vector<LossPart> early;
     Tensor drawn;
     if (generator) {
       const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
       const auto& table = head->table(generator->token_embedding());
-      generator_part = parts(batch)[0];
-      generator_part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &generator_part.correct);
+      auto& part = early.emplace_back(parts(batch)[0]);
+      part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct);
       drawn = draw_tokens(rows.detach(), table, head->bias, config.temperature, mix(key, name_hash("replace")));
     } else {
       Stream stream = Rng(key).stream("replace");
@@ -51,11 +52,11 @@ struct ReplacedToken final : Objective {
     const auto shape = batch.input_ids.sizes();
     batch.replaced = at::zeros_like(batch.input_ids).flatten().index_put({batch.positions}, drawn.ne(batch.labels).to(at::kLong)).view(shape);
     batch.input_ids = batch.input_ids.flatten().index_put({batch.positions}, drawn).view(shape);
+    return early;
   }
 
   std::vector<LossPart> losses(Backbone&, const Tensor& hidden, const Batch& batch) override {
-    auto list = parts(batch);
-    auto& part = list.back();
+    auto part = parts(batch).back();
     auto rows = hidden.flatten(0, 1);
     auto labels = batch.replaced.flatten();
     if (batch.attention_mask.defined()) {
@@ -66,9 +67,7 @@ struct ReplacedToken final : Objective {
     const auto logits = scores(rows).to(at::kFloat);   // [M]
     part.sum = at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::Sum);
     part.correct = logits.gt(0).eq(labels.ne(0)).sum().item<int64_t>();
-    if (generator) list[0] = generator_part.sum.defined() ? generator_part : LossPart{.name = "generator", .weight = 0, .sum = at::zeros({}), .count = 0};
-    generator_part = {};
-    return list;
+    return {part};
   }
 
   /// [..., D] to [...].
@@ -82,7 +81,6 @@ struct ReplacedToken final : Objective {
   std::shared_ptr<Linear> dense, prediction;
   std::shared_ptr<Backbone> generator;
   std::shared_ptr<TokenHead> head;
-  LossPart generator_part;   // between `rewrite` and `losses` of one pass
 };
 
 }  // namespace

@@ -11,15 +11,26 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   if (m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
+  const char* attention = std::visit([](const auto& a) { return a.kind; }, m.attention);
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
-    if (m.is_decoder) broken.push_back("model.attention of kind window looks to both sides; set model.is_decoder to false, or choose kind: full");
     try {
-      const auto count = static_cast<int64_t>(windows_of(*window).size());
-      if (count != 1 && count != m.num_hidden_layers) broken.push_back(words("model.attention.attention_window names ", count, " windows for ", m.num_hidden_layers, " layers; give one, or one for each"));
+      const auto fits = [&](const char* name, const std::vector<int64_t>& list) {
+        const auto count = static_cast<int64_t>(list.size());
+        if (count != 1 && count != m.num_hidden_layers) broken.push_back(words("model.attention.", name, " names ", count, " numbers for ", m.num_hidden_layers, " layers; give one, or one for each"));
+      };
+      fits("attention_window", windows_of(*window));
+      fits("attention_dilation", dilations_of(*window));
     } catch (const ConfigError& e) {
       broken.push_back(words("model.attention.", e.what()));
     }
+    if (window->dilated_heads > m.num_attention_heads) broken.push_back(words("model.attention.dilated_heads ", window->dilated_heads, " is more than model.num_attention_heads ", m.num_attention_heads, "; lower it"));
   }
+  if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention))
+    if (linformer->compressed > m.max_position_embeddings) broken.push_back(words("model.attention.compressed ", linformer->compressed, " is more than model.max_position_embeddings ", m.max_position_embeddings, ", which leaves no slot; lower it"));
+  const bool sees_past = std::holds_alternative<FullAttention>(m.attention) || std::holds_alternative<PerformerAttention>(m.attention);
+  if (m.is_decoder && !sees_past) broken.push_back(words("model.attention of kind ", attention, " looks to both sides; set model.is_decoder to false, or choose kind: full or performer"));
+  if (m.relative_positions > 0 && !std::holds_alternative<FullAttention>(m.attention))
+    broken.push_back(words("model.relative_positions needs attention of kind full, it is ", attention, "; set relative_positions to 0, or choose kind: full"));
   if (m.num_hidden_groups > m.num_hidden_layers)
     broken.push_back(words("model.num_hidden_groups ", m.num_hidden_groups, " is more than model.num_hidden_layers ", m.num_hidden_layers, "; lower it"));
   if (m.vocab_size > 0 && m.pad_token_id >= m.vocab_size)

@@ -12,13 +12,21 @@ Cost cost_of(const RunConfig& config, double length) {
   Cost cost;
   const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size), inner = static_cast<double>(m.inner_group_num);
   const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
-  cost.linear = layers * inner * (4 * h * h + 2 * h * f) + projection;
+  cost.linear = layers * inner * (4 * h * h + (m.feed_forward == "gated" ? 3 : 2) * h * f) + projection;
   double seen = length * layers;   // keys that a query scores, over all layers
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     const auto windows = windows_of(*window);
     seen = 0;
-    for (int64_t i = 0; i < m.num_hidden_layers; ++i) seen += std::min(length, static_cast<double>(windows[windows.size() == 1 ? 0 : static_cast<size_t>(i)]) + 1);
+    for (int64_t i = 0; i < m.num_hidden_layers; ++i) seen += std::min(length, static_cast<double>(of_layer(windows, i)) + 1);
     if (window->global_tokens == "first") cost.linear += layers * 2 * h * h;   // keys and values of the global token
+  } else if (const auto* performer = std::get_if<PerformerAttention>(&m.attention)) {
+    seen = layers * 2 * static_cast<double>(performer->nb_features) * (performer->kernel == "trigonometric" ? 2 : 1);   // features of queries and keys, then their sums
+  } else if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention)) {
+    seen = layers * 2 * static_cast<double>(m.max_position_embeddings / linformer->compressed);   // slots are filled, then scored
+  } else if (const auto* blocks = std::get_if<BigBirdAttention>(&m.attention)) {
+    seen = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
+  } else if (m.relative_positions > 0) {
+    seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
   cost.attention = inner * 2 * seen * h;
   for (const auto& objective : config.objectives) {

@@ -78,7 +78,8 @@ struct Names {
 
 /// A model of Hugging Face's `model_type`, and the classes that can be read.
 ModelConfig model_of_type(const std::string& type, const std::string& path) {
-  if (type == "bert" || type == "big_bird") return BertConfig{};
+  if (type == "bert") return BertConfig{};
+  if (type == "big_bird") return BigBirdConfig{};
   if (type == "roberta" || type == "xlm-roberta" || type == "camembert") return RobertaConfig{};
   if (type == "albert") return AlbertConfig{};
   if (type == "electra") return ElectraConfig{};
@@ -93,7 +94,7 @@ ModelConfig model_of_type(const std::string& type, const std::string& path) {
 /// Objectives that have the heads of a class. Throws ConfigError for one that is unknown.
 Objectives objectives_of(const std::string& architecture, const std::string& path) {
   const auto ends = [&](std::string_view end) { return architecture.size() >= end.size() && std::string_view(architecture).substr(architecture.size() - end.size()) == end; };
-  if (architecture == "BertForPreTraining") return {MlmConfig{}, NspConfig{}};
+  if (architecture == "BertForPreTraining" || architecture == "BigBirdForPreTraining") return {MlmConfig{}, NspConfig{}};
   if (architecture == "AlbertForPreTraining") return {MlmConfig{.like = "albert"}, SopConfig{}};
   if (architecture == "ElectraForPreTraining") return {RtdConfig{.replace_by = "uniform"}};
   if (ends("ForMaskedLM")) return {MlmConfig{}};
@@ -103,9 +104,9 @@ Objectives objectives_of(const std::string& architecture, const std::string& pat
 
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
-  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}};
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}};
   const auto& name = classes.at(kind_of(model));
-  if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert"))) return name + "ForPreTraining";
+  if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert" || name == "BigBird"))) return name + "ForPreTraining";
   return name + (has("mlm") ? "ForMaskedLM" : "Model");
 }
 
@@ -152,7 +153,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   HuggingFaceModel model;
   const std::string path = folder + "/config.json";
   const auto j = read_json(path);
-  std::string type = "bert", positions = "absolute", attention_type = "original_full";
+  std::string type = "bert", positions = "absolute", attention_type = "block_sparse";
   take(j, "model_type", type, path);
   model.config.model = model_of_type(type, path);
   auto& c = encoder_of(model.config.model);
@@ -181,7 +182,13 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   take(j, "rescale_embeddings", rescale, path);
   require<ConfigError>(!cross, path, ": add_cross_attention is true; an encoder that reads another cannot be imported");
   require<ConfigError>(positions == "absolute", path, ": position_embedding_type is '", positions, "'; only 'absolute' can be imported");
-  require<ConfigError>(attention_type == "original_full", path, ": attention_type is '", attention_type, "'; only a BigBird with 'original_full' can be imported");
+  if (auto* blocks = std::get_if<BigBirdAttention>(&c.attention)) {
+    take(j, "block_size", blocks->block_size, path);
+    take(j, "num_random_blocks", blocks->num_random_blocks, path);
+    require<ConfigError>(attention_type == "block_sparse" || attention_type == "original_full", path, ": attention_type is '", attention_type, "'; 'block_sparse' and 'original_full' can be imported");
+    if (attention_type == "original_full") c.attention = FullAttention{};
+    else log_info("import", "attention_type is block_sparse: random blocks are Cloze's own, so outputs differ from those of transformers, which has none in evaluation");
+  }
   require<ConfigError>(use_bias && !rescale, path, ": use_bias: false and rescale_embeddings: true cannot be imported");
   require<ConfigError>(std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path, ": hidden_act is '", c.hidden_act, "', which is unknown",
                        did_you_mean(c.hidden_act, activation_names));
@@ -208,9 +215,6 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
     for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") ? prefix + name : name, tensor);
     model.tensors = std::move(renamed);
   }
-  if (type == "big_bird")   // its pooler is a layer without a name of its own
-    for (const auto* part : {"weight", "bias"})
-      if (auto node = model.tensors.extract(std::string("bert.pooler.") + part)) node.key() = std::string("bert.pooler.dense.") + part, model.tensors.insert(std::move(node));
   // The ranges and rules of a config that a user writes hold for one that was read.
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
   model.config.train.budget.steps = 1000;
@@ -261,7 +265,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
 json huggingface_config(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   const auto kind = kind_of(config.model);
-  json j{{"architectures", {architecture_of(config.model, config.objectives)}}, {"model_type", kind}, {"vocab_size", c.vocab_size}, {"max_position_embeddings", c.max_position_embeddings},
+  json j{{"architectures", {architecture_of(config.model, config.objectives)}}, {"model_type", kind == "bigbird" ? "big_bird" : kind}, {"vocab_size", c.vocab_size}, {"max_position_embeddings", c.max_position_embeddings},
          {"initializer_range", c.initializer_range}, {"pad_token_id", c.pad_token_id}, {"tie_word_embeddings", c.tie_word_embeddings}, {"dtype", "float32"}};
   if (kind == "distilbert") {
     j.update({{"dim", c.hidden_size}, {"n_layers", c.num_hidden_layers}, {"n_heads", c.num_attention_heads}, {"hidden_dim", c.intermediate_size}, {"activation", c.hidden_act},
@@ -276,6 +280,11 @@ json huggingface_config(const RunConfig& config) {
     if (windows.size() == 1) windows.assign(static_cast<size_t>(c.num_hidden_layers), windows[0]);
     j["attention_window"] = windows;
   }
+  if (kind == "bigbird") {
+    const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
+    j["attention_type"] = blocks ? "block_sparse" : "original_full";
+    if (blocks) j.update({{"block_size", blocks->block_size}, {"num_random_blocks", blocks->num_random_blocks}});
+  }
   if (c.embedding_size > 0) j["embedding_size"] = c.embedding_size;
   if (kind == "albert") j.update({{"num_hidden_groups", c.num_hidden_groups}, {"inner_group_num", c.inner_group_num}});
   return j;
@@ -288,12 +297,19 @@ void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
   require<ConfigError>(c.position_embeddings == "learned" || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
-  const bool window = std::holds_alternative<WindowAttention>(c.attention), longformer = std::holds_alternative<LongformerConfig>(config.model);
-  require<ConfigError>(window == longformer, "model.attention of kind ", window ? "window" : "full", " has no class at Hugging Face for ", kind_of(config.model), "; export to torchscript");
+  const auto model = kind_of(config.model);
+  const std::string attention = std::visit([](const auto& a) { return a.kind; }, c.attention);
+  require<ConfigError>(model != "performer", "performer has no class at Hugging Face; export to torchscript");
+  require<ConfigError>(model == "longformer" ? attention == "window" : attention == "full" || (model == "bigbird" && attention == "bigbird"), "model.attention of kind ", attention, " has no class at Hugging Face for ", model, "; export to torchscript");
+  if (const auto* window = std::get_if<WindowAttention>(&c.attention)) {
+    const auto steps = dilations_of(*window);
+    require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }), "model.attention.attention_dilation ", window->attention_dilation, " has no class at Hugging Face, whose windows are not dilated; export to torchscript");
+  }
+  for (const auto& [option, value, plain] : {std::tuple<const char*, std::string, const char*>{"norm_place", c.norm_place, "post"}, {"norm_kind", c.norm_kind, "layer"}, {"feed_forward", c.feed_forward, "plain"}, {"relative_positions", std::to_string(c.relative_positions), "0"}})
+    require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model, "; export to torchscript");
   for (const auto& o : config.objectives) {
     const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o), rtd = std::holds_alternative<RtdConfig>(o);
-    const auto kind = kind_of(config.model);
-    require<ConfigError>((!sop || kind == "albert") && (!nsp || kind == "bert") && (!rtd || kind == "electra"), "Hugging Face has no class of ", kind, " with the head of ", sop ? "sop" : nsp ? "nsp" : "rtd", "; export to torchscript");
+    require<ConfigError>((!sop || model == "albert") && (!nsp || model == "bert" || model == "bigbird") && (!rtd || model == "electra"), "Hugging Face has no class of ", model, " with the head of ", sop ? "sop" : nsp ? "nsp" : "rtd", "; export to torchscript");
   }
 }
 

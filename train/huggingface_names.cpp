@@ -33,6 +33,7 @@ constexpr std::array<Pair, 4> roberta_head = {{{"transform.", "lm_head.dense."},
 
 constexpr Family bert{"bert.", "", "pooler.dense.", bert_qkv, bert_block,
                       {{{"transform.", "cls.predictions.transform.dense."}, {"norm.", "cls.predictions.transform.LayerNorm."}, {"decoder", "cls.predictions.decoder.weight"}, {"bias", "cls.predictions.bias"}}}};
+constexpr Family bigbird{bert.prefix, "", "pooler.", bert_qkv, bert_block, bert.head};
 constexpr Family roberta{"roberta.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
 constexpr Family longformer{"longformer.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
 constexpr Family albert{"albert.", "encoder.embedding_hidden_mapping_in.", "pooler.", {"attention.query.", "attention.key.", "attention.value."},
@@ -51,6 +52,8 @@ struct FamilyOf {
   const Family& operator()(const ElectraConfig&) const { return electra; }
   const Family& operator()(const DistilBertConfig&) const { return distilbert; }
   const Family& operator()(const LongformerConfig&) const { return longformer; }
+  const Family& operator()(const BigBirdConfig&) const { return bigbird; }
+  const Family& operator()(const PerformerConfig&) const { return bert; }
 };
 
 constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.word_embeddings.weight"},
@@ -118,7 +121,7 @@ std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std
   const bool tied = encoder_of(model).tie_word_embeddings;
   if (name == "mlm.head.bias") {
     // The decoder has a bias under its own name too; some versions store that one, some both.
-    if (std::holds_alternative<BertConfig>(model)) return {"cls.predictions.decoder.bias"};
+    if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model)) return {"cls.predictions.decoder.bias"};
     if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model)) return {"lm_head.decoder.bias"};
     if (std::holds_alternative<AlbertConfig>(model)) return {"predictions.decoder.bias"};
     return {};

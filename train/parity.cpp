@@ -141,6 +141,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
       ours["attentions.0"] = window_probabilities(qkv, encoder.num_attention_heads, windows_of(*window)[0] / 2, batch);
       continue;
     }
+    if (!std::holds_alternative<FullAttention>(encoder.attention)) continue;
     ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, encoder.num_attention_heads,
                                                           {.key_mask = batch.attention_mask, .causal = encoder.is_decoder});
   }

@@ -15,6 +15,7 @@ struct Attention {
   const bool* key_mask;                ///< [T], true = may be used, or null
   bool causal;
   int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`
+  int64_t dilation;                    ///< of a window: only keys whose distance is a multiple of it, `window` of them on either side
   const int64_t* globals;              ///< places of the keys that every query sees, or null
   int64_t num_globals, most_globals;   ///< of this sequence, and of any in the batch (which numbers their dropout)
   Dropout drop;                        ///< row (item T + t), width T
@@ -25,12 +26,32 @@ struct Attention {
   float* scratch;                      ///< attention_scratch(...) floats
 };
 
+/// One head of attention by random features (FAVOR+).
+template <class T>
+struct Favor {
+  int64_t length, width, head_width, head;   ///< T, D, C
+  const T* qkv;                        ///< [T, 3D] of this sequence
+  const float* bias;                   ///< [3D] or null
+  const bool* key_mask;                ///< [T], true = may be used, or null
+  bool causal, softmax;                ///< features of the softmax kernel, or of the generalised one with ReLU
+  float epsilon;
+  int64_t features;                    ///< R
+  const float *w, *w_t;                ///< C^-1/4 times the projection: [R, ceil16(C)] and [C, ceil16(R)], padded with zeros
+  T* out;                              ///< [T, D]; read by the backward pass
+  float* denominator;                  ///< [T]; 0 for a query that sees nothing
+  const T* dout;                       ///< backward: [T, D]
+  T* dqkv;                             ///< backward: [T, 3D]
+  float* scratch;                      ///< favor_scratch(...) floats
+};
+
 template <class T>
 struct AttentionKernels {
   void (*forward)(const Attention<T>&);
   void (*backward)(const Attention<T>&);
   void (*window_forward)(const Attention<T>&);
   void (*window_backward)(const Attention<T>&);
+  void (*favor_forward)(const Favor<T>&);
+  void (*favor_backward)(const Favor<T>&);
 };
 
 struct AttentionTable {
@@ -64,6 +85,12 @@ inline int64_t window_reach(int64_t length, int64_t window) {
 inline int64_t window_scratch(int64_t length, int64_t head_width, int64_t window, int64_t globals) {
   const int64_t keys = window_keys(length), width = (head_width + 15) / 16 * 16, side = (globals + 15) / 16 * 16, reach = window_reach(length, window);
   return 6 * keys * width + 6 * side * width + 2 * attention_rows * (side + reach) + 4 * attention_rows * width + keys + side + 2 * reach + 2 * window + 512 + globals + 256;
+}
+
+/// Floats of scratch space for either pass of attention by random features.
+inline int64_t favor_scratch(int64_t length, int64_t head_width, int64_t features) {
+  const int64_t r = (features + 15) / 16 * 16, c = (head_width + 15) / 16 * 16, rows = attention_rows;
+  return 4 * r * c + 2 * r + 5 * rows * r + 7 * rows * c + 2 * rows * rows + 2 * c + 4 * rows + 2 * length;
 }
 
 /// Floats of scratch space for either pass.

@@ -27,7 +27,7 @@ inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
 
 enum class Activation { gelu, gelu_tanh, relu, silu };
 
-/// The end of a half block. Every pointer to [rows, width] starts at the first row of the range, `first_row` names it.
+/// The end of a half block; a norm without beta is an RMS norm, whose mean is taken as 0. Every pointer to [rows, width] starts at the first row of the range, `first_row` names it.
 template <class T>
 struct NormForward {
   int64_t rows, first_row, width;
@@ -36,7 +36,7 @@ struct NormForward {
   const T* residual;     ///< or null
   Dropout drop;
   T* z;                  ///< receives residual + dropout(y + bias); may be y; null when neither bias, residual nor dropout is there
-  const float *gamma, *beta;
+  const float *gamma, *beta;   ///< beta null: RMS norm
   float eps;
   T* out;                ///< (z - mean) rstd gamma + beta
   float *mean, *rstd;    ///< [rows]
@@ -50,11 +50,11 @@ struct NormBackward {
   Dropout drop;
   T* dresidual;                     ///< gradient of z
   T* dy;                            ///< gradient of y, or null when nothing was dropped (it equals dresidual)
-  float *dgamma, *dbeta, *dbias;    ///< [width], added to; dbias may be null
+  float *dgamma, *dbeta, *dbias;    ///< [width], added to; dbeta is null for an RMS norm, dbias may be null
 };
 
 /// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; `positions` null: places count from 0 in every row of
-/// `length`. `type` null: there is no such table.
+/// `length`. `type`, `position` null: there is no such table.
 template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
@@ -74,7 +74,7 @@ struct EmbedBackward {
   Dropout drop;
   const T* dout;
   float* dsum;                      ///< [rows, width]: gradient of the three summed rows
-  float *dgamma, *dbeta;            ///< [width], added to
+  float *dgamma, *dbeta;            ///< [width], added to; dbeta is null for an RMS norm
 };
 
 /// Softmax cross entropy over rows of logits that lack their bias.
@@ -119,8 +119,10 @@ struct Typed {
   void (*column_sums)(int64_t rows, int64_t width, const T* x, float* sums);
   /// out [n] += x [n].
   void (*add_to)(int64_t n, const T* x, float* out);
-  /// y [rows, width] += bias, times dropout, in place.
+  /// out [rows, width] = x times dropout.
   void (*dropout)(int64_t rows, int64_t first_row, int64_t width, const T* x, const Dropout&, T* out);
+  /// y [rows, width] becomes residual + dropout(y + bias).
+  void (*dropout_add)(int64_t rows, int64_t first_row, int64_t width, T* y, const float* bias, const Dropout&, const T* residual);
 };
 
 /// One update. Source: Loshchilov and Hutter 2019, algorithm 2; epsilon is added to the corrected root.

@@ -12,7 +12,9 @@ Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double
 Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform);

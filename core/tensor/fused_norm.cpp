@@ -4,6 +4,19 @@ namespace cloze::fused {
 
 namespace {
 
+/// rows [R, D] times dropout.
+Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
+  auto out = at::empty_like(rows);
+  by_type(rows, [&](auto element) {
+    using T = decltype(element);
+    const int64_t width = rows.size(1);
+    parallel_rows(rows.size(0), width, [&](int64_t begin, int64_t end) {
+      kernels::typed<T>().dropout(end - begin, begin, width, data<T>(rows) + begin * width, drop, data<T>(out) + begin * width);
+    });
+  });
+  return out;
+}
+
 /// norm(residual + dropout(x W' + b)), or norm(x) alone where there is no product.
 struct NormFunction : Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&, const Param& w, const Param& b, const Dropout& drop,
@@ -22,7 +35,7 @@ struct NormFunction : Function<NormFunction> {
         kernels::typed<T>().norm_forward({.rows = end - begin, .first_row = begin, .width = width, .y = data<T>(z) + at,
                                           .bias = b.defined() ? b.value().data_ptr<float>() : nullptr, .residual = product ? data<T>(around) + at : nullptr,
                                           .drop = kernel_dropout(drop), .z = product ? data<T>(z) + at : nullptr, .gamma = gamma.value().data_ptr<float>(),
-                                          .beta = beta.value().data_ptr<float>(), .eps = static_cast<float>(eps), .out = data<T>(out) + at,
+                                          .beta = beta.defined() ? beta.value().data_ptr<float>() : nullptr, .eps = static_cast<float>(eps), .out = data<T>(out) + at,
                                           .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
       });
     });
@@ -33,7 +46,7 @@ struct NormFunction : Function<NormFunction> {
       keep(context, "b", b);
     }
     keep(context, "gamma", gamma);
-    keep(context, "beta", beta);
+    keep(context, "beta", beta);   // undefined: RMS norm
     keep(context, drop);
     auto sizes = x.sizes().vec();
     sizes.back() = width;
@@ -51,9 +64,10 @@ struct NormFunction : Function<NormFunction> {
     auto dy = product && drop.threshold > 0 ? at::empty_like(z) : Tensor();
     const int64_t width = z.size(1);
     float* dbias = product ? grad_data(kept(context, "b")) : nullptr;
+    float* dbeta = beta.defined() ? grad_data(beta) : nullptr;
     by_type(z, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {grad_data(beta), width}, {dbias, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {dbeta, width}, {dbias, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
         const int64_t at = begin * width;
         kernels::typed<T>().norm_backward({.rows = end - begin, .first_row = begin, .width = width, .dout = data<T>(dout) + at, .z = data<T>(z) + at,
                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .gamma = gamma.value().data_ptr<float>(),
@@ -80,24 +94,43 @@ struct NormFunction : Function<NormFunction> {
   }
 };
 
+/// residual + dropout(x W' + b).
+struct AddFunction : Function<AddFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&, const Param& w, const Param& b, const Dropout& drop) {
+    const auto rows = as_rows(x), around = as_rows(residual);
+    auto y = at::mm(rows, w.compute().t());   // [R, D]
+    by_type(y, [&](auto element) {
+      using T = decltype(element);
+      const int64_t width = y.size(1);
+      parallel_rows(y.size(0), width, [&](int64_t begin, int64_t end) {
+        kernels::typed<T>().dropout_add(end - begin, begin, width, data<T>(y) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop), data<T>(around) + begin * width);
+      });
+    });
+    context->save_for_backward({rows});
+    keep(context, "w", w);
+    keep(context, "b", b);
+    keep(context, drop);
+    return y.view(residual.sizes());
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto x = context->get_saved_variables()[0];
+    const auto w = kept(context, "w"), b = kept(context, "b");
+    const auto drop = kept_dropout(context);
+    const auto dout = as_rows(grads[0]), dy = drop.threshold > 0 ? masked(dout, drop) : dout;
+    add_weight_gradient(w, dy, x);
+    if (b.defined()) add_bias_gradient(b, dy);
+    auto sizes = grads[0].sizes().vec();
+    sizes.back() = x.size(1);
+    return {at::mm(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
 struct DropoutFunction : Function<DropoutFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Dropout& drop) {
     keep(context, drop);
-    return apply_mask(x, kernel_dropout(drop));
+    return masked(as_rows(x), kernel_dropout(drop)).view(x.sizes());
   }
-  static variable_list backward(AutogradContext* context, variable_list grads) { return {apply_mask(grads[0], kept_dropout(context)), Tensor()}; }
-  static Tensor apply_mask(const Tensor& x, const kernels::Dropout& drop) {
-    const auto rows = as_rows(x);
-    auto out = at::empty_like(rows);
-    by_type(rows, [&](auto element) {
-      using T = decltype(element);
-      const int64_t width = rows.size(1);
-      parallel_rows(rows.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().dropout(end - begin, begin, width, data<T>(rows) + begin * width, drop, data<T>(out) + begin * width);
-      });
-    });
-    return out.view(x.sizes());
-  }
+  static variable_list backward(AutogradContext* context, variable_list grads) { return {masked(as_rows(grads[0]), kept_dropout(context)).view(grads[0].sizes()), Tensor()}; }
 };
 
 struct TablesHolder final : torch::CustomClassHolder {
@@ -138,7 +171,7 @@ struct EmbedFunction : Function<EmbedFunction> {
     const auto drop = kept_dropout(context);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows, {{grad_data(t.gamma), width}, {grad_data(t.beta), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+      rows_with_sums(rows, {{grad_data(t.gamma), width}, {t.beta.defined() ? grad_data(t.beta) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
         kernels::typed<T>().embed_backward({.rows = end - begin, .first_row = begin, .width = width, .length = length, .ids = at(ids, begin), .types = at(types, begin),
                                             .positions = at(positions, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
                                             .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .drop = drop, .dout = data<T>(dout) + begin * width,
@@ -154,10 +187,11 @@ struct EmbedFunction : Function<EmbedFunction> {
 
   /// Adds each row to its tables. Ranges of columns never meet, so there is no race and one order of addition.
   static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions, const EmbeddingTables& t) {
-    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(), frozen_place = t.position.frozen_row();
+    const bool has_places = t.position.defined() && !t.position.fixed();
+    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(), frozen_place = has_places ? t.position.frozen_row() : -1;
     const float* from = dsum.data_ptr<float>();
     const int64_t *id = at(ids, 0), *segment = at(types, 0), *place = at(positions, 0);
-    float *words = grad_data(t.word), *places = t.position.fixed() ? nullptr : grad_data(t.position), *segments = t.type.defined() ? grad_data(t.type) : nullptr;
+    float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr, *segments = t.type.defined() ? grad_data(t.type) : nullptr;
     at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
       const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
       for (int64_t row = 0; row < rows; ++row) {
@@ -227,6 +261,8 @@ Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
   return NormFunction::apply(x, residual, w.value(), w, b, drop, gamma, beta, eps);
 }
+
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) { return AddFunction::apply(x, residual, w.value(), w, b, drop); }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DropoutFunction::apply(x, drop) : x; }
 

@@ -15,9 +15,8 @@ namespace {
 std::atomic<bool> fused_allowed{true};
 thread_local int fused_scopes = 0;
 
-bool fused_now(bool cpu, at::ScalarType type) {
-  return fused_allowed && cpu && (at::GradMode::is_enabled() || fused_scopes > 0) && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing();
-}
+bool have_kernels(bool cpu, at::ScalarType type) { return fused_allowed && cpu && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing(); }
+bool fused_now(bool cpu, at::ScalarType type) { return (at::GradMode::is_enabled() || fused_scopes > 0) && have_kernels(cpu, type); }
 
 }  // namespace
 
@@ -45,9 +44,23 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
                       : plain::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps);
 }
 
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
+  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual) : plain::linear_dropout_add(x, w, b, drop, residual);
+}
+
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
   require<ShapeError>(context.window < 0 || !context.causal, "attention in a window looks to both sides; it cannot be causal");
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
+}
+
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features) {
+  return use_fused(qkv) && features.kernel != "trigonometric" ? fused::favor_attention(qkv, bias, heads, context, features) : plain::favor_attention(qkv, bias, heads, context, features);
+}
+
+Tensor marked_places(const Tensor& mask) {
+  const auto counts = mask.to(at::kLong);
+  const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;   // 0 ... T - 1
+  return at::argsort(counts, /*stable=*/true, 1, /*descending=*/true).index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
@@ -57,8 +70,10 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   const auto within = [](const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); };
   require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
   require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)), "a segment type lies outside the types of the model");
-  const int64_t places = t.position.value().size(0);
-  require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places, "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places, " positions allow");
+  if (t.position.defined()) {
+    const int64_t places = t.position.value().size(0);
+    require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places, "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places, " positions allow");
+  }
   return fused::embed(in, t, drop);
 }
 
@@ -71,8 +86,7 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
   const int64_t rows = hidden.size(0);
   auto uniform = at::empty({rows}, at::kDouble);
   for (int64_t i = 0; i < rows; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();
-  if (!fused_now(hidden.is_cpu(), hidden.scalar_type()) && !(hidden.is_cpu() && hidden.scalar_type() == at::kFloat && fused_allowed)) return plain::draw_tokens(hidden, table, bias, temperature, uniform);
-  return fused::draw_tokens(hidden, table, bias, temperature, uniform);
+  return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, temperature, uniform) : plain::draw_tokens(hidden, table, bias, temperature, uniform);
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }

@@ -35,7 +35,8 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
 /// The activation alone.
 Tensor activation(const Tensor& x, const std::string& name);
 
-/// gamma (x - mean) / sqrt(var + eps) + beta over the last axis. Source: Ba et al. 2016, equation 4.
+/// gamma (x - mean) / sqrt(var + eps) + beta over the last axis; beta undefined: gamma x / sqrt(mean of squares + eps).
+/// Source: Ba et al. 2016, equation 4; Zhang and Sennrich 2019, equation 4.
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
 
 /// Dropout alone.
@@ -45,11 +46,16 @@ Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
 
+/// residual + dropout(x W' + b): the end of each half of a pre-norm block.
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
+
 /// Who may see whom, as facts.
 struct AttentionContext {
   Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
   bool causal = false;   ///< a query sees keys up to its own place
-  int64_t window = -1;   ///< a query sees keys up to so far on either side; -1: all
+  int64_t window = -1;   ///< a query sees so many keys on either side; -1: all
+  int64_t dilation = 1;  ///< of a window: steps between the keys that are seen
+  int64_t dilated_heads = 0;   ///< heads, from the first on, that step so; 0: all
   Tensor global_mask{};  ///< bool [B, S], true = every query sees this key although it is outside the window
 };
 
@@ -57,11 +63,29 @@ struct AttentionContext {
 /// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory are linear in T.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 
+/// How scores are estimated from random features.
+struct RandomFeatures {
+  Tensor projection;            ///< fp32 [R, C]
+  std::string kernel = "softmax";   ///< `softmax`, `relu`, `trigonometric`
+  double epsilon = 1e-6;        ///< added to every positive feature
+};
+
+/// phi(Q) (phi(K)' V) / (phi(Q) phi(K)' 1) over heads, arguments as above; of the context, windows and global keys have no part.
+/// Time and memory are linear in T; nothing of the size [T, R, C] is kept.
+/// Source: Choromanski et al. 2021, equations 4, 9 and 10 (arXiv 2009.14794).
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features);
+
+/// Places of the true elements of each row of mask [B, T], in order: int64 [B, G], G the most of any row; a row with fewer goes on
+/// with places that are not marked.
+Tensor marked_places(const Tensor& mask);
+
 /// The tables of an embedding and the norm behind them.
 struct EmbeddingTables {
-  Param word, position;   ///< [V, E], [P, E]
+  Param word;             ///< [V, E]
+  Param position{};       ///< [P, E], or undefined: there are none
   Param type{};           ///< [types, E], or undefined: there are none
-  Param gamma, beta;      ///< [E]
+  Param gamma;            ///< [E]
+  Param beta{};           ///< [E], or undefined: RMS norm
   double eps = 1e-12;
 };
 /// What is looked up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...

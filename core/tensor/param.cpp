@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "core/error.h"
+#include "core/tensor/features.h"
 
 namespace cloze {
 
@@ -72,6 +73,8 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1), columns = at::arange(value.size(1), at::kDouble);
       const auto angles = places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
       value.copy_(at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos()));
+    } else if (param.init() == Init::fixed_features) {
+      draw_features(value, Rng(rng.key(name)).stream("init"));
     } else {
       auto drawn = at::empty(value.sizes(), at::kFloat);
       auto* out = drawn.data_ptr<float>();

@@ -18,8 +18,9 @@ namespace cloze {
 
 using at::Tensor;
 
-/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not.
-enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid };
+/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not; fixed features
+/// are rows of draw_features, never trained.
+enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_features };
 
 /// A named parameter. Copies are handles to the same tensors.
 class Param {
@@ -37,7 +38,7 @@ class Param {
   int64_t frozen_row() const { return state_->frozen_row; }
   void set_frozen_row(int64_t row) { state_->frozen_row = row; }
   /// Never trained: no gradient reaches it.
-  bool fixed() const { return state_->init == Init::fixed_sinusoid; }
+  bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_features; }
 
  private:
   struct State {
@@ -71,6 +72,12 @@ class Layer {
   }
   const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
   const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
+
+  /// What changes by itself between steps, before optimizer step `step` + 1: random features drawn anew, weights taken over. Reaches
+  /// every child; `rng` is its own.
+  virtual void before_step(int64_t step, const Rng& rng) {
+    for (const auto& [name, child] : children_) child->before_step(step, Rng(rng.key(name)));
+  }
 
   /// Switches dropout on, here and in every child.
   void train(bool on = true);

@@ -58,7 +58,9 @@ Tensor activation(const Tensor& x, const std::string& name) {
 
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
   const auto dtype = x.scalar_type();
-  return at::layer_norm(x, gamma.value().sizes(), weight(gamma, dtype), weight(beta, dtype), eps);
+  if (beta.defined()) return at::layer_norm(x, gamma.value().sizes(), weight(gamma, dtype), weight(beta, dtype), eps);
+  const auto wide = dtype == at::kBFloat16 ? x.to(at::kFloat) : x;
+  return (wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps)).to(dtype) * weight(gamma, dtype);
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) {
@@ -69,7 +71,11 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return plain::layer_norm(residual + plain::dropout(plain::linear(x, w, b), drop), gamma, beta, eps);
+  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
+}
+
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
+  return residual + plain::dropout(plain::linear(x, w, b), drop);
 }
 
 namespace {
@@ -108,63 +114,141 @@ Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t hea
 
 namespace {
 
-/// The factors of dropout for pieces of a window: probabilities [B, H, n, w, G + 3 w] of `length` queries. The draws of a query
-/// are numbered by the distance of the key; those of global keys have a site of their own.
-Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, int64_t length, const Dropout& drop) {
-  const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2), w = probabilities.size(3), side = probabilities.size(4) - distance.size(1);
-  const auto in_pieces = [&](const Tensor& rows) { return at::constant_pad_nd(rows, {0, 0, 0, n * w - length}).view({batch, heads, n, w, rows.size(-1)}); };
-  const auto near = in_pieces(dropout_mask({batch, heads, length, 2 * window + 1}, drop));
+/// Heads [first, first + size(1)) of q, k, v and how they look around.
+struct WindowHeads {
+  Tensor q, k, v;   // [B, h, T, C]
+  int64_t first, heads, dilation;
+};
+
+/// The factors of dropout for pieces of a window: probabilities [B, h, n, w, G + 3 w] of the queries in `order` [T]. The draws of a
+/// query are numbered by the distance of the key; those of global keys have a site of their own.
+Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, const Tensor& order, const WindowHeads& part, const Dropout& drop) {
+  const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2), w = probabilities.size(3), side = probabilities.size(4) - distance.size(1), length = order.size(0);
+  const auto in_pieces = [&](const Tensor& rows) {
+    return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length}).view({batch, heads, n, w, rows.size(-1)});
+  };
+  const auto near = in_pieces(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop));
   const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
   auto factors = at::gather(near, -1, column);
   if (side > 0) {
     Dropout beside = drop;
     beside.site ^= 0x10000;
-    factors = at::cat({in_pieces(dropout_mask({batch, heads, length, side}, beside)), factors}, -1);
+    factors = at::cat({in_pieces(dropout_mask({batch, part.heads, length, side}, beside)), factors}, -1);
   }
   return factors;
 }
 
-/// Attention in a window of w keys on either side. Queries are cut into pieces of w, each with the 3 w keys around it, so
-/// that no [T, T] tensor is made; what stands at the side of each piece are the global keys [B, G].
-Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+/// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are cut into pieces of w, each with the 3 w keys
+/// around it, so that no [T, T] tensor is made; what stands at the side of each piece are the global keys [B, G]. Where the window is
+/// dilated, tokens are brought into an order in which its keys lie side by side.
+Tensor window_heads(const WindowHeads& part, const Tensor& real, const AttentionContext& context, const Dropout& drop) {
   const int64_t w = std::max<int64_t>(context.window, 1);
-  const auto [q, k, v] = split_heads(qkv, bias, heads);                        // [B, H, T, C]
-  const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);   // [B, T]
-  const auto place = at::ones_like(qkv.select(-1, 0).select(0, 0), at::kLong).cumsum(0) - 1;                         // [T]
+  const auto place = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;                                     // [T]
+  const auto kind = place.remainder(part.dilation);                                                                   // [T]
+  const auto order = part.dilation > 1 ? at::argsort(kind, /*stable=*/true, 0, /*descending=*/false) : place;         // [T]: places to tokens
+  const auto ordered = [&](const Tensor& x, int64_t axis) { return part.dilation > 1 ? x.index_select(axis, order) : x; };
+  const auto q = ordered(part.q, 2), k = ordered(part.k, 2), v = ordered(part.v, 2);
   const auto pieces = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) { return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2); };
-  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w), values = pieces(v, w, 2 * w - 1, 3 * w);   // [B, H, n, w | 3 w, C]
+  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w), values = pieces(v, w, 2 * w - 1, 3 * w);   // [B, h, n, w | 3 w, C]
   // Column j of a piece is the key j - w before or behind its first query.
-  const auto from = at::arange(w, qkv.options().dtype(at::kLong)).unsqueeze(1), to = at::arange(3 * w, qkv.options().dtype(at::kLong)).unsqueeze(0);
+  const auto from = at::arange(w, q.options().dtype(at::kLong)).unsqueeze(1), to = at::arange(3 * w, q.options().dtype(at::kLong)).unsqueeze(0);
   const auto distance = to - w - from;                                         // [w, 3 w]
   auto local = real;
   if (context.global_mask.defined()) local = real.logical_and(context.global_mask.logical_not());
-  const auto near = at::constant_pad_nd(local, {w, 2 * w - 1}).unfold(1, 3 * w, w).unsqueeze(1).unsqueeze(3);   // [B, 1, n, 1, 3 w]
+  const auto near = at::constant_pad_nd(ordered(local, 1), {w, 2 * w - 1}).unfold(1, 3 * w, w).unsqueeze(1).unsqueeze(3);   // [B, 1, n, 1, 3 w]
   auto seen = near.logical_and(distance.abs().le(context.window));             // [B, 1, n, w, 3 w]
+  if (part.dilation > 1) {
+    const auto kinds = ordered(kind, 0);
+    const auto of_queries = at::constant_pad_nd(kinds, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1), of_keys = at::constant_pad_nd(kinds, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
+    seen = seen.logical_and(of_queries.eq(of_keys));                           // [n, w, 3 w]
+  }
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;           // [B, H, n, w, 3 w]
+  auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;           // [B, h, n, w, 3 w]
   Tensor side_values;
   if (context.global_mask.defined()) {
-    // Places of the global keys of each row, as many as the row with most of them has.
-    const auto most = context.global_mask.to(at::kLong).sum(1).max();
-    const auto columns = place.masked_select(place.lt(most));                  // [G]
-    const auto order = at::argsort(context.global_mask.to(at::kLong), /*stable=*/true, 1, /*descending=*/true).index_select(1, columns);   // [B, G]
-    const auto there = at::gather(context.global_mask.logical_and(real), 1, order);                                                        // [B, G]
-    const auto pick = [&](const Tensor& x) { return at::gather(x, 2, order.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})); };
-    const auto side_scores = at::matmul(queries, pick(k).transpose(-1, -2).unsqueeze(2)) * scale;                                          // [B, H, n, w, G]
-    side_values = pick(v).unsqueeze(2);
+    const auto marked = marked_places(context.global_mask);                                                                                // [B, G]
+    const auto there = at::gather(context.global_mask.logical_and(real), 1, marked);                                                       // [B, G]
+    const auto pick = [&](const Tensor& x) { return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})); };
+    const auto side_scores = at::matmul(queries, pick(part.k).transpose(-1, -2).unsqueeze(2)) * scale;                                     // [B, h, n, w, G]
+    side_values = pick(part.v).unsqueeze(2);
     seen = at::cat({there.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(side_scores.select(1, 0).unsqueeze(1)), seen}, -1);
     scores = at::cat({side_scores, scores}, -1);
   }
   const auto hidden = seen.logical_not();
   auto probabilities = at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
-  if (drop.on()) probabilities = probabilities * window_dropout(probabilities, distance, context.window, qkv.size(1), drop).to(qkv.scalar_type());
+  if (drop.on()) probabilities = probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
   const int64_t near_columns = 3 * w;
   auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);
   if (side_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), side_values);
-  return mixed.flatten(2, 3).index_select(2, place).transpose(1, 2).flatten(2);   // [B, T, D]
+  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : place);   // [B, h, T, C]
+}
+
+Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  const auto [q, k, v] = split_heads(qkv, bias, heads);                        // [B, H, T, C]
+  const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);   // [B, T]
+  const auto part = [&](int64_t first, int64_t count, int64_t dilation) {
+    return window_heads({q.narrow(1, first, count), k.narrow(1, first, count), v.narrow(1, first, count), first, heads, dilation}, real, context, drop);
+  };
+  const int64_t stepping = context.dilation == 1 ? 0 : context.dilated_heads == 0 ? heads : std::min(context.dilated_heads, heads);
+  const auto mixed = stepping == 0 || stepping == heads ? part(0, heads, context.dilation) : at::cat({part(0, stepping, context.dilation), part(stepping, heads - stepping, 1)}, 1);
+  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+}
+
+/// Sum over j <= i of (a_i . b_j) v_j: a, b [B, H, T, R], v [B, H, T, C]. Chunks of the length keep a sum each, so that memory is linear.
+Tensor causal_products(const Tensor& a, const Tensor& b, const Tensor& v) {
+  constexpr int64_t chunk = 64;
+  const auto chunks = [&](const Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, chunk - 1}).unfold(2, chunk, chunk).transpose(-1, -2); };   // [B, H, n, 64, .]
+  const auto ca = chunks(a), cb = chunks(b), cv = chunks(v);
+  const auto sums = at::matmul(cb.transpose(-1, -2), cv);                      // [B, H, n, R, C]
+  const auto before = at::constant_pad_nd(sums.cumsum(2), {0, 0, 0, 0, 1, 0}).slice(2, 0, -1);   // of the chunks before; no difference of large sums
+  const auto mixed = at::matmul(ca, before) + at::matmul(at::matmul(ca, cb.transpose(-1, -2)).tril(), cv);
+  const auto place = at::ones_like(a.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
+  return mixed.flatten(2, 3).index_select(2, place);                           // [B, H, T, C]
 }
 
 }  // namespace
+
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& f) {
+  const auto type = qkv.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto parts = split_heads(qkv, bias, heads);                            // [B, H, T, C]
+  const double scale = std::pow(static_cast<double>(parts.q.size(-1)), -0.25);
+  const auto q = parts.q.to(type) * scale, k = parts.k.to(type) * scale, w = f.projection.to(type).t();
+  auto v = parts.v.to(type);
+  v = at::cat({v, at::ones_like(v.narrow(-1, 0, 1))}, -1);                     // the last column becomes the denominator
+  const auto sq = at::matmul(q, w), sk = at::matmul(k, w);                     // [B, H, T, R]
+  const auto hq = 0.5 * q.square().sum(-1, /*keepdim=*/true), hk = 0.5 * k.square().sum(-1, /*keepdim=*/true);
+  Tensor absent;                                                               // bool [B, 1, T, 1]
+  if (context.key_mask.defined()) absent = context.key_mask.logical_not().unsqueeze(1).unsqueeze(-1);
+  const auto only_real = [&](const Tensor& x, double value) { return absent.defined() ? x.masked_fill(absent, value) : x; };
+  Tensor fq, fk, late;   // features; `late`: epsilon of each place, where a causal query must not see that of later keys
+  if (f.kernel == "relu") {
+    fq = at::relu(sq) + f.epsilon, fk = only_real(at::relu(sk) + f.epsilon, 0);
+  } else if (f.kernel == "softmax") {
+    const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);   // [B, H, T, 1]
+    const auto top = peaks.amax(2, /*keepdim=*/true);                              // [B, H, 1, 1]
+    fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
+    fk = at::exp(only_real(sk - hk - top, -1e30));
+    if (context.causal) late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
+    else fk = only_real(fk + f.epsilon, 0);
+  } else {
+    const auto height = only_real(hk, -1e30);
+    const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
+    fq = at::cat({sq.sin(), sq.cos()}, -1), fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
+  }
+  Tensor sums;   // [B, H, T, C + 1]
+  if (context.causal) {
+    sums = causal_products(fq, fk, v);
+    if (late.defined()) sums = sums + late * fq.sum(-1, /*keepdim=*/true) * only_real(v, 0).cumsum(2);
+  } else {
+    sums = at::matmul(fq, at::matmul(fk.transpose(-1, -2), v));
+  }
+  const auto numerator = sums.slice(-1, 0, -1);
+  auto denominator = sums.slice(-1, -1);
+  if (f.kernel == "trigonometric") denominator = denominator + 2e-6 * denominator.detach().abs().le(1e-6).to(type);
+  const auto blind = denominator.eq(0);
+  const auto mixed = (numerator / denominator.masked_fill(blind, 1)).masked_fill(blind, 0);
+  return mixed.transpose(1, 2).flatten(2).to(qkv.scalar_type());              // [B, T, D]
+}
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
   if (context.window >= 0) return window_attention(qkv, bias, heads, context, drop);
@@ -183,14 +267,16 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto dtype = t.word.compute().scalar_type();
-  const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;   // [B, T]
-  const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
   auto sum = at::embedding(weight(t.word, dtype), in.ids, t.word.frozen_row());
   if (t.type.defined()) {
     const auto segment = weight(t.type, dtype);
     sum = sum + (in.types.defined() ? at::embedding(segment, in.types) : segment.select(0, 0));
   }
-  sum = sum + at::embedding(position, places, t.position.frozen_row());
+  if (t.position.defined()) {
+    const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;   // [B, T]
+    const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
+    sum = sum + at::embedding(position, places, t.position.frozen_row());
+  }
   return plain::dropout(plain::layer_norm(sum, t.gamma, t.beta, t.eps), drop);
 }
 

@@ -164,7 +164,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens + " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x", 2, "distilbert has none; choose another model");
   check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens + " --set data.max_seq_length=130 --run " + w.dir / "x", 2, "(places count from pad_token_id + 1)");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " + w.dir / "x", 2, "must be even numbers of at least 2");
-  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " + w.dir / "x", 2, "names 3 windows for 2 layers; give one, or one for each");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " + w.dir / "x", 2, "names 3 numbers for 2 layers; give one, or one for each");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x", 2, "looks to both sides");
   check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");

@@ -4,64 +4,10 @@
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/recompute.h"
-#include "tests/support/catch.h"
-#include "tests/support/close_to.h"
+#include "tests/support/compare.h"
 #include "tests/support/naive.h"
 
 using namespace cloze;
-
-namespace {
-
-/// Numbers that look random and are the same everywhere.
-Tensor numbers(at::IntArrayRef sizes, double phase, double size = 1) {
-  int64_t n = 1;
-  for (const auto s : sizes) n *= s;
-  return (at::sin(at::arange(n, at::kDouble) * 1.7 + phase) * at::cos(at::arange(n, at::kDouble) * 0.61 + 2 * phase) * size).to(at::kFloat).view(sizes);
-}
-
-Param param(at::IntArrayRef sizes, double phase, double size = 1, double shift = 0) {
-  return Param((numbers(sizes, phase, size) + shift).set_requires_grad(true), Init::weight);
-}
-
-/// Value and gradients of f, whose parameters are `params` and whose inputs are `inputs`.
-struct Outcome {
-  Tensor value;
-  std::vector<Tensor> gradients;
-};
-template <class F>
-Outcome outcome(const F& f, std::vector<Tensor> inputs, const std::vector<Param>& params, at::ScalarType type) {
-  for (auto& input : inputs) input = input.to(type).detach().set_requires_grad(true);
-  for (const auto& p : params) {
-    p.value().mutable_grad() = Tensor();
-    Param handle = p;
-    handle.set_shadow(type == at::kBFloat16 ? p.value().detach().to(type) : Tensor());
-  }
-  Outcome found;
-  found.value = f(inputs);
-  const auto probe = found.value.dim() == 0 ? at::ones({}) : numbers(found.value.sizes(), 0.3);
-  (found.value.to(at::kFloat) * probe).sum().backward();
-  found.value = found.value.detach().to(at::kFloat);
-  for (const auto& input : inputs) found.gradients.push_back(input.grad().to(at::kFloat));
-  for (const auto& p : params) found.gradients.push_back(p.value().grad().to(at::kFloat).clone());
-  return found;
-}
-
-/// The fused form against the plain one in fp32, values and gradients; bf16 keeps three digits.
-template <class F, class P>
-void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>& inputs, const std::vector<Param>& params, at::ScalarType type) {
-  const double tolerance = type == at::kFloat ? 3e-5 : 4e-2;
-  const auto a = outcome(fused_form, inputs, params, type), b = outcome(plain_form, inputs, params, at::kFloat);
-  CHECK(error_of(a.value, b.value) < tolerance);
-  REQUIRE(a.gradients.size() == b.gradients.size());
-  for (size_t i = 0; i < a.gradients.size(); ++i) {
-    INFO("gradient " << i);
-    CHECK(error_of(a.gradients[i], b.gradients[i]) < tolerance);
-  }
-}
-
-const std::vector<std::string> isas{"portable", "avx2", "avx512"};
-
-}  // namespace
 
 TEST_CASE("every fused operator equals its plain form, values and gradients, for every instruction set", "[kernels]") {
   const auto width = GENERATE(int64_t{7}, int64_t{30}, int64_t{64}, int64_t{129});
@@ -81,6 +27,10 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
           [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); }, {x, residual}, {w, b, gamma, beta}, type);
   compare([&](auto& in) { return fused::layer_norm(in[0], gamma, beta, 1e-5); }, [&](auto& in) { return plain::layer_norm(in[0], gamma, beta, 1e-5); }, {residual}, {gamma, beta}, type);
+  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, Param(), 1e-5); }, [&](auto& in) { return plain::layer_norm(in[0], gamma, Param(), 1e-5); }, {residual}, {gamma}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); },
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); }, {x, residual}, {w, b, gamma}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, b, drop, in[1]); }, [&](auto& in) { return plain::linear_dropout_add(in[0], w, b, drop, in[1]); }, {x, residual}, {w, b}, type);
   if (drop.on()) compare([&](auto& in) { return fused::dropout(in[0], drop); }, [&](auto& in) { return plain::dropout(in[0], drop); }, {x}, {}, type);
   const auto index = at::tensor({3, 0, 69, 12}, at::kLong);
   compare([&](auto& in) { return fused::take_rows(in[0].flatten(0, 1), index); }, [&](auto& in) { return plain::take_rows(in[0].flatten(0, 1), index); }, {x}, {}, type);
@@ -110,17 +60,23 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   const int64_t rows = 20000, vocab = 301;
   const auto table = param({vocab, 6}, 0.4), bias = param({vocab}, 0.9);
   const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
-  at::NoGradGuard no_grad;
   const auto drawn = draw_tokens(hidden, table, bias, 0.7, 11);
+  at::NoGradGuard no_grad;
   set_fused(false);
   const auto plain_drawn = draw_tokens(hidden, table, bias, 0.7, 11);
   set_fused(true);
   CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);   // a number may fall on the edge between two tokens
-  const auto expected = at::softmax(at::linear(hidden.narrow(0, 0, 1), table.value(), bias.value()) / 0.7, -1)[0] * rows;
-  const auto counts = at::bincount(drawn, {}, vocab);
-  const double chi_square = ((counts - expected).square() / expected).sum().item<double>();
-  CHECK(chi_square < 300 + 5 * std::sqrt(2 * 300.0));
-  CHECK(chi_square > 300 - 5 * std::sqrt(2 * 300.0));
+  const auto check = [&](const Tensor& tokens, const Tensor& logits) {
+    const auto expected = at::softmax((logits.to(at::kFloat) + bias.value()) / 0.7, -1)[0] * rows;
+    const auto counts = at::bincount(tokens, {}, vocab);
+    const double chi_square = ((counts - expected).square() / expected).sum().item<double>();
+    CHECK(chi_square < 300 + 5 * std::sqrt(2 * 300.0));
+    CHECK(chi_square > 300 - 5 * std::sqrt(2 * 300.0));
+  };
+  check(drawn, at::linear(hidden.narrow(0, 0, 1), table.value()));
+  auto rounded = table;
+  rounded.set_shadow(table.value().to(at::kBFloat16));
+  check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, 0.7, 11), at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
   kernels::set_isa("avx512") || kernels::set_isa("avx2");
 }
 
@@ -133,54 +89,8 @@ TEST_CASE("fused embedding takes positions of its own, and does without segments
   const EmbeddingTables tables{.word = word, .position = position, .gamma = gamma, .beta = beta};
   const EmbeddingIds in{.ids = ids, .positions = positions};
   compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {}, {word, position, gamma, beta}, at::kFloat);
-}
-
-TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout", "[kernels][attention]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  for (const int64_t head_width : {7, 16, 40})
-    for (const int64_t length : {1, 5, 50, 131})
-      for (const bool causal : {false, true})
-        for (const bool masked : {false, true})
-          for (const double p : {0.0, 0.2}) {
-            const int64_t heads = 2, width = heads * head_width;
-            INFO(isa << " C " << head_width << " T " << length << " causal " << causal << " masked " << masked << " p " << p);
-            const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
-            const auto bias = param({3 * width}, 0.5);
-            AttentionContext context{.causal = causal};
-            if (masked) {
-              context.key_mask = at::ones({2, length}, at::kBool);
-              context.key_mask[0].narrow(0, length / 2, length - length / 2).fill_(false);   // length 1: the query sees nothing
-            }
-            const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
-            compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
-                    [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
-          }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
-}
-
-TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
-  const int64_t length = 6, heads = 2, head_width = 5, width = heads * head_width;
-  const auto qkv = numbers({1, length, 3 * width}, 0.1, 2).to(at::kDouble);
-  const auto mask = at::tensor({1, 1, 0, 1, 1, 0}, at::kInt).to(at::kBool).view({1, 6});
-  const Dropout drop{.p = 0.25, .key = 3, .site = 1, .active = true};
-  const auto factors = plain::dropout_mask({1, heads, length, length}, drop);
-  const auto got = plain::self_attention(qkv, Param(), heads, {.key_mask = mask, .causal = true}, drop);
-  for (int64_t h = 0; h < heads; ++h) {
-    naive::Matrix part[3], f(length, naive::Row(length));
-    std::vector<std::vector<bool>> visible(length, std::vector<bool>(length));
-    for (int64_t t = 0; t < length; ++t) {
-      for (int64_t k = 0; k < 3; ++k) {
-        part[k].emplace_back();
-        for (int64_t c = 0; c < head_width; ++c) part[k][t].push_back(qkv[0][t][k * width + h * head_width + c].item<double>());
-      }
-      for (int64_t s = 0; s < length; ++s) visible[t][s] = s <= t && mask[0][s].item<bool>(), f[t][s] = factors[0][h][t][s].item<double>();
-    }
-    const auto wanted = naive::attention(part[0], part[1], part[2], visible, f);
-    for (int64_t t = 0; t < length; ++t)
-      for (int64_t c = 0; c < head_width; ++c) CHECK(got[0][t][h * head_width + c].item<double>() == Approx(wanted[t][c]).margin(1e-7));
-  }
+  const EmbeddingTables bare{.word = word, .gamma = gamma};   // no places, and an RMS norm
+  compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {}, {word, gamma}, at::kFloat);
 }
 
 TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kernels]") {
@@ -188,9 +98,10 @@ TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kern
   const auto gamma = param({13}, 0.6, 0.3, 1), beta = param({13}, 0.7);
   naive::Row row, g, b;
   for (int64_t i = 0; i < 13; ++i) row.push_back(x[0][i].item<double>()), g.push_back(gamma.value()[i].item<double>()), b.push_back(beta.value()[i].item<double>());
-  const auto wanted = naive::layer_norm(row, g, b, 1e-5);
-  const auto got = fused::layer_norm(x, gamma, beta, 1e-5);
+  const auto wanted = naive::layer_norm(row, g, b, 1e-5), wanted_rms = naive::rms_norm(row, g, 1e-5);
+  const auto got = fused::layer_norm(x, gamma, beta, 1e-5), rms = fused::layer_norm(x, gamma, Param(), 1e-5);
   for (int64_t i = 0; i < 13; ++i) CHECK(got[0][i].item<double>() == Approx(wanted[i]).margin(2e-6));
+  for (int64_t i = 0; i < 13; ++i) CHECK(rms[0][i].item<double>() == Approx(wanted_rms[i]).margin(2e-6));
   auto u = at::linspace(-9, 9, 999), out = at::empty_like(u);
   for (const auto& [act, formula] : {std::pair{kernels::Activation::gelu, &naive::gelu}, std::pair{kernels::Activation::gelu_tanh, &naive::gelu_tanh}}) {
     kernels::table().f32.activation_forward(act, 1, 999, u.data_ptr<float>(), nullptr, out.data_ptr<float>());
@@ -251,45 +162,3 @@ TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
   for (size_t i = 0; i < one.gradients.size(); ++i) CHECK(at::equal(one.gradients[i], three.gradients[i]));
 }
 
-namespace {
-
-/// Attention in a window by the formula, over a full table of who sees whom. x [B, T, 3 D] with the bias added.
-Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global, int64_t window) {
-  const int64_t length = x.size(1), width = x.size(2) / 3 / heads;
-  const auto parts = x.to(at::kDouble).view({x.size(0), length, 3, heads, width}).permute({2, 0, 3, 1, 4});
-  const auto place = at::arange(length, at::kLong);
-  auto seen = (place.unsqueeze(1) - place.unsqueeze(0)).abs().le(window).unsqueeze(0).logical_or(global.unsqueeze(1)).logical_and(real.unsqueeze(1)).unsqueeze(1);   // [B, 1, T, T]
-  const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
-  const auto p = at::softmax(scores.masked_fill(seen.logical_not(), -1e30), -1).masked_fill(seen.logical_not(), 0);
-  return at::matmul(p, parts[2]).transpose(1, 2).flatten(2);
-}
-
-}  // namespace
-
-TEST_CASE("attention in a window equals its formula, and the fused form the plain one, with global keys, padding and dropout", "[kernels][window]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
-  const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  for (const int64_t length : {1, 9, 64, 150})
-    for (const int64_t window : {0, 2, 7, 40})
-      for (const int globals : {0, 1, 3})
-        for (const double p : {0.0, 0.2}) {
-          const int64_t heads = 2, width = 24;
-          INFO(isa << " T " << length << " w " << window << " globals " << globals << " p " << p);
-          const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
-          const auto bias = param({3 * width}, 0.5);
-          AttentionContext context{.key_mask = at::ones({2, length}, at::kBool), .window = window};
-          if (length > 5) context.key_mask[1].narrow(0, length - 4, 4).fill_(false);
-          auto global = at::zeros({2, length}, at::kBool);
-          for (int64_t g = 0; g < globals; ++g) global[0][g * 5 % length] = true;
-          if (globals > 0) global[1][length / 2] = true;
-          if (globals > 0) context.global_mask = global;
-          const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
-          compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); }, [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
-          if (p > 0 || type != at::kFloat) continue;
-          at::NoGradGuard no_grad;
-          const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, window);
-          CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
-        }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
-}

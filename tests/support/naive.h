@@ -1,5 +1,6 @@
 #pragma once
 // Formulas as loops in double, straight from the papers: the oracle of the fast paths.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -15,6 +16,15 @@ inline Row layer_norm(const Row& x, const Row& gamma, const Row& beta, double ep
   for (const double v : x) variance += (v - mean) * (v - mean) / double(x.size());
   Row out;
   for (size_t i = 0; i < x.size(); ++i) out.push_back((x[i] - mean) / std::sqrt(variance + eps) * gamma[i] + beta[i]);
+  return out;
+}
+
+/// Zhang and Sennrich 2019, equation 4.
+inline Row rms_norm(const Row& x, const Row& gamma, double eps) {
+  double squares = 0;
+  for (const double v : x) squares += v * v / double(x.size());
+  Row out;
+  for (size_t i = 0; i < x.size(); ++i) out.push_back(x[i] / std::sqrt(squares + eps) * gamma[i]);
   return out;
 }
 
@@ -36,6 +46,46 @@ inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, const
     }
     for (size_t s = 0; s < k.size() && total > 0; ++s)
       for (size_t c = 0; c < v[s].size(); ++c) out[t][c] += e[s] / total * factors[t][s] * v[s][c];
+  }
+  return out;
+}
+
+/// Choromanski et al. 2021, equations 4 and 9, of one head, with w [R, C]; `real[s]` says which keys are there. Features are stabilised
+/// by the largest score of the query, and of the keys that it may see; epsilon is added behind that.
+inline Matrix favor(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& w, const std::vector<bool>& real, bool causal, bool relu, double epsilon) {
+  const double scale = std::pow(double(q[0].size()), -0.25);
+  const auto scores = [&](const Row& x) {
+    Row out;
+    for (const auto& row : w) {
+      out.push_back(0);
+      for (size_t c = 0; c < x.size(); ++c) out.back() += row[c] * x[c] * scale;
+    }
+    return out;
+  };
+  const auto top = [](const Row& x) { return *std::max_element(x.begin(), x.end()); };
+  const auto features = [&](const Row& x, double off) {
+    double squares = 0;
+    for (const double c : x) squares += c * c * scale * scale;
+    auto out = scores(x);
+    for (auto& s : out) s = (relu ? std::max(s, 0.0) : std::exp(s - squares / 2 - off)) + epsilon;
+    return out;
+  };
+  Matrix out(q.size(), Row(v[0].size()));
+  for (size_t t = 0; t < q.size(); ++t) {
+    const size_t end = causal ? t + 1 : k.size();
+    double peak = -1e300, total = 0;
+    for (size_t s = 0; s < end; ++s)
+      if (real[s]) peak = std::max(peak, top(scores(k[s])));
+    const auto mine = features(q[t], top(scores(q[t])));
+    for (size_t s = 0; s < end; ++s) {
+      if (!real[s]) continue;
+      const auto other = features(k[s], peak);
+      double product = 0;
+      for (size_t r = 0; r < mine.size(); ++r) product += mine[r] * other[r];
+      total += product;
+      for (size_t c = 0; c < v[s].size(); ++c) out[t][c] += product * v[s][c];
+    }
+    for (auto& x : out[t]) x = total > 0 ? x / total : 0;
   }
   return out;
 }

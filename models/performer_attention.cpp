@@ -1,0 +1,36 @@
+#include "core/tensor/features.h"
+#include "models/attention.h"
+
+namespace cloze {
+
+namespace {
+
+/// FAVOR+ in the place of softmax attention. Heads share the features of a layer; they are saved with the weights.
+/// Source: Choromanski et al. 2021, section 2.
+struct PerformerAttentionLayer final : Attention {
+  PerformerAttentionLayer(const PerformerAttention& given, const StackConfig& c)
+      : Attention(c.hidden_size),
+        kind(given),
+        heads(c.num_attention_heads),
+        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.hidden_size))),
+        projection(own_param("features", {kind.nb_features, c.hidden_size / heads}, Init::fixed_features)) {}
+
+  Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
+    return favor_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
+  }
+
+  void before_step(int64_t step, const Rng& rng) override {
+    if (kind.feature_redraw_interval > 0 && step > 0 && step % kind.feature_redraw_interval == 0) draw_features(projection.value(), rng.stream("features", static_cast<uint64_t>(step), 0));
+  }
+
+  PerformerAttention kind;
+  int64_t heads;
+  std::shared_ptr<Linear> qkv;
+  Param projection;   // [R, C]
+};
+
+}  // namespace
+
+std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const StackConfig& config) { return std::make_shared<PerformerAttentionLayer>(kind, config); }
+
+}  // namespace cloze

@@ -1,0 +1,218 @@
+#include "core/kernels/kernels.h"
+#include "core/tensor/features.h"
+#include "core/tensor/fused.h"
+#include "core/tensor/plain.h"
+#include "tests/support/compare.h"
+#include "tests/support/naive.h"
+
+using namespace cloze;
+
+TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout", "[kernels][attention]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  for (const int64_t head_width : {7, 16, 40})
+    for (const int64_t length : {1, 5, 50, 131})
+      for (const bool causal : {false, true})
+        for (const bool masked : {false, true})
+          for (const double p : {0.0, 0.2}) {
+            const int64_t heads = 2, width = heads * head_width;
+            INFO(isa << " C " << head_width << " T " << length << " causal " << causal << " masked " << masked << " p " << p);
+            const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
+            const auto bias = param({3 * width}, 0.5);
+            AttentionContext context{.causal = causal};
+            if (masked) {
+              context.key_mask = at::ones({2, length}, at::kBool);
+              context.key_mask[0].narrow(0, length / 2, length - length / 2).fill_(false);   // length 1: the query sees nothing
+            }
+            const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
+            compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
+                    [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
+          }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
+
+TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
+  const int64_t length = 6, heads = 2, head_width = 5, width = heads * head_width;
+  const auto qkv = numbers({1, length, 3 * width}, 0.1, 2).to(at::kDouble);
+  const auto mask = at::tensor({1, 1, 0, 1, 1, 0}, at::kInt).to(at::kBool).view({1, 6});
+  const Dropout drop{.p = 0.25, .key = 3, .site = 1, .active = true};
+  const auto factors = plain::dropout_mask({1, heads, length, length}, drop);
+  const auto got = plain::self_attention(qkv, Param(), heads, {.key_mask = mask, .causal = true}, drop);
+  for (int64_t h = 0; h < heads; ++h) {
+    naive::Matrix part[3], f(length, naive::Row(length));
+    std::vector<std::vector<bool>> visible(length, std::vector<bool>(length));
+    for (int64_t t = 0; t < length; ++t) {
+      for (int64_t k = 0; k < 3; ++k) {
+        part[k].emplace_back();
+        for (int64_t c = 0; c < head_width; ++c) part[k][t].push_back(qkv[0][t][k * width + h * head_width + c].item<double>());
+      }
+      for (int64_t s = 0; s < length; ++s) visible[t][s] = s <= t && mask[0][s].item<bool>(), f[t][s] = factors[0][h][t][s].item<double>();
+    }
+    const auto wanted = naive::attention(part[0], part[1], part[2], visible, f);
+    for (int64_t t = 0; t < length; ++t)
+      for (int64_t c = 0; c < head_width; ++c) CHECK(got[0][t][h * head_width + c].item<double>() == Approx(wanted[t][c]).margin(1e-7));
+  }
+}
+
+namespace {
+
+/// Attention in a window by the formula, over a full table of who sees whom. x [B, T, 3 D] with the bias added.
+Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global, const AttentionContext& context) {
+  const int64_t length = x.size(1), width = x.size(2) / 3 / heads;
+  const auto parts = x.to(at::kDouble).view({x.size(0), length, 3, heads, width}).permute({2, 0, 3, 1, 4});
+  const auto place = at::arange(length, at::kLong);
+  const auto apart = (place.unsqueeze(1) - place.unsqueeze(0)).abs();
+  std::vector<Tensor> by_head;
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t step = context.dilated_heads == 0 || h < context.dilated_heads ? context.dilation : 1;
+    by_head.push_back(apart.le(context.window * step).logical_and(apart.remainder(step).eq(0)).unsqueeze(0).logical_or(global.unsqueeze(1)).logical_and(real.unsqueeze(1)));
+  }
+  const auto seen = at::stack(by_head, 1);   // [B, H, T, T]
+  const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
+  const auto p = at::softmax(scores.masked_fill(seen.logical_not(), -1e30), -1).masked_fill(seen.logical_not(), 0);
+  return at::matmul(p, parts[2]).transpose(1, 2).flatten(2);
+}
+
+}  // namespace
+
+TEST_CASE("attention in a window equals its formula, and the fused form the plain one, with dilation, global keys, padding and dropout", "[kernels][window]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  struct Steps {
+    int64_t dilation, heads;
+  };
+  for (const int64_t length : {1, 9, 64, 150})
+    for (const int64_t window : {0, 2, 7, 40})
+      for (const auto steps : {Steps{1, 0}, Steps{3, 0}, Steps{2, 1}, Steps{70, 0}})
+        for (const int globals : {0, 1, 3})
+        for (const double p : {0.0, 0.2}) {
+          if (steps.dilation > 1 && type != at::kFloat) continue;
+          const int64_t heads = 2, width = 24;
+          INFO(isa << " T " << length << " w " << window << " dilation " << steps.dilation << " of " << steps.heads << " globals " << globals << " p " << p);
+          const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
+          const auto bias = param({3 * width}, 0.5);
+          AttentionContext context{.key_mask = at::ones({2, length}, at::kBool), .window = window, .dilation = steps.dilation, .dilated_heads = steps.heads};
+          if (length > 5) context.key_mask[1].narrow(0, length - 4, 4).fill_(false);
+          auto global = at::zeros({2, length}, at::kBool);
+          for (int64_t g = 0; g < globals; ++g) global[0][g * 5 % length] = true;
+          if (globals > 0) global[1][length / 2] = true;
+          if (globals > 0) context.global_mask = global;
+          const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
+          compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); }, [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
+          if (p > 0 || type != at::kFloat) continue;
+          at::NoGradGuard no_grad;
+          const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, context);
+          CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
+        }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
+
+namespace {
+
+RandomFeatures features(int64_t count, int64_t head_width, const std::string& kernel, double epsilon) {
+  auto w = at::empty({count, head_width}, at::kFloat);
+  draw_features(w, Rng(5).stream("test"));
+  return {.projection = w, .kernel = kernel, .epsilon = epsilon};
+}
+
+/// Choromanski et al. 2021, equations 4 and 9, over every pair of a query and a key; x [T, 3 C] with the bias added, of one head.
+Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, const RandomFeatures& f) {
+  const int64_t length = x.size(0), width = x.size(1) / 3, count = f.projection.size(0);
+  naive::Matrix q, k, v, w;
+  for (int64_t t = 0; t < length; ++t) {
+    q.emplace_back(), k.emplace_back(), v.emplace_back();
+    for (int64_t c = 0; c < width; ++c) q[t].push_back(x[t][c].item<double>()), k[t].push_back(x[t][width + c].item<double>()), v[t].push_back(x[t][2 * width + c].item<double>());
+  }
+  for (int64_t r = 0; r < count; ++r) {
+    w.emplace_back();
+    for (int64_t c = 0; c < width; ++c) w[r].push_back(f.projection[r][c].item<double>());
+  }
+  const auto rows = naive::favor(q, k, v, w, real, causal, f.kernel == "relu", f.epsilon);
+  auto out = at::empty({length, width}, at::kDouble);
+  for (int64_t t = 0; t < length; ++t)
+    for (int64_t c = 0; c < width; ++c) out[t][c] = rows[t][c];
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("attention by random features equals its formula, and the fused form the plain one, causal or not, with padding", "[kernels][performer]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const std::string kernel = GENERATE("softmax", "relu");
+  if (kernel == "relu" && type == at::kBFloat16) return;   // at its corner, rounding to bf16 moves a slope from 0 to 1
+  const double epsilon = kernel == "softmax" ? GENERATE(1e-6, 1e-2) : 1e-3;
+  for (const int64_t length : {1, 7, 48, 49, 131})
+    for (const auto& [heads, head_width, count] : {std::tuple<int64_t, int64_t, int64_t>{2, 7, 5}, {1, 16, 40}, {3, 24, 64}})
+      for (const bool causal : {false, true})
+        for (const bool masked : {false, true}) {
+          INFO(isa << " " << kernel << " T " << length << " C " << head_width << " R " << count << " causal " << causal << " masked " << masked << " eps " << epsilon << " " << c10::toString(type));
+          const int64_t width = heads * head_width;
+          const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
+          const auto bias = param({3 * width}, 0.5);
+          const auto f = features(count, head_width, kernel, epsilon);
+          AttentionContext context{.causal = causal};
+          if (masked) {
+            context.key_mask = at::ones({2, length}, at::kBool);
+            context.key_mask[0].narrow(0, length / 2, length - length / 2).fill_(false);   // length 1: the query sees nothing
+            context.key_mask[1][0].fill_(false);                                           // and a first token that is not there
+          }
+          compare([&](auto& in) { return fused::favor_attention(in[0], bias, heads, context, f); }, [&](auto& in) { return plain::favor_attention(in[0], bias, heads, context, f); }, {qkv}, {bias}, type);
+          if (type != at::kFloat || isa != "portable" || length > 49) continue;
+          at::NoGradGuard no_grad;
+          const auto got = plain::favor_attention(qkv, bias, heads, context, f);
+          const auto x = (qkv + bias.value()).view({2, length, 3, heads, head_width});
+          for (int64_t b = 0; b < 2; ++b)
+            for (int64_t h = 0; h < heads; ++h) {
+              std::vector<bool> real;
+              for (int64_t t = 0; t < length; ++t) real.push_back(!masked || context.key_mask[b][t].item<bool>());
+              const auto wanted = slow_favor(x[b].select(2, h).flatten(1), real, causal, f);
+              CHECK(error_of(got[b].narrow(-1, h * head_width, head_width), wanted) < 2e-5);
+            }
+        }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
+
+TEST_CASE("a causal query by random features does not change when later keys grow without bound", "[kernels][performer]") {
+  const auto f = features(32, 8, "softmax", 1e-3);
+  const auto bias = param({24}, 0.5);
+  auto qkv = numbers({1, 100, 24}, 0.1, 2);
+  const auto before = fused::favor_attention(qkv, bias, 1, {.causal = true}, f);
+  qkv = qkv.clone();
+  qkv.narrow(1, 60, 40).mul_(12);   // scores of e^100 and more
+  const auto after = fused::favor_attention(qkv, bias, 1, {.causal = true}, f);
+  CHECK(after.isfinite().all().item<bool>());
+  CHECK(error_of(after.narrow(1, 0, 60), before.narrow(1, 0, 60)) < 1e-6);
+}
+
+TEST_CASE("random features estimate softmax attention, the better the more there are, by any of the exact kernels", "[kernels][performer]") {
+  at::NoGradGuard no_grad;
+  const auto qkv = numbers({1, 20, 24}, 0.1, 1.2);
+  const auto bias = Param(at::zeros({24}), Init::zero);
+  const auto exact = plain::self_attention(qkv, bias, 1, {}, {});
+  for (const std::string kernel : {"softmax", "trigonometric"}) {
+    const auto error = [&](int64_t count) { return error_of(plain::favor_attention(qkv, bias, 1, {}, features(count, 8, kernel, 1e-9)), exact); };
+    INFO(kernel << " " << error(16) << " " << error(65536));
+    CHECK(error(65536) < 0.01);
+    CHECK(error(16) > error(65536));
+    const auto causal = plain::favor_attention(qkv, bias, 1, {.causal = true}, features(65536, 8, kernel, 1e-9));
+    CHECK(error_of(causal, plain::self_attention(qkv, bias, 1, {.causal = true}, {})) < 0.02);
+  }
+}
+
+TEST_CASE("rows of random features are orthogonal in blocks and as long as rows of normal numbers", "[kernels][performer]") {
+  const int64_t width = 16;
+  auto w = at::empty({50 * width + 5, width}, at::kFloat);
+  draw_features(w, Rng(5).stream("test"));
+  for (int64_t block = 0; block < 50; ++block) {
+    const auto rows = w.narrow(0, block * width, width).to(at::kDouble), gram = at::matmul(rows, rows.t());
+    CHECK((gram - gram.diagonal().diag()).abs().max().item<double>() < 1e-4);
+  }
+  const auto lengths = w.square().sum(1);
+  CHECK(lengths.mean().item<double>() == Approx(width).epsilon(0.05));                        // chi square of `width` degrees
+  CHECK(lengths.var().item<double>() == Approx(2.0 * width).epsilon(0.25));
+  CHECK(std::abs(w.mean().item<double>()) < 4.5 / std::sqrt(static_cast<double>(w.numel())));
+}

@@ -1,0 +1,318 @@
+#include <cmath>
+
+#include "models/attention.h"
+#include "models/backbone.h"
+#include "tests/support/catch.h"
+#include "tests/support/close_to.h"
+
+using namespace cloze;
+
+namespace {
+
+EncoderConfig small() {
+  EncoderConfig c;
+  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20, c.max_position_embeddings = 40;
+  return c;
+}
+
+std::shared_ptr<Backbone> make(const EncoderConfig& c) {
+  auto model = make_backbone(c, {});
+  initialize(collect_params(*model), 0.3, false, Rng(1));
+  model->eval();
+  return model;
+}
+
+Tensor some_ids(int64_t rows, int64_t columns) { return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns}); }
+
+Tensor numbers(at::IntArrayRef sizes, double phase) {
+  int64_t n = 1;
+  for (const auto s : sizes) n *= s;
+  return (at::sin(at::arange(n, at::kDouble) * 1.7 + phase) * at::cos(at::arange(n, at::kDouble) * 0.61 + 2 * phase)).to(at::kFloat).view(sizes);
+}
+
+/// Every choice of the stack that changes numbers, one or two at a time.
+std::vector<std::pair<std::string, EncoderConfig>> choices() {
+  std::vector<std::pair<std::string, EncoderConfig>> list;
+  const auto add = [&](const std::string& name, const std::function<void(EncoderConfig&)>& change) {
+    list.emplace_back(name, small());
+    change(list.back().second);
+  };
+  add("plain", [](auto&) {});
+  add("pre-norm", [](auto& c) { c.norm_place = "pre"; });
+  add("rms", [](auto& c) { c.norm_kind = "rms", c.layer_norm_eps = 1e-6; });
+  add("pre-norm, rms, gated", [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated", c.hidden_act = "silu"; });
+  add("gated", [](auto& c) { c.feed_forward = "gated"; });
+  add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = "none"; });
+  add("no positions", [](auto& c) { c.position_embeddings = "none"; });
+  add("sinusoidal", [](auto& c) { c.position_embeddings = "sinusoidal"; });
+  add("window", [](auto& c) { c.attention = WindowAttention{.attention_window = "4,6", .attention_dilation = "1,2", .dilated_heads = 1, .global_tokens = "first"}; });
+  add("performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; });
+  add("performer, relu", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16, .kernel = "relu", .kernel_epsilon = 1e-3}; });
+  add("performer, trigonometric", [](auto& c) { c.attention = PerformerAttention{.nb_features = 64, .kernel = "trigonometric"}; });
+  add("linformer", [](auto& c) { c.attention = LinformerAttention{}; });
+  add("linformer, shared", [](auto& c) { c.attention = LinformerAttention{.compressed = 8, .shared_kv_compressed = true}; });
+  add("bigbird", [](auto& c) { c.attention = BigBirdAttention{.block_size = 3, .num_random_blocks = 1}; });
+  return list;
+}
+
+/// A layer's parameters in double, by name.
+struct Weights {
+  explicit Weights(const Layer& layer) {
+    for (const auto& [name, param] : collect_params(layer)) all[name] = param.value().detach().to(at::kDouble);
+  }
+  Tensor linear(const Tensor& x, const std::string& name) const { return at::linear(x, all.at(name + ".weight"), all.at(name + ".bias")); }
+  std::map<std::string, Tensor> all;
+};
+
+}  // namespace
+
+TEST_CASE("every choice of the stack trains the same with fused operators as with plain ones", "[models][stack]") {
+  for (const auto& [name, config] : choices()) {
+    INFO(name);
+    const auto run = [&, &chosen = config](bool fused) {
+      set_fused(fused);
+      auto model = make(chosen);
+      FlatParameters flat(collect_params(*model), at::kCPU);
+      const auto mask = at::ones({2, 17}, at::kBool);
+      mask[1].narrow(0, 12, 5).fill_(false);
+      const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .attention_mask = mask, .dropout_key = 3});
+      (hidden * numbers(hidden.sizes(), 0.2) * mask.unsqueeze(-1)).sum().backward();
+      set_fused(true);
+      return std::pair{hidden.detach() * mask.unsqueeze(-1), flat.grads.clone()};
+    };
+    const auto a = run(true), b = run(false);
+    CHECK(error_of(a.first, b.first) < 1e-5);
+    CHECK(error_of(a.second, b.second) < 1e-4);
+    CHECK(b.second.abs().sum().item<double>() > 1);
+  }
+}
+
+TEST_CASE("padding changes nothing for real tokens, whatever the stack is made of", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, config] : choices()) {
+    if (name == "bigbird") continue;   // its last block is that of the padded length, as in the published code
+    INFO(name);
+    auto model = make(config);
+    const auto ids = some_ids(2, 11);
+    const auto mask = at::cat({at::ones({2, 11}, at::kBool), at::zeros({2, 8}, at::kBool)}, 1);
+    const auto padded = model->hidden({.input_ids = at::cat({ids, at::full({2, 8}, 5, at::kLong)}, 1), .attention_mask = mask});
+    CHECK(error_of(padded.narrow(1, 0, 11), model->hidden({.input_ids = ids})) < 2e-5);
+  }
+}
+
+TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, gated or not", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  for (const std::string place : {"post", "pre"})
+    for (const std::string kind : {"layer", "rms"})
+      for (const std::string feed : {"plain", "gated"}) {
+        INFO(place << " " << kind << " " << feed);
+        auto config = small();
+        config.norm_place = place, config.norm_kind = kind, config.feed_forward = feed, config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
+        auto model = make(config);
+        Trace trace;
+        const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &trace);
+        const Weights w(*model);
+        const auto norm = [&](const Tensor& x, const std::string& name) {
+          const auto centred = kind == "rms" ? x : x - x.mean(-1, true);
+          const auto scaled = centred / (centred.square().mean(-1, true) + 1e-5).sqrt() * w.all.at(name + ".weight");
+          return kind == "rms" ? scaled : scaled + w.all.at(name + ".bias");
+        };
+        const auto attention = [&](const Tensor& x) {
+          const auto parts = w.linear(x, "stack.0.attention.qkv").view({2, 7, 3, 3, 4}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
+          const auto p = at::softmax(at::matmul(parts[0], parts[1].transpose(-1, -2)) / 2.0, -1);                     // sqrt(4)
+          return w.linear(at::matmul(p, parts[2]).transpose(1, 2).flatten(2), "stack.0.attention.output");
+        };
+        const auto feed_forward = [&](const Tensor& x) {
+          auto inner = w.linear(x, "stack.0.intermediate");
+          inner = 0.5 * inner * (1 + at::erf(inner / std::sqrt(2.0)));
+          return w.linear(feed == "gated" ? inner * w.linear(x, "stack.0.gate") : inner, "stack.0.output");
+        };
+        const auto x = trace.hidden_states[0].to(at::kDouble);
+        Tensor wanted;
+        if (place == "post") {
+          const auto a = norm(x + attention(x), "stack.0.attention_norm");
+          wanted = norm(a + feed_forward(a), "stack.0.output_norm");
+        } else {
+          const auto a = x + attention(norm(x, "stack.0.attention_norm"));
+          wanted = norm(a + feed_forward(norm(a, "stack.0.output_norm")), "stack.final_norm");
+        }
+        CHECK(error_of(got, wanted) < 1e-5);
+      }
+}
+
+TEST_CASE("relative positions are Shaw's equations, written as loops", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small();
+  config.relative_positions = 2, config.is_decoder = GENERATE(false, true);
+  const auto attention = make_attention(config, 0);
+  initialize(collect_params(*attention), 0.3, false, Rng(2));
+  const auto x = numbers({1, 6, 12}, 0.3);
+  const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
+  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.is_decoder}, {});
+  const Weights w(*attention);
+  const auto qkv = w.linear(x.to(at::kDouble), "qkv")[0];
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t i = 0; i < 6; ++i) {
+      const auto q = qkv[i].narrow(0, 4 * h, 4);
+      std::vector<double> e(6);
+      auto z = at::zeros({4}, at::kDouble);
+      double total = 0;
+      const auto near = [](int64_t d) { return std::clamp<int64_t>(d, -2, 2) + 2; };
+      for (int64_t j = 0; j < 6; ++j) {
+        const auto key = qkv[j].narrow(0, 12 + 4 * h, 4) + w.all.at("distance_key")[near(j - i)];
+        e[j] = mask[0][j].item<bool>() && (!config.is_decoder || j <= i) ? std::exp((q * key).sum().item<double>() / 2) : 0;
+        total += e[j];
+      }
+      for (int64_t j = 0; j < 6; ++j) z += e[j] / total * (qkv[j].narrow(0, 24 + 4 * h, 4) + w.all.at("distance_value")[near(j - i)]);
+      CHECK(error_of(got[0][i].narrow(0, 4 * h, 4), z) < 1e-5);
+    }
+}
+
+TEST_CASE("Linformer compresses places, then adds the biases, then attends to the slots", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small();
+  config.attention = LinformerAttention{.compressed = 8};   // 5 slots
+  const auto attention = make_attention(config, 0);
+  initialize(collect_params(*attention), 0.3, false, Rng(2));
+  const auto x = numbers({2, 9, 12}, 0.3);
+  auto mask = at::ones({2, 9}, at::kBool);
+  mask[1].narrow(0, 6, 3).fill_(false);
+  const auto got = attention->mix(x, {.key_mask = mask}, {});
+  const Weights w(*attention);
+  for (int64_t b = 0; b < 2; ++b) {
+    const auto rows = x[b].to(at::kDouble), real = rows * mask[b].unsqueeze(-1);
+    const auto weight = w.all.at("qkv.weight"), bias = w.all.at("qkv.bias");
+    const auto q = at::linear(real, weight.narrow(0, 0, 12), bias.narrow(0, 0, 12));
+    const auto k = at::linear(at::matmul(w.all.at("compress_key").narrow(1, 0, 9), real), weight.narrow(0, 12, 12), bias.narrow(0, 12, 12));     // fairseq's order: hidden states first
+    const auto v = at::linear(at::matmul(w.all.at("compress_value").narrow(1, 0, 9), real), weight.narrow(0, 24, 12), bias.narrow(0, 24, 12));
+    for (int64_t h = 0; h < 3; ++h) {
+      const auto head = [&](const Tensor& t) { return t.narrow(1, 4 * h, 4); };
+      const auto wanted = at::matmul(at::softmax(at::matmul(head(q), head(k).t()) / 2.0, -1), head(v));
+      CHECK(error_of(got[b].narrow(1, 4 * h, 4), wanted) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("BigBird's queries see first and last block, neighbours and random blocks, each once, and attend to them by softmax", "[models][stack]") {
+  const int64_t block = 3, random = 2, length = 35, blocks = 12;   // the last block is short
+  auto config = small();
+  config.attention = BigBirdAttention{.block_size = block, .num_random_blocks = random};
+  const auto attention = make_attention(config, 1);
+  initialize(collect_params(*attention), 0.3, false, Rng(2));
+  const auto x = numbers({1, length, 12}, 0.3).set_requires_grad(true);
+  const auto got = attention->mix(x, {}, {});   // [1, T, D]
+  const auto qkv = Weights(*attention).linear(x.detach().to(at::kDouble), "qkv")[0];
+  std::set<std::string> patterns;
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t t = 0; t < length; ++t) {
+      x.mutable_grad() = Tensor();
+      got[0][t].narrow(0, 4 * h, 4).sum().backward({}, /*retain_graph=*/true);
+      auto seen = x.grad()[0].abs().sum(-1).gt(1e-9);
+      seen[t] = true;   // its own block is always seen
+      const int64_t i = t / block;
+      std::set<int64_t> found;
+      for (int64_t s = 0; s < length; ++s)
+        if (seen[s].item<bool>()) found.insert(s / block);
+      for (const int64_t j : {int64_t{0}, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)}) CHECK(found.count(j) == 1);
+      const std::set<int64_t> fixed{0, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)};
+      CHECK(found.size() == (i == 0 || i == blocks - 1 ? blocks : fixed.size() + random));
+      std::string pattern;
+      for (const auto j : found) pattern += std::to_string(j) + " ";
+      if (i == 5 && t % block == 0) patterns.insert(pattern);
+      auto open = at::zeros({length}, at::kBool);
+      for (int64_t s = 0; s < length; ++s) open[s] = found.count(s / block) > 0;
+      const auto scores = at::matmul(qkv.narrow(1, 12 + 4 * h, 4), qkv[t].narrow(0, 4 * h, 4)) / 2.0;
+      const auto wanted = at::matmul(at::softmax(scores.masked_fill(open.logical_not(), -1e30), -1), qkv.narrow(1, 24 + 4 * h, 4));
+      CHECK(error_of(got[0][t].narrow(0, 4 * h, 4), wanted) < 1e-5);
+    }
+  CHECK(patterns.size() > 1);   // heads have random blocks of their own
+}
+
+TEST_CASE("BigBird sees everything where the text is short, and ignores padded keys", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small();
+  const auto full = make_attention(config, 0);
+  config.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 2};
+  const auto blocks = make_attention(config, 0);
+  for (const auto& layer : {full, blocks}) initialize(collect_params(*layer), 0.3, false, Rng(2));
+  for (const int64_t length : {1, 4, 5, 24}) {   // up to 4 + r blocks
+    const auto x = numbers({2, length, 12}, 0.3);
+    auto mask = at::ones({2, length}, at::kBool);
+    if (length > 4) mask[1].narrow(0, length - 3, 3).fill_(false);
+    INFO(length);
+    CHECK(error_of(blocks->mix(x, {.key_mask = mask}, {}), full->mix(x, {.key_mask = mask}, {})) < 1e-5);
+  }
+}
+
+TEST_CASE("features are drawn anew at their interval, the same ones for a seed and a step", "[models][stack]") {
+  auto config = small();
+  config.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
+  const auto features = [](const Layer& model) {
+    std::vector<Tensor> found;
+    for (const auto& [name, param] : collect_params(model))
+      if (name.find("features") != std::string::npos) found.push_back(param.value().detach().clone());
+    return found;
+  };
+  auto a = make(config), b = make(config);
+  const auto first = features(*a);
+  REQUIRE(first.size() == 2);
+  CHECK_FALSE(at::equal(first[0], first[1]));   // layers have features of their own
+  for (int64_t step = 0; step <= 9; ++step) a->before_step(step, Rng(1));
+  b->before_step(5, Rng(1));
+  CHECK_FALSE(at::equal(features(*a)[0], first[0]));
+  CHECK(at::equal(features(*a)[1], features(*b)[1]));
+  b->before_step(10, Rng(1));
+  CHECK_FALSE(at::equal(features(*a)[1], features(*b)[1]));
+}
+
+TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in groups of their own", "[models][stack]") {
+  const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
+    auto config = small();
+    config.share = share, config.num_hidden_layers = layers, config.num_hidden_groups = groups, config.inner_group_num = inner;
+    int64_t attention = 0, feed = 0;
+    for (const auto& [name, param] : collect_params(*make_backbone(config, {}))) {
+      attention += name.find("attention.qkv.weight") != std::string::npos;
+      feed += name.find("intermediate.weight") != std::string::npos;
+    }
+    return std::pair{attention, feed};
+  };
+  CHECK(shape("all", 6, 1, 1) == std::pair<int64_t, int64_t>{1, 1});
+  CHECK(shape("attention", 6, 1, 1) == std::pair<int64_t, int64_t>{1, 6});
+  CHECK(shape("ffn", 6, 1, 1) == std::pair<int64_t, int64_t>{6, 1});
+  CHECK(shape("none", 6, 1, 1) == std::pair<int64_t, int64_t>{6, 6});
+  CHECK(shape("all", 6, 2, 2) == std::pair<int64_t, int64_t>{4, 4});
+  CHECK(shape("attention", 6, 3, 1) == std::pair<int64_t, int64_t>{3, 6});
+  // Shared weights are used in every layer: with equal layers, three of one group are one layer three times.
+  at::NoGradGuard no_grad;
+  auto config = small();
+  config.num_hidden_groups = 1, config.num_hidden_layers = 3;
+  const auto run = [&](const std::string& share) {
+    config.share = share;
+    auto model = make_backbone(config, {});
+    for (const auto& [name, param] : collect_params(*model)) {
+      const auto part = name.substr(name.find('.', name.rfind("stack.") == std::string::npos ? 0 : 6) + 1);   // without the layer's number
+      param.value().copy_(numbers(param.value().sizes(), static_cast<double>(name_hash(part) % 97)) * 0.3);
+    }
+    return model->hidden({.input_ids = some_ids(2, 5)});
+  };
+  for (const std::string share : {"attention", "ffn", "none"}) CHECK(error_of(run(share), run("all")) < 1e-6);
+}
+
+TEST_CASE("a table of sinusoids is the formula, and does not train", "[models][stack]") {
+  auto config = small();
+  config.position_embeddings = "sinusoidal";
+  auto model = make(config);
+  for (const auto& [name, param] : collect_params(*model)) {
+    if (name != "embeddings.position") continue;
+    CHECK(param.fixed());
+    for (const int64_t place : {0, 1, 39})
+      for (const int64_t column : {0, 1, 6, 11}) {
+        const double angle = static_cast<double>(place) / std::pow(10000.0, 2.0 * static_cast<double>(column / 2) / 12);
+        CHECK(param.value()[place][column].item<double>() == Approx(column % 2 == 0 ? std::sin(angle) : std::cos(angle)).margin(1e-6));
+      }
+  }
+  FlatParameters flat(collect_params(*model), at::kCPU);
+  model->hidden({.input_ids = some_ids(2, 5)}).square().sum().backward();
+  for (const auto& slot : flat.slots())
+    if (slot.param.name == "embeddings.position") CHECK(flat.grads.narrow(0, slot.offset, slot.numel).abs().sum().item<double>() == 0);
+}
