@@ -9,12 +9,27 @@
 
 namespace cloze {
 
+/// What every objective has.
+struct ObjectiveTerms {
+  double weight = 1.0;
+  int64_t from_step = 0;
+  int64_t until_step = 0;
+  /// Optimizer step `step` + 1 counts this loss.
+  bool active(int64_t step) const { return step >= from_step && (until_step == 0 || step < until_step); }
+};
+
+template <class V>
+void describe_terms(V& v, ObjectiveTerms& c, const char* weight) {
+  v("weight", c.weight, weight, in_range(0, 1e6));
+  v("from_step", c.from_step, "optimizer steps before this loss begins to count", at_least(0));
+  v("until_step", c.until_step, "optimizer steps after which it no longer counts; 0 = it counts to the end", at_least(0));
+}
+
 /// Masked language modelling: some tokens are chosen, hidden, and predicted.
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805), and the code that `like` names.
-struct MlmConfig {
+struct MlmConfig : ObjectiveTerms {
   static constexpr const char* kind = "mlm";
   std::string like;
-  double weight = 1.0;
   double mlm_probability = 0.15;
   std::string count = "rounded";
   int64_t max_predictions_per_seq = 0;
@@ -45,7 +60,7 @@ void describe(V& v, MlmConfig& c) {
           {"albert", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},
           {"spanbert", [](MlmConfig& m) { rules(m, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span"); }},
           {"electra", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token"); }}});
-  v("weight", c.weight, "factor of this loss in the sum", in_range(0, 1e6));
+  describe_terms(v, c, "factor of this loss in the sum");
   v("mlm_probability", c.mlm_probability, "share of the tokens that is predicted", in_range(0, 1));
   v("count", c.count,
     "how many: rounded = max(1, round half to even of the share); ceil = rounded up; stochastic = floor(share + u), u uniform; bernoulli = each on its own",
@@ -68,60 +83,77 @@ void describe(V& v, MlmConfig& c) {
 
 /// Next sentence prediction: does segment B follow segment A? Label 0 = it does, 1 = B is from another document.
 /// Source: Devlin et al. 2019, section 3.1.
-struct NspConfig {
+struct NspConfig : ObjectiveTerms {
   static constexpr const char* kind = "nsp";
-  double weight = 1.0;
   double random_next_prob = 0.5;
 };
 
 template <class V>
 void describe(V& v, NspConfig& c) {
-  v("weight", c.weight, "factor of this loss in the sum", in_range(0, 1e6));
+  describe_terms(v, c, "factor of this loss in the sum");
   v("random_next_prob", c.random_next_prob, "share of the pairs whose second segment is from another document", in_range(0, 1));
 }
 
 /// Sentence order prediction: are the segments in the order of the text? Label 0 = they are, 1 = they were swapped.
 /// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, create_pretraining_data.py.
-struct SopConfig {
+struct SopConfig : ObjectiveTerms {
   static constexpr const char* kind = "sop";
-  double weight = 1.0;
   double swap_prob = 0.5;
 };
 
 template <class V>
 void describe(V& v, SopConfig& c) {
-  v("weight", c.weight, "factor of this loss in the sum", in_range(0, 1e6));
+  describe_terms(v, c, "factor of this loss in the sum");
   v("swap_prob", c.swap_prob, "share of the pairs that are swapped; a single sentence gets a second segment from another document, label 1", in_range(0, 1));
+}
+
+/// Span boundary objective: each token of a run of predicted ones, from the two hidden states beside the run and its place in it.
+/// Source: Joshi et al. 2020, section 3.2 (arXiv 1907.10529); facebookresearch/SpanBERT, pair_bert.py.
+/// Differs: the loss is a mean over targets (there their number + 1).
+struct SboConfig : ObjectiveTerms {
+  static constexpr const char* kind = "sbo";
+  int64_t max_pair_targets = 15;
+  int64_t position_embedding_size = 200;
+};
+
+template <class V>
+void describe(V& v, SboConfig& c) {
+  describe_terms(v, c, "factor of this loss in the sum");
+  v("max_pair_targets", c.max_pair_targets, "tokens of a run that are predicted; those behind them are not", at_least(1));
+  v("position_embedding_size", c.position_embedding_size, "width of the embedding of a token's place in its run", at_least(1));
 }
 
 /// Replaced token detection: a small generator fills the masked places, the model tells which tokens are not the text's.
 /// Source: Clark et al. 2020, section 2 (arXiv 2003.10555); google-research/electra, run_pretraining.py.
 /// Differs: places are drawn without replacement, so that no two samples meet at one place.
-struct RtdConfig {
+struct RtdConfig : ObjectiveTerms {
   static constexpr const char* kind = "rtd";
-  double weight = 50.0;
+  RtdConfig() { weight = 50, mlm.like = "electra", mlm.mask_prob = 0.85, mlm.random_prob = 0; }
   std::string replace_by = "generator";
   double generator_hidden_size = 0.25;
   double generator_layers = 1.0;
   double generator_weight = 1.0;
   std::string tie = "all";
   double temperature = 1.0;
-  MlmConfig mlm{.like = "electra", .mask_prob = 0.85, .random_prob = 0};
+  int64_t generator_steps = 0;
+  MlmConfig mlm{};
 };
 
 template <class V>
 void describe(V& v, RtdConfig& c) {
-  v("weight", c.weight, "factor of the discriminator's loss in the sum", in_range(0, 1e6));
+  describe_terms(v, c, "factor of the discriminator's loss in the sum");
   v("replace_by", c.replace_by, "what fills the masked places: generator = samples of a trained one; uniform = any token of the vocabulary", one_of({"generator", "uniform"}));
   v("generator_hidden_size", c.generator_hidden_size, "width of the generator as a share of hidden_size; heads and intermediate_size follow", in_range(0.01, 4));
   v("generator_layers", c.generator_layers, "layers of the generator as a share of num_hidden_layers", in_range(0.01, 4));
   v("generator_weight", c.generator_weight, "factor of the generator's loss in the sum", in_range(0, 1e6));
   v("tie", c.tie, "embeddings that both networks use: all = tables and norm; tables = tokens and positions; none", one_of({"all", "tables", "none"}));
   v("temperature", c.temperature, "the generator's logits are divided by it before a token is drawn", in_range(0.01, 100));
+  v("generator_steps", c.generator_steps,
+    "two stages: the generator trains alone for so many steps, then the discriminator starts with its weights and it rests; 0 = both train together", at_least(0));
   v("mlm", c.mlm, "which places the generator fills");
 }
 
-using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig>;
+using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
 /// The masking that a list of objectives asks of its rows, or null.

@@ -6,7 +6,7 @@ namespace {
 
 /// Masked language modelling: the head sees predicted positions only, whatever the length.
 struct MaskedLm final : Objective {
-  MaskedLm(const MlmConfig& c, const EncoderConfig& m) : config(c), head(own("head", make_token_head(m))) {}
+  MaskedLm(const MlmConfig& c, const EncoderConfig& m) : Objective(c), config(c), head(own("head", make_token_head(m))) {}
 
   std::string name() const override { return MlmConfig::kind; }
   std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = name(), .weight = config.weight, .count = batch.positions.numel()}}; }

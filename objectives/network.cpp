@@ -16,6 +16,7 @@ struct Make {
   std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, model); }
   std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
   std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
+  std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
 };
 
 bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config); }
@@ -36,16 +37,24 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
 
 std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) {
   Batch batch = given;
-  std::vector<std::vector<LossPart>> found;
-  for (const auto& objective : objectives) found.push_back(objective->rewrite(batch, dropout_key));
-  const auto hidden = backbone->hidden({.input_ids = batch.input_ids,
-                                        .attention_mask = batch.attention_mask,
-                                        .token_type_ids = batch.token_type_ids,
-                                        .global_attention_mask = batch.global_attention_mask,
-                                        .dropout_key = dropout_key});
+  std::vector<std::vector<LossPart>> early(objectives.size());
+  bool reads = false;
+  for (size_t k = 0; k < objectives.size(); ++k) {
+    if (!objectives[k]->active()) continue;
+    early[k] = objectives[k]->rewrite(batch, dropout_key);
+    reads = reads || objectives[k]->reads_backbone();
+  }
+  Tensor hidden;
+  if (reads)
+    hidden = backbone->hidden({.input_ids = batch.input_ids,
+                               .attention_mask = batch.attention_mask,
+                               .token_type_ids = batch.token_type_ids,
+                               .global_attention_mask = batch.global_attention_mask,
+                               .dropout_key = dropout_key});
   std::vector<LossPart> all;
   for (size_t k = 0; k < objectives.size(); ++k) {
-    for (auto& part : found[k]) all.push_back(std::move(part));
+    for (auto& part : early[k]) all.push_back(std::move(part));
+    if (!objectives[k]->active() || !objectives[k]->reads_backbone()) continue;
     for (auto& part : objectives[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
   }
   return all;
@@ -53,8 +62,10 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) 
 
 std::vector<LossPart> Network::parts(const Batch& batch) const {
   std::vector<LossPart> all;
-  for (const auto& objective : objectives)
+  for (const auto& objective : objectives) {
+    if (!objective->active()) continue;
     for (auto& part : objective->parts(batch)) all.push_back(std::move(part));
+  }
   return all;
 }
 

@@ -9,7 +9,16 @@ namespace cloze {
 /// A loss over a backbone's hidden states, and the head that it needs.
 class Objective : public Layer {
  public:
+  explicit Objective(const ObjectiveTerms& terms) : terms_(terms), active_(terms.active(0)) {}
   virtual std::string name() const = 0;
+  /// This loss counts in the step that `before_step` named last.
+  bool active() const { return active_; }
+  /// `losses` reads hidden states.
+  virtual bool reads_backbone() const { return true; }
+  void before_step(int64_t step, const Rng& rng) override {
+    active_ = terms_.active(step);
+    Layer::before_step(step, rng);
+  }
   /// The losses of a training batch, behind those of `rewrite` in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.
   virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
   /// Name, weight and number of predictions of each loss, known before the forward pass.
@@ -18,13 +27,17 @@ class Objective : public Layer {
   virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
   /// The head's outputs at every position, under the names that Hugging Face gives them. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
+
+ private:
+  ObjectiveTerms terms_;
+  bool active_;
 };
 
 /// Everything that has parameters.
 class Network : public Layer {
  public:
   Network(const ModelConfig& model, const Objectives& objectives);
-  /// Every loss of every objective, in the order of the config.
+  /// Every loss of every active objective, in the order of the config.
   std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key);
   /// The same without sums: names, weights, numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;

@@ -8,24 +8,39 @@ namespace {
 
 /// Replaced token detection over a generator of its own.
 struct ReplacedToken final : Objective {
-  ReplacedToken(const RtdConfig& c, const EncoderConfig& m, const Backbone& discriminator)
-      : config(c), vocab_size(m.vocab_size), act(m.hidden_act),
+  ReplacedToken(const RtdConfig& c, const EncoderConfig& m, const Backbone& of)
+      : Objective(c), config(c), discriminator(of), vocab_size(m.vocab_size), act(m.hidden_act),
         dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
         prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
     if (c.replace_by != "generator") return;
     const auto g = generator_of(c, m);
     BackboneParts parts;
-    if (c.tie != "none") parts.embeddings = discriminator.embedding_tables();
+    if (c.tie != "none") parts.embeddings = of.embedding_tables();
     parts.own_norm = c.tie == "tables";
     generator = own("generator", make_backbone(g, parts));
     head = own("generator_head", make_token_head(g));
   }
 
+  /// In two stages: the generator alone; then a discriminator that starts where it ended, while it rests.
+  void before_step(int64_t step, const Rng& rng) override {
+    Objective::before_step(step, rng);
+    if (config.generator_steps == 0) return;
+    generator_alone = step < config.generator_steps;
+    for (const auto* part : {static_cast<const Layer*>(generator.get()), static_cast<const Layer*>(head.get())})
+      for (auto [name, param] : collect_params(*part)) param.set_resting(!generator_alone);
+    if (step != config.generator_steps) return;
+    at::NoGradGuard no_grad;
+    const auto from = collect_params(*generator), to = collect_params(discriminator);
+    for (size_t i = 0; i < from.size(); ++i) to[i].param.value().copy_(from[i].param.value());
+  }
+  bool reads_backbone() const override { return !generator_alone; }
+
   std::string name() const override { return RtdConfig::kind; }
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;
-    if (generator) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
+    if (generator && (config.generator_steps == 0 || generator_alone)) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
+    if (generator_alone) return list;
     const int64_t real = batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
     list.push_back({.name = name(), .weight = config.weight, .count = real});
     return list;
@@ -37,11 +52,16 @@ struct ReplacedToken final : Objective {
     std::vector<LossPart> early;
     Tensor drawn;
     if (generator) {
+      const bool rests = config.generator_steps > 0 && !generator_alone;
+      const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests);
       const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
       const auto& table = head->table(generator->token_embedding());
-      auto& part = early.emplace_back(parts(batch)[0]);
-      part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct);
+      if (!rests) {
+        auto& part = early.emplace_back(parts(batch)[0]);
+        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct);
+      }
+      if (generator_alone) return early;
       drawn = draw_tokens(rows.detach(), table, head->bias, config.temperature, mix(key, name_hash("replace")));
     } else {
       Stream stream = Rng(key).stream("replace");
@@ -76,6 +96,8 @@ struct ReplacedToken final : Objective {
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor& hidden) override { return {{"logits", scores(hidden)}}; }
 
   RtdConfig config;
+  const Backbone& discriminator;
+  bool generator_alone = false;
   int64_t vocab_size;
   std::string act;
   std::shared_ptr<Linear> dense, prediction;

@@ -6,8 +6,8 @@ namespace {
 
 /// A question about two segments, asked of the pooled first token: do they follow each other (nsp), in this order (sop)?
 struct SentencePair final : Objective {
-  SentencePair(std::string kind, std::string output_name, double loss_weight, int64_t hidden_size)
-      : kind_name(std::move(kind)), output(std::move(output_name)), weight(loss_weight), head(own("head", std::make_shared<Linear>(hidden_size, 2))) {}
+  SentencePair(std::string kind, std::string output_name, const ObjectiveTerms& terms, int64_t hidden_size)
+      : Objective(terms), kind_name(std::move(kind)), output(std::move(output_name)), weight(terms.weight), head(own("head", std::make_shared<Linear>(hidden_size, 2))) {}
 
   std::string name() const override { return kind_name; }
   std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}}; }
@@ -31,11 +31,11 @@ struct SentencePair final : Objective {
 }  // namespace
 
 std::shared_ptr<Objective> make_nsp(const NspConfig& config, const EncoderConfig& model) {
-  return std::make_shared<SentencePair>(NspConfig::kind, "seq_relationship_logits", config.weight, model.hidden_size);
+  return std::make_shared<SentencePair>(NspConfig::kind, "seq_relationship_logits", config, model.hidden_size);
 }
 
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const EncoderConfig& model) {
-  return std::make_shared<SentencePair>(SopConfig::kind, "sop_logits", config.weight, model.hidden_size);
+  return std::make_shared<SentencePair>(SopConfig::kind, "sop_logits", config, model.hidden_size);
 }
 
 }  // namespace cloze

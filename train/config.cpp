@@ -1,5 +1,6 @@
 #include "train/config.h"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
@@ -74,6 +75,24 @@ void validate(const RunConfig& c) {
                              ", or remove ", pair, " from the objectives"));
     if (c.data.max_seq_length < 5) broken.push_back(words(pair, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
   }
+  if (given["sbo"] && !given["mlm"]) broken.push_back("sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives");
+  for (const auto& objective : c.objectives)
+    if (const auto* o = std::get_if<RtdConfig>(&objective); o && o->generator_steps > 0 && (o->replace_by != "generator" || o->generator_hidden_size != 1 || o->generator_layers != 1 || o->tie != "none"))
+      broken.push_back("rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and tables of their own; set replace_by: generator, generator_hidden_size: 1, generator_layers: 1 and tie: none");
+  // Some loss must count in every step; what counts changes only where a loss begins or ends.
+  std::vector<int64_t> changes{0};
+  const auto terms = [](const ObjectiveConfig& o) -> const ObjectiveTerms& { return std::visit([](const auto& t) -> const ObjectiveTerms& { return t; }, o); };
+  for (const auto& objective : c.objectives) {
+    const auto& t = terms(objective);
+    changes.push_back(t.from_step), changes.push_back(t.until_step);
+    if (t.until_step > 0 && t.until_step <= t.from_step) broken.push_back(words("objective ", std::visit([](const auto& o) { return o.kind; }, objective), ": until_step ", t.until_step, " is not behind from_step ", t.from_step, "; raise it, or set it to 0"));
+  }
+  std::sort(changes.begin(), changes.end());
+  for (const int64_t step : changes)
+    if (!c.objectives.empty() && std::none_of(c.objectives.begin(), c.objectives.end(), [&](const auto& o) { return terms(o).active(step); })) {
+      broken.push_back(words("no objective counts at step ", step, "; let one begin earlier or end later (from_step, until_step)"));
+      break;
+    }
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
     broken.push_back("train.budget is not limited; give steps, tokens or minutes");

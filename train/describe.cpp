@@ -40,6 +40,8 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
       cost.attention += gl * 2 * length * gh;
       cost.head += gh * e + e * vocab;
+    } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
+      cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
     } else {
       cost.pooled += h * h + 2 * h;
     }

@@ -95,8 +95,12 @@ ModelConfig model_of_type(const std::string& type, const std::string& path) {
 Objectives objectives_of(const std::string& architecture, const std::string& path) {
   const auto ends = [&](std::string_view end) { return architecture.size() >= end.size() && std::string_view(architecture).substr(architecture.size() - end.size()) == end; };
   if (architecture == "BertForPreTraining" || architecture == "BigBirdForPreTraining") return {MlmConfig{}, NspConfig{}};
-  if (architecture == "AlbertForPreTraining") return {MlmConfig{.like = "albert"}, SopConfig{}};
-  if (architecture == "ElectraForPreTraining") return {RtdConfig{.replace_by = "uniform"}};
+  if (architecture == "AlbertForPreTraining") return {MlmConfig{}, SopConfig{}};
+  if (architecture == "ElectraForPreTraining") {
+    RtdConfig rtd;
+    rtd.replace_by = "uniform";
+    return {rtd};
+  }
   if (ends("ForMaskedLM")) return {MlmConfig{}};
   if (ends("Model")) return {};
   fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM and ...Model can");

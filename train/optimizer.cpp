@@ -18,13 +18,18 @@ constexpr int64_t block = 1 << 16;   // floats; sums of squares are taken over b
 bool decays(const NamedParam& named) { return named.param.value().dim() > 1; }
 
 AdamW::AdamW(const OptimizerConfig& config, FlatParameters& flat)
-    : config_(config), flat_(flat), exp_avg_(at::zeros_like(flat.values)), exp_avg_sq_(at::zeros_like(flat.values)) {
-  for (const auto& slot : flat.slots()) {
-    const bool decayed = !slot.param.param.fixed() && (config.decay_norm_and_bias || decays(slot.param));
+    : config_(config), flat_(flat), exp_avg_(at::zeros_like(flat.values)), exp_avg_sq_(at::zeros_like(flat.values)) {}
+
+std::vector<AdamW::Range> AdamW::ranges() const {
+  std::vector<Range> found;
+  for (const auto& slot : flat_.slots()) {
+    if (slot.param.param.resting()) continue;
+    const bool decayed = !slot.param.param.fixed() && (config_.decay_norm_and_bias || decays(slot.param));
     const int64_t end = (slot.offset + slot.numel + 15) / 16 * 16;
-    if (!ranges_.empty() && ranges_.back().decayed == decayed && ranges_.back().end == slot.offset) ranges_.back().end = end;
-    else ranges_.push_back({slot.offset, end, decayed});
+    if (!found.empty() && found.back().decayed == decayed && found.back().end == slot.offset) found.back().end = end;
+    else found.push_back({slot.offset, end, decayed});
   }
+  return found;
 }
 
 void AdamW::step(double learning_rate, double grad_scale) {
@@ -32,7 +37,7 @@ void AdamW::step(double learning_rate, double grad_scale) {
   ++updates;
   const double c1 = config_.bias_correction ? 1 - std::pow(config_.beta1, static_cast<double>(updates)) : 1;
   const double c2 = config_.bias_correction ? 1 - std::pow(config_.beta2, static_cast<double>(updates)) : 1;
-  for (const auto& range : ranges_) {
+  for (const auto& range : ranges()) {
     const double decay = range.decayed ? config_.weight_decay : 0;
     if (!flat_.values.is_cpu()) {
       const auto piece = [&](const Tensor& t) { return t.narrow(0, range.begin, range.end - range.begin); };

@@ -25,7 +25,8 @@ class AdamW {
     int64_t begin, end;
     bool decayed;
   };
-  std::vector<Range> ranges_;
+  /// Stretches of parameters that are updated now and decay alike.
+  std::vector<Range> ranges() const;
 };
 
 /// Root of the sum of squares of a flat gradient; the same for any number of threads.

@@ -37,6 +37,9 @@ class Param {
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t frozen_row() const { return state_->frozen_row; }
   void set_frozen_row(int64_t row) { state_->frozen_row = row; }
+  /// Not updated for now, whatever its gradient and moments are.
+  bool resting() const { return state_->resting; }
+  void set_resting(bool on) { state_->resting = on; }
   /// Never trained: no gradient reaches it.
   bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_features; }
 
@@ -45,6 +48,7 @@ class Param {
     Tensor value, shadow;
     Init init;
     int64_t frozen_row;
+    bool resting = false;
   };
   std::shared_ptr<State> state_;
 };

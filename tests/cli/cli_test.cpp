@@ -101,7 +101,8 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
   CHECK(count >= 5);
   // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of ELECTRA, DistilBertForMaskedLM.
   const std::pair<const char*, const char*> published[] = {{"bert/base", "110,106,428"}, {"bert/large", "336,226,108"}, {"roberta/base", "124,697,433"}, {"albert/base", "11,813,810"},
-                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"}};
+                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"},
+                                                           {"bigbird/base", "127,520,694"}, {"spanbert/base", "110,300,480"}};
   for (const auto& [name, parameters] : published) CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text, Catch::Contains(parameters));
 }
 

@@ -30,6 +30,13 @@ Case some_batch() {
   return c;
 }
 
+template <class F>
+RtdConfig changed(const F& change) {
+  RtdConfig config;
+  change(config);
+  return config;
+}
+
 std::shared_ptr<Network> make(const RtdConfig& config) {
   auto network = std::make_shared<Network>(ModelConfig(small()), Objectives{config});
   initialize(collect_params(*network), 0.3, false, Rng(2));
@@ -40,7 +47,7 @@ std::shared_ptr<Network> make(const RtdConfig& config) {
 
 TEST_CASE("masked places are filled, and what differs from the text is marked", "[objectives][rtd]") {
   const auto source = GENERATE("generator", "uniform");
-  const auto network = make({.replace_by = source});
+  const auto network = make(changed([&](RtdConfig& c) { c.replace_by = source; }));
   const auto c = some_batch();
   int64_t right = 0, filled = 0;
   for (uint64_t key = 0; key < 40; ++key) {
@@ -94,7 +101,7 @@ TEST_CASE("the loss of replaced token detection is the mean of its formula over 
 TEST_CASE("generator and discriminator share all of the embedding, its tables, or nothing", "[objectives][rtd]") {
   const auto count = [](const char* tie) {
     int64_t n = 0;
-    for (const auto& p : collect_params(*make({.tie = tie}))) n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
+    for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; })))) n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
     return n;
   };
   const int64_t tables = 31 * 10 + 16 * 10, rest = 2 * 10 + 2 * 10;   // words and positions; types and norm

@@ -65,7 +65,9 @@ TEST_CASE("the generator of a run with replaced token detection is a masked lang
   auto config = tiny_run(dir, 3);
   ElectraConfig model;
   model.embedding_size = 24, model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 32;
-  config.model = model, config.objectives = {RtdConfig{.generator_hidden_size = 0.5}};
+  RtdConfig rtd;
+  rtd.generator_hidden_size = 0.5;
+  config.model = model, config.objectives = {rtd};
   pretrain(config, {.run = dir / "run"});
   export_huggingface(dir / "run", dir / "generator", "generator");
   CHECK(import_huggingface(dir / "generator", dir / "back").architecture == "ElectraForMaskedLM");

@@ -72,17 +72,26 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
     model.embedding_size = model.embedding_size > 0 ? 24 : 0;
     return model;
   };
-  MlmConfig spans{.like = "spanbert"}, ngrams{.like = "albert"}, electra{.like = "electra"};
+  MlmConfig spans, ngrams, electra;
   rules(spans, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span");
+  rules(electra, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token");
   rules(ngrams, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token");
   spans.max_span_length = 1, ngrams.max_ngram = 1;   // a language in which every second word decides the one between
   LongformerConfig near;
   near.attention = WindowAttention{.attention_window = "4"};
+  PerformerConfig performer;
+  performer.attention = PerformerAttention{.nb_features = 32, .feature_redraw_interval = 50};
+  BigBirdConfig blocks;
+  blocks.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 1};
+  RtdConfig rtd;
+  rtd.weight = 2, rtd.generator_hidden_size = 1, rtd.mlm = electra;
   const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
                                                                  {small(AlbertConfig{}), {ngrams, SopConfig{}}},
                                                                  {small(DistilBertConfig{}), {spans}},
                                                                  {small(near), {MlmConfig{}}},
-                                                                 {small(ElectraConfig{}), {RtdConfig{.weight = 2, .generator_hidden_size = 1, .mlm = electra}}}};
+                                                                 {small(performer), {MlmConfig{}}},
+                                                                 {small(blocks), {MlmConfig{}}},
+                                                                 {small(ElectraConfig{}), {rtd}}};
   for (const auto& [model, objectives] : families) {
     auto config = base;
     config.model = model, config.objectives = objectives;
@@ -105,6 +114,83 @@ TEST_CASE("the same config gives the same bits, whatever the workers", "[train][
   config.train.seed = 2;
   pretrain(config, {.run = dir / "c"});
   CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
+}
+
+TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  SECTION("performer") {
+    PerformerConfig model;
+    static_cast<EncoderConfig&>(model) = encoder_of(config.model);
+    model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
+    config.model = model;
+  }
+  SECTION("two stages") {
+    RtdConfig rtd;
+    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = "none";
+    config.objectives = {rtd};
+  }
+  for (const int64_t every : {4, 6}) {   // before, and right at, the change
+    INFO(every);
+    config.checkpoint.every = every;
+    const auto whole = dir / ("whole" + std::to_string(every)), parts = dir / ("parts" + std::to_string(every));
+    config.train.budget.steps = 12;
+    pretrain(config, {.run = whole});
+    std::filesystem::copy(whole, parts, std::filesystem::copy_options::recursive);
+    for (const auto& entry : std::filesystem::directory_iterator(parts)) {
+      const auto name = entry.path().filename().string();
+      if (name.rfind("step-", 0) == 0 && name > "step-0000000" + std::to_string(every)) std::filesystem::remove_all(entry.path());
+    }
+    std::ofstream(parts + "/latest") << "step-0000000" << every << "\n";
+    std::filesystem::remove(parts + "/best");
+    pretrain(config, {.run = parts, .resume = true});
+    CHECK(same_files(whole + "/step-00000012/weights.safetensors", parts + "/step-00000012/weights.safetensors"));
+    CHECK(same_files(whole + "/step-00000012/optimizer.safetensors", parts + "/step-00000012/optimizer.safetensors"));
+  }
+}
+
+TEST_CASE("in two stages the generator trains alone, then rests while the discriminator starts from its weights", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 8);
+  RtdConfig rtd;
+  rtd.generator_steps = 4, rtd.generator_hidden_size = 1, rtd.tie = "none";
+  config.objectives = {rtd};
+  config.checkpoint.every = 1, config.checkpoint.keep = 20;
+  config.schedule.warmup = 0;
+  pretrain(config, {.run = dir / "run"});
+  const auto weights = [&](int step) { return SafeTensors::open(dir / ("run/step-0000000" + std::to_string(step) + "/weights.safetensors")); };
+  const auto four = weights(4), five = weights(5), eight = weights(8);
+  bool generator_moved = false, discriminator_moved = false;
+  for (const auto& name : four.names()) {
+    INFO(name);
+    if (name.rfind("rtd.generator", 0) == 0) CHECK(at::equal(four.get(name), eight.get(name)));
+    if (name.rfind("rtd.generator", 0) == 0) generator_moved = generator_moved || !at::equal(weights(1).get(name), four.get(name));
+    if (name.rfind("backbone.", 0) == 0) {
+      CHECK((five.get(name) - four.get("rtd.generator." + name.substr(9))).abs().max().item<double>() < 0.01);   // one step from there
+      discriminator_moved = discriminator_moved || !at::equal(five.get(name), eight.get(name));
+    }
+  }
+  CHECK(generator_moved);
+  CHECK(discriminator_moved);
+  const auto rows = metrics(dir / "run");
+  CHECK(rows[0].contains("generator"));
+  CHECK_FALSE(rows[0].contains("rtd"));
+  CHECK(rows[7].contains("rtd"));
+  CHECK_FALSE(rows[7].contains("generator"));
+}
+
+TEST_CASE("an objective counts from its step on and until its end", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 6);
+  std::get<NspConfig>(config.objectives[1]).from_step = 2, std::get<NspConfig>(config.objectives[1]).until_step = 4;
+  pretrain(config, {.run = dir / "run"});
+  const auto rows = metrics(dir / "run");
+  for (size_t i = 0; i < 6; ++i) {
+    CHECK(rows[i].contains("mlm"));
+    CHECK(rows[i].contains("nsp") == (i == 2 || i == 3));
+  }
+  std::get<MlmConfig>(config.objectives[0]).until_step = 3;
+  CHECK_THROWS_WITH(validate(config), Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
 }
 
 TEST_CASE("a run that was killed and resumed equals one that was not, to the last bit", "[train][resume]") {

@@ -1,0 +1,65 @@
+#include "core/tensor/plain.h"
+#include "objectives/objective.h"
+
+namespace cloze {
+
+SpanTargets span_targets(const Tensor& positions, int64_t length, int64_t most) {
+  SpanTargets found;
+  const auto cpu = positions.to(at::kCPU);
+  const auto* at = cpu.data_ptr<int64_t>();
+  for (int64_t i = 0, count = cpu.numel(); i < count;) {
+    int64_t end = i + 1;
+    while (end < count && at[end] == at[end - 1] + 1 && at[end] % length != 0) ++end;
+    const int64_t left = at[i] - 1, right = at[end - 1] + 1;
+    const bool inside = at[i] % length != 0 && right % length != 0;   // a run at an end of the row has nothing beside it
+    for (int64_t k = i; inside && k < std::min(end, i + most); ++k) found.left.push_back(left), found.right.push_back(right), found.place.push_back(k - i), found.prediction.push_back(k);
+    i = end;
+  }
+  return found;
+}
+
+namespace {
+
+/// LN(GELU(W2 LN(GELU(W1 [left; right; place])))) against the token table.
+struct SpanBoundary final : Objective {
+  SpanBoundary(const SboConfig& c, const EncoderConfig& m)
+      : Objective(c), config(c), places(own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
+        first(own("linear1", std::make_shared<Linear>(2 * m.hidden_size + c.position_embedding_size, m.hidden_size))), first_norm(own("layer_norm1", std::make_shared<Norm>(m.hidden_size, m.layer_norm_eps))),
+        second(own("linear2", std::make_shared<Linear>(m.hidden_size, m.embedding_width()))), second_norm(own("layer_norm2", std::make_shared<Norm>(m.embedding_width(), m.layer_norm_eps))),
+        bias(own_param("bias", {m.vocab_size}, Init::zero)) {}
+
+  std::string name() const override { return SboConfig::kind; }
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    return {{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets).place.size())}};
+  }
+
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
+    const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
+    LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.place.size())};
+    const auto index = [&](const std::vector<int64_t>& list) { return at::tensor(list, at::kLong).to(hidden.device()); };
+    const auto rows = hidden.flatten(0, 1);   // [B T, D]
+    const auto place = at::embedding(plain::weight(places, rows.scalar_type()), index(targets.place));   // [N, P]
+    const auto joined = at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), place}, -1);
+    const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, "gelu"));
+    const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, "gelu"));
+    part.sum = token_cross_entropy(twice, backbone.token_embedding(), bias, batch.labels.index_select(0, index(targets.prediction)), &part.correct);
+    return {part};
+  }
+
+  /// Nothing: without chosen spans there is nothing to predict.
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
+
+  SboConfig config;
+  Param places;
+  std::shared_ptr<Linear> first;
+  std::shared_ptr<Norm> first_norm;
+  std::shared_ptr<Linear> second;
+  std::shared_ptr<Norm> second_norm;
+  Param bias;
+};
+
+}  // namespace
+
+std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model) { return std::make_shared<SpanBoundary>(config, model); }
+
+}  // namespace cloze
