@@ -35,7 +35,7 @@ void add_prepare(CLI::App& app, Globals&) {
   verb->add_option("--format", options->format, "auto, text (a blank line ends a document), lines (one sentence a line), jsonl, wiki (WikiExtractor)")->capture_default_str();
   verb->add_option("--field", options->field, "jsonl: the key that holds the text")->capture_default_str();
   verb->add_option("--tokenizer", options->tokenizer, "an existing one: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt (byte-level BPE), tokenizer.json, or a folder with one");
-  verb->add_option("--train", options->train_kind, "tokenizer to train when none is named: unigram or bpe")->capture_default_str();
+  verb->add_option("--train", options->train_kind, "tokenizer to train when none is named: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe (GPT-2, RoBERTa)")->capture_default_str();
   verb->add_option("--vocab-size", options->vocab_size, "pieces of a tokenizer that is trained")->capture_default_str();
   verb->add_flag("--lowercase", options->lowercase, "a tokenizer that is trained folds case");
   verb->add_option("--held-out", options->held_out, "share of the documents to hold out, chosen by a hash of their content")->capture_default_str();

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of byte-level BPE that its trainer needs as well.
+// The parts of byte-level BPE that its encoder and its trainer share.
 #include <cstdint>
 #include <functional>
 #include <string>

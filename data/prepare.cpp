@@ -356,7 +356,7 @@ void check(const PrepareOptions& o) {
     fail<ConfigError>("--", option, " is '", value, "', must be one of ", list);
   };
   among("format", o.format, {"auto", "text", "lines", "jsonl", "wiki"});
-  among("train", o.train_kind, {"unigram", "bpe"});
+  among("train", o.train_kind, {"unigram", "bpe", "wordpiece", "byte_bpe"});
   among("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
   require<ConfigError>(!o.out.empty(), "no folder was named for the tokens; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");

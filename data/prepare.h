@@ -15,7 +15,7 @@ struct PrepareOptions {
   std::string format = "auto";             ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor)
   std::string field = "text";              ///< jsonl: the key that holds the text
   std::string tokenizer;                   ///< an existing tokenizer; empty: one is trained
-  std::string train_kind = "unigram";      ///< unigram or bpe
+  std::string train_kind = "unigram";      ///< unigram, bpe, wordpiece or byte_bpe
   int64_t vocab_size = 8000;
   bool lowercase = false;                  ///< of a tokenizer that is trained
   double held_out = 0.01;                  ///< share of the documents, chosen by a hash of their content

@@ -14,6 +14,7 @@
 #include "core/random.h"
 #include "data/reader.h"
 #include "data/sentences.h"
+#include "data/train_bpe.h"
 
 namespace cloze {
 
@@ -81,6 +82,18 @@ void train_tokenizer(const PrepareOptions& options, const std::string& folder) {
   const auto sentences = sample_sentences(options);
   require<DataError>(!sentences.empty(), options.inputs.front(), ": holds no text to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ", thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ", thousands(sentences.size()), " sentences"));
+  std::filesystem::create_directories(folder);
+  if (options.train_kind == "byte_bpe") {
+    const auto files = train_byte_bpe(sentences, options.vocab_size);
+    write_atomic(folder + "/vocab.json", files.vocabulary);
+    write_atomic(folder + "/merges.txt", files.merges);
+    return;
+  }
+  if (options.train_kind == "wordpiece") {
+    write_atomic(folder + "/vocab.txt", train_wordpiece(sentences, options.vocab_size, options.lowercase));
+    write_atomic(folder + "/tokenizer_config.json", words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
+    return;
+  }
   const int64_t threads = options.threads > 0 ? options.threads : std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
   const std::string spec = words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
                                  " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 --eos_piece=[SEP]"
@@ -97,7 +110,6 @@ void train_tokenizer(const PrepareOptions& options, const std::string& folder) {
   if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
     fail<DataError>("a vocabulary of ", options.vocab_size, " pieces does not fit this text; choose another --vocab-size (SentencePiece: ", trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
   require<DataError>(trouble.empty() && !model.empty(), "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
-  std::filesystem::create_directories(folder);
   write_atomic(folder + "/spiece.model", model);
 }
 

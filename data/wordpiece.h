@@ -1,5 +1,5 @@
 #pragma once
-// The part of WordPiece that its trainer needs as well.
+// The part of WordPiece that its encoder and its trainer share.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -130,10 +130,21 @@ void describe(V& v, CheckpointConfig& c) {
   v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl", at_least(1));
 }
 
+/// What a run starts from.
+struct InitConfig {
+  std::string from;
+};
+
+template <class V>
+void describe(V& v, InitConfig& c) {
+  v("from", c.from, "run directory, or step folder of one, whose weights a new run starts from, as far as they fit; empty = all weights are drawn");
+}
+
 /// Everything that makes a run.
 struct RunConfig {
   std::string like;
   ModelConfig model{};
+  InitConfig init{};
   Objectives objectives{MlmConfig{}, NspConfig{}};
   DataConfig data{};
   OptimizerConfig optimizer{};
@@ -149,6 +160,7 @@ void describe(V& v, RunConfig& c) {
          {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}, {"fairseq-roberta", [](RunConfig&) {}}, {"albert", [](RunConfig&) {}}, {"spanbert", [](RunConfig&) {}},
           {"electra", [](RunConfig&) {}}});
   v("model", c.model, "the network");
+  v("init", c.init, "weights of another run as the start");
   v("objectives", c.objectives, "losses that are summed in every step");
   v("data", c.data, "prepared tokens and how sequences are cut from them");
   v("optimizer", c.optimizer, "AdamW");

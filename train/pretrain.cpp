@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "train/init.h"
 #include "train/loader.h"
 #include "train/metrics.h"
 #include "train/process.h"
@@ -64,11 +65,17 @@ class Run {
   PretrainReport train() {
     configure_threads(config_.train.threads);
     device_of(config_.train.device);
-    open_folder();
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = encoder_of(config_.model);
     initialize(params, model.initializer_range, model.initializer == "truncated_normal", rng_);
+    const bool starts_from = !config_.init.from.empty() && !options_.resume;
+    const auto start = starts_from ? init_from(config_.init.from, *network_, store_.tokenizer()) : InitReport{};
+    open_folder();
+    if (starts_from) {
+      log_info("init", to_text(start));
+      write_atomic(options_.run + "/init.json", to_json(start).dump(2) + "\n");
+    }
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume();
     check_disk();

@@ -179,6 +179,50 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
   CHECK_FALSE(rows[7].contains("generator"));
 }
 
+TEST_CASE("a Longformer and a Performer start from a trained RoBERTa: places repeat, global projections are the local ones", "[train][init]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 150);
+  RobertaConfig roberta;
+  static_cast<StackConfig&>(roberta) = encoder_of(config.model);
+  roberta.max_position_embeddings = 33, roberta.pad_token_id = 0;
+  config.model = roberta, config.objectives = {MlmConfig{}};
+  config.evaluation.sequences = 64;
+  const auto trained = pretrain(config, {.run = dir / "roberta"});
+  const auto source = SafeTensors::open(find_checkpoint(dir / "roberta") + "/weights.safetensors");
+
+  config.train.budget.steps = 1, config.optimizer.learning_rate = 0, config.init.from = dir / "roberta";
+  LongformerConfig longformer;
+  static_cast<StackConfig&>(longformer) = roberta;
+  longformer.max_position_embeddings = 1 + 70, longformer.pad_token_id = 0, longformer.attention = WindowAttention{.attention_window = "64", .global_tokens = "none"};
+  config.model = longformer;
+  const auto moved = pretrain(config, {.run = dir / "longformer"});
+  CHECK(moved.held_out_loss == Approx(trained.held_out_loss).epsilon(1e-4));   // a window as wide as the text is full attention
+  const auto ours = SafeTensors::open(find_checkpoint(dir / "longformer") + "/weights.safetensors");
+  const auto places = ours.get("backbone.embeddings.position"), old = source.get("backbone.embeddings.position");
+  REQUIRE(old.size(0) == 33);
+  for (int64_t row = 0; row < 71; ++row) CHECK(at::equal(places[row], row == 0 ? old[0] : old[1 + (row - 1) % 32]));
+  const auto qkv = source.get("backbone.stack.0.attention.qkv.weight");
+  CHECK(at::equal(ours.get("backbone.stack.0.attention.query_global.weight"), qkv.narrow(0, 0, 32)));
+  CHECK(at::equal(ours.get("backbone.stack.0.attention.key_value_global.weight"), qkv.narrow(0, 32, 64)));
+  const auto report = nlohmann::json::parse(read_file(dir / "longformer/init.json"));
+  CHECK(report["from_local"].size() == 4);
+  CHECK(report["tiled"] == nlohmann::json{"backbone.embeddings.position"});
+  CHECK(report["fresh"].empty());
+  CHECK(report["unused"].empty());
+
+  PerformerConfig performer;
+  static_cast<EncoderConfig&>(performer) = roberta;
+  performer.attention = PerformerAttention{.nb_features = 512};
+  config.model = performer;
+  const auto estimated = pretrain(config, {.run = dir / "performer"});
+  CHECK(estimated.held_out_loss < 0.5 * trained.unigram_loss + 0.5 * trained.held_out_loss);   // its features estimate the same attention
+  CHECK(nlohmann::json::parse(read_file(dir / "performer/init.json"))["fresh"] == nlohmann::json{"backbone.stack.0.attention.features"});
+
+  config.model = longformer, encoder_of(config.model).hidden_size = 16;
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "narrow"}), Catch::Contains("no block of that roberta (hidden_size 32) fits this longformer (hidden_size 16); name a run of the same width"));
+  CHECK_FALSE(std::filesystem::exists(dir / "narrow"));
+}
+
 TEST_CASE("an objective counts from its step on and until its end", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);

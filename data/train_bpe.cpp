@@ -1,0 +1,205 @@
+#include "data/train_bpe.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "data/byte_bpe.h"
+#include "data/utf8.h"
+#include "data/wordpiece.h"
+
+namespace cloze {
+
+namespace {
+
+uint64_t pair_of(int32_t left, int32_t right) { return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right); }
+
+/// What is known of a pair: how often it occurs, and in which words it may.
+struct PairFacts {
+  int64_t count = 0;
+  std::vector<uint32_t> words;
+};
+
+struct Candidate {
+  int64_t count;
+  uint64_t pair;
+  bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : pair > other.pair; }
+};
+
+constexpr size_t most_characters = 1000;
+
+/// Pieces by id, each spelling once.
+struct Pieces {
+  std::vector<std::string> list;
+  std::unordered_map<std::string, int32_t> ids;
+  int32_t add(const std::string& piece) {
+    const auto [at, fresh] = ids.emplace(piece, static_cast<int32_t>(list.size()));
+    if (fresh) list.push_back(piece);
+    return at->second;
+  }
+};
+
+}  // namespace
+
+void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged, uint64_t least) {
+  std::unordered_map<uint64_t, PairFacts> pairs;
+  for (uint32_t w = 0; w < words.size(); ++w)
+    for (size_t i = 0; i + 1 < words[w].symbols.size(); ++i) {
+      auto& facts = pairs[pair_of(words[w].symbols[i], words[w].symbols[i + 1])];
+      facts.count += static_cast<int64_t>(words[w].count);
+      if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
+    }
+  std::priority_queue<Candidate> queue;   // counts may be old: a pair is pushed again whenever its count grows, and checked when it comes up
+  for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
+  std::map<uint64_t, int64_t> changes;
+  while (!queue.empty()) {
+    if (interrupted) throw Interrupted("stopped while a tokenizer was trained; nothing was written");
+    const auto [count, pair] = queue.top();
+    queue.pop();
+    auto& facts = pairs[pair];
+    if (facts.count != count) {
+      if (facts.count > 0) queue.push({facts.count, pair});
+      continue;
+    }
+    if (count < static_cast<int64_t>(std::max<uint64_t>(least, 1))) break;
+    const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xFFFFFFFF);
+    const auto named = merged(left, right);
+    if (!named) break;
+    const int32_t whole = *named;
+    changes.clear();
+    const auto places = std::move(facts.words);
+    facts.words.clear();
+    for (const auto w : places) {
+      auto& list = words[w].symbols;
+      const auto times = static_cast<int64_t>(words[w].count);
+      size_t out = 0;
+      bool touched = false;
+      for (size_t i = 0; i < list.size();) {
+        if (i + 1 == list.size() || list[i] != left || list[i + 1] != right) {
+          list[out++] = list[i++];
+          continue;
+        }
+        // Pairs with the neighbours go, those of the new symbol come.
+        if (out > 0) changes[pair_of(list[out - 1], left)] -= times, changes[pair_of(list[out - 1], whole)] += times;
+        if (i + 2 < list.size()) changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
+        changes[pair] -= times;
+        list[out++] = whole;
+        i += 2;
+        touched = true;
+      }
+      list.resize(out);
+      for (size_t i = 0; touched && i + 1 < list.size(); ++i)
+        if (list[i] == whole || list[i + 1] == whole) {
+          auto& known = pairs[pair_of(list[i], list[i + 1])].words;
+          if (known.empty() || known.back() != w) known.push_back(w);
+        }
+    }
+    for (const auto& [changed, by] : changes) {
+      auto& now = pairs[changed];
+      now.count += by;
+      if (by > 0) queue.push({now.count, changed});
+    }
+  }
+}
+
+ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size) {
+  Pieces pieces;
+  for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) pieces.add(special);
+  std::vector<std::pair<std::string, size_t>> alphabet;
+  for (size_t b = 0; b < 256; ++b) alphabet.emplace_back(byte_symbol(static_cast<uint8_t>(b)), b);
+  std::sort(alphabet.begin(), alphabet.end());   // UTF-8 sorts as code points do
+  std::vector<int32_t> bytes(256);
+  for (const auto& [symbol, b] : alphabet) bytes[b] = pieces.add(symbol);
+  const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(most > pieces.list.size(), "--vocab-size ", size, " is too small for byte-level BPE, which has ", pieces.list.size() + 1, " pieces before the first merge; raise it");
+  std::map<std::string, uint64_t, std::less<>> counts;
+  for (const auto& sentence : sentences)
+    each_pretoken(sentence, [&](std::string_view token) {
+      if (const auto found = counts.find(token); found != counts.end()) ++found->second;
+      else counts.emplace(token, 1);
+    });
+  std::vector<CountedWord> words;
+  for (const auto& [token, count] : counts) {
+    auto& word = words.emplace_back();
+    word.count = count;
+    for (const char c : token) word.symbols.push_back(bytes[static_cast<uint8_t>(c)]);
+  }
+  ByteBpeFiles files;
+  files.merges = "#version: 0.2\n";
+  learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+    if (pieces.list.size() + 1 >= most) return std::nullopt;   // the last one is <mask>
+    const auto a = pieces.list[static_cast<size_t>(left)], b = pieces.list[static_cast<size_t>(right)];
+    files.merges += a + " " + b + "\n";
+    return pieces.add(a + b);
+  });
+  pieces.add("<mask>");
+  nlohmann::ordered_json vocabulary;
+  for (size_t id = 0; id < pieces.list.size(); ++id) vocabulary[pieces.list[id]] = id;
+  files.vocabulary = vocabulary.dump() + "\n";
+  return files;
+}
+
+std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
+  std::map<std::string, uint64_t, std::less<>> counts;
+  for (const auto& sentence : sentences) {
+    const auto spaced = basic_tokenize(sentence, lowercase);
+    for (size_t begin = 1; begin < spaced.size();) {
+      const size_t end = std::min(spaced.find(' ', begin), spaced.size());
+      if (end > begin) ++counts[spaced.substr(begin, end - begin)];
+      begin = end + 1;
+    }
+  }
+  const auto each_character = [](const std::string& word, const auto& f) {
+    for (size_t at = 0, from = 0; at < word.size(); from = at) {
+      next_code_point(word, at);
+      f(word.substr(from, at - from));
+    }
+  };
+  std::map<std::string, uint64_t> frequency;
+  std::set<std::string> inside;   // those that occur behind another
+  for (const auto& [word, count] : counts) {
+    bool first = true;
+    each_character(word, [&, times = count](const std::string& c) {
+      frequency[c] += times;
+      if (!std::exchange(first, false)) inside.insert(c);
+    });
+  }
+  std::vector<std::pair<uint64_t, std::string>> characters;
+  for (const auto& [c, n] : frequency) characters.emplace_back(n, c);
+  std::stable_sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  characters.resize(std::min(characters.size(), most_characters));
+  std::sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  Pieces pieces;
+  for (const auto* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) pieces.add(special);
+  for (const auto& [n, c] : characters) pieces.add(c);
+  for (const auto& [n, c] : characters)
+    if (inside.count(c)) pieces.add("##" + c);
+  const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(most >= pieces.list.size(), "--vocab-size ", size, " is too small for WordPiece on this text, whose special tokens and characters are ", pieces.list.size(), " pieces; raise it");
+  std::vector<CountedWord> words;
+  for (const auto& [word, count] : counts) {
+    CountedWord counted;
+    counted.count = count;
+    bool known = true;
+    each_character(word, [&](const std::string& c) {
+      const auto found = pieces.ids.find(counted.symbols.empty() ? c : "##" + c);
+      known = known && found != pieces.ids.end();
+      if (known) counted.symbols.push_back(found->second);
+    });
+    if (known) words.push_back(std::move(counted));
+  }
+  learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+    if (pieces.list.size() >= most) return std::nullopt;
+    return pieces.add(pieces.list[static_cast<size_t>(left)] + pieces.list[static_cast<size_t>(right)].substr(2));   // a piece behind another begins with ##
+  });
+  std::string file;
+  for (const auto& piece : pieces.list) file += piece + "\n";
+  return file;
+}
+
+}  // namespace cloze

@@ -1,0 +1,176 @@
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/random.h"
+#include "data/prepare.h"
+#include "data/tokenizer.h"
+#include "data/train_bpe.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+
+namespace {
+
+/// Sennrich et al. 2016, algorithm 1, with every pair counted again for every merge.
+std::vector<std::pair<int32_t, int32_t>> slow_merges(std::vector<CountedWord> words, int32_t next, size_t merges) {
+  std::vector<std::pair<int32_t, int32_t>> learnt;
+  while (learnt.size() < merges) {
+    std::map<std::pair<int32_t, int32_t>, uint64_t> counts;
+    for (const auto& w : words)
+      for (size_t i = 0; i + 1 < w.symbols.size(); ++i) counts[{w.symbols[i], w.symbols[i + 1]}] += w.count;
+    std::pair<int32_t, int32_t> best;
+    uint64_t most = 1;
+    for (const auto& [pair, n] : counts)
+      if (n > most) most = n, best = pair;
+    if (most < 2) break;
+    learnt.push_back(best);
+    for (auto& w : words) {
+      std::vector<int32_t> out;
+      for (size_t i = 0; i < w.symbols.size(); ++i) {
+        const bool here = i + 1 < w.symbols.size() && w.symbols[i] == best.first && w.symbols[i + 1] == best.second;
+        out.push_back(here ? next : w.symbols[i]);
+        i += here;
+      }
+      w.symbols = out;
+    }
+    ++next;
+  }
+  return learnt;
+}
+
+/// Words of a made-up language with many repetitions, "aaa" among them.
+std::vector<std::string> sentences() {
+  auto stream = Rng(3).stream("words");
+  std::vector<std::string> list;
+  for (int s = 0; s < 300; ++s) {
+    std::string text;
+    for (int w = 0; w < 8; ++w) {
+      text += w ? " " : "";
+      for (uint64_t k = 0, n = 1 + stream.below(7); k < n; ++k) text += static_cast<char>('a' + stream.below(1 + stream.below(5)));
+    }
+    list.push_back(text + ", 42! Ünïcode");
+  }
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("merges are those of the algorithm that counts every pair again", "[data][tokenizer]") {
+  auto stream = Rng(1).stream("test");
+  for (int trial = 0; trial < 20; ++trial) {
+    std::vector<CountedWord> words;
+    for (int w = 0; w < 40; ++w) {
+      auto& word = words.emplace_back();
+      word.count = 1 + stream.below(9);
+      for (uint64_t k = 0, n = 1 + stream.below(9); k < n; ++k) word.symbols.push_back(static_cast<int32_t>(stream.below(3)));
+    }
+    std::vector<std::pair<int32_t, int32_t>> found;
+    learn_merges(words, [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+      if (found.size() == 30) return std::nullopt;
+      found.emplace_back(left, right);
+      return static_cast<int32_t>(2 + found.size());
+    });
+    CHECK(found == slow_merges(words, 3, 30));
+  }
+}
+
+TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also from its tokenizer.json alone", "[data][tokenizer]") {
+  TempDir dir;
+  const auto files = train_byte_bpe(sentences(), 400);
+  dir.write("bpe/merges.txt", files.merges);
+  const auto tokenizer = Tokenizer::open(std::filesystem::path(dir.write("bpe/vocab.json", files.vocabulary)).parent_path().string());
+  CHECK(tokenizer.kind() == "byte_bpe");
+  CHECK(tokenizer.size() == 400);
+  CHECK(tokenizer.special().cls == 0);
+  CHECK(tokenizer.special().pad == 1);
+  CHECK(tokenizer.special().mask == 399);
+  const std::string text = "aaab cc, Ünïcode \xE4\xB8\xAD \t 7!";
+  const auto ids = tokenizer.encode(text);
+  CHECK(tokenizer.decode(std::vector<int64_t>(ids.begin(), ids.end())) == text);
+  CHECK(tokenizer.encode("Ünïcode").size() < 9);   // it occurs in every sentence, so its bytes were merged
+  tokenizer.save(dir / "saved");
+  for (const auto* file : {"vocab.json", "merges.txt", "cloze_tokenizer.json"}) std::filesystem::remove(dir / ("saved/" + std::string(file)));
+  CHECK(Tokenizer::open(dir / "saved/tokenizer.json").encode(text) == ids);
+  CHECK_THROWS_WITH(train_byte_bpe(sentences(), 260), "--vocab-size 260 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
+}
+
+TEST_CASE("a WordPiece vocabulary that was trained here covers its text, also from its tokenizer.json alone", "[data][tokenizer]") {
+  TempDir dir;
+  const auto file = train_wordpiece(sentences(), 120, true);
+  const auto tokenizer = Tokenizer::open(dir.write("wp/vocab.txt", file));
+  CHECK(tokenizer.size() == 120);
+  CHECK(tokenizer.piece(4) == "[MASK]");
+  CHECK(tokenizer.id("unicode") > 0);   // lower case, without accents
+  CHECK(tokenizer.id("##a") > 0);
+  CHECK(tokenizer.id("##!") == -1);     // never inside a word
+  for (const auto& sentence : sentences())
+    for (const auto id : tokenizer.encode(sentence)) CHECK(id != tokenizer.special().unk);
+  tokenizer.save(dir / "saved");
+  for (const auto* other : {"vocab.txt", "cloze_tokenizer.json"}) std::filesystem::remove(dir / ("saved/" + std::string(other)));
+  const auto again = Tokenizer::open(dir / "saved/tokenizer.json");
+  CHECK(again.encode("aab Ünïcode!") == tokenizer.encode("aab Ünïcode!"));
+  CHECK_THROWS_WITH(train_wordpiece(sentences(), 10, true), Catch::Contains("--vocab-size 10 is too small for WordPiece on this text, whose special tokens and characters are"));
+}
+
+TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor for the size gets fewer pieces", "[data][prepare]") {
+  TempDir dir;
+  std::string text;
+  for (const auto& sentence : sentences()) text += sentence + "\n";
+  for (const std::string kind : {"wordpiece", "byte_bpe"}) {
+    PrepareOptions options;
+    options.inputs = {dir.write("text.txt", text + "\n" + text)}, options.out = dir / kind, options.format = "lines", options.train_kind = kind, options.vocab_size = 300, options.threads = 1, options.held_out = 0;
+    const auto report = prepare(options);
+    CHECK(report.unknown_tokens == 0);
+    CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).kind() == kind);
+    CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).size() == 300);
+  }
+}
+
+TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokenizer]") {
+  TempDir dir;
+  const auto good = train_byte_bpe(sentences(), 300);
+  int n = 0;
+  const auto refused = [&](const std::string& vocabulary, const std::string& merges, const std::string& reason) {
+    const auto folder = "d" + std::to_string(++n);
+    dir.write(folder + "/merges.txt", merges);
+    dir.write(folder + "/vocab.json", vocabulary);
+    CHECK_THROWS_WITH(Tokenizer::open(dir / folder), Catch::Contains(reason));
+  };
+  refused("[1, 2]", good.merges, "is not a JSON object of pieces and ids; it is damaged");
+  refused("{\"a\": 0, \"b\": 0}", good.merges, "piece 'b' has id 0, which is taken or beyond the 2 pieces; ids must be 0, 1, 2, ...");
+  refused("{\"a\": 0, \"b\": 7}", good.merges, "piece 'b' has id 7");
+  refused("{\"a\": 0, \"b\": 1}", good.merges, "has no piece for byte 0; a byte-level vocabulary needs all 256");
+  refused(good.vocabulary, "#version: 0.2\nab\n", "merges:2: 'ab' is not two pieces with a space between them");
+  refused(good.vocabulary, "#version: 0.2\nqq zz\n", "merges:2: 'qq zz' names a piece that the vocabulary lacks");
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("t/tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}")), Catch::Contains("tokenizer.json"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("u/tokenizer.json", "no json")), Catch::Contains("tokenizer.json"));
+}
+
+TEST_CASE("ALBERT's conventions over SentencePiece give the ids of transformers", "[data][tokenizer]") {
+  const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
+  if (!std::filesystem::exists(folder + "hf-expected-encodings.json")) {
+    WARN("the published vocabularies are not beside this checkout");
+    return;
+  }
+  TempDir dir;
+  dir.write("albert/tokenizer_config.json", "{\"tokenizer_class\": \"AlbertTokenizer\", \"do_lower_case\": true, \"keep_accents\": false}");
+  std::filesystem::copy_file(folder + "albert-base-v2-30k.model", dir / "albert/spiece.model");
+  const auto tokenizer = Tokenizer::open(dir / "albert");
+  const auto expected = nlohmann::json::parse(read_file(folder + "hf-expected-encodings.json"));
+  for (size_t i = 0; i < expected["texts"].size(); ++i) {
+    auto wanted = expected["expected"]["albert-base-v2"]["input_ids"][i].get<std::vector<int32_t>>();
+    wanted.erase(std::find(wanted.begin(), wanted.end(), 3), wanted.end());   // [SEP] and padding
+    wanted.erase(wanted.begin());                                             // [CLS]
+    CHECK(tokenizer.encode(expected["texts"][i].get<std::string>()) == wanted);
+  }
+  // A comma behind a digit stands alone, accents go, capitals are folded.
+  const auto ids = tokenizer.encode("It cost 9, 1");
+  REQUIRE(ids.size() == 5);
+  CHECK(tokenizer.piece(ids[2]) == "\u25819");
+  CHECK(tokenizer.piece(ids[3]) == ",");
+  CHECK(tokenizer.encode("CAFÉ") == tokenizer.encode("cafe"));
+}
