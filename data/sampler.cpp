@@ -25,6 +25,21 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
     size_ = (store.num_tokens() + documents - 1 + length - 1) / length;   // one place between two documents
     return;
   }
+  if (packing == Packing::doc_sentences || packing == Packing::full_sentences) {
+    const bool across = packing == Packing::full_sentences;
+    uint64_t filled = 0;
+    for (uint64_t d = 0; d < documents; ++d)
+      for (uint64_t sentence = store.first_sentence(d), end = store.first_sentence(d + 1); sentence < end; ++sentence) {
+        const bool opens = sentence == store.first_sentence(d);
+        const uint64_t tokens = store.first_token(sentence + 1) - store.first_token(sentence), gap = opens && filled > 0 ? 1 : 0;   // a separator
+        if (filled == 0 || (opens && !across) || filled + gap + tokens > length) first_sentence_.push_back(sentence), filled = tokens;
+        else filled += gap + tokens;
+      }
+    size_ = first_sentence_.size();
+    first_sentence_.push_back(store.first_sentence(documents));
+    require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
+    return;
+  }
   pieces_before_.resize(documents + 1);
   for (uint64_t d = 0; d < documents; ++d) {
     const uint64_t tokens = store.document_token(d + 1) - store.document_token(d);
@@ -36,13 +51,33 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
 
 uint64_t Sampler::size() const { return size_; }
 
+void Sampler::take_sentences(Example& example) const {
+  const uint64_t from = first_sentence_[example.item], to = first_sentence_[example.item + 1];
+  uint64_t at = store_.first_token(from), low = 0, high = store_.num_documents();   // the document of the first token
+  while (high - low > 1) {
+    const uint64_t middle = (low + high) / 2;
+    (store_.document_token(middle) <= at ? low : high) = middle;
+  }
+  example.document = low;
+  for (const uint64_t end = store_.first_token(to); at < end; ++low) {
+    const uint64_t stop = std::min(end, store_.document_token(low + 1));
+    example.spans.push_back({at, stop - at});
+    at = stop;
+  }
+}
+
 void Sampler::sample(uint64_t index, Example& example) const {
   example.epoch = index / size_;
   example.item = Permutation(size_, mix(order_key_, example.epoch))(index % size_);
   example.spans.clear();
   example.cuts.clear();
   uint64_t available = 0;
-  if (packing_ == Packing::full) {
+  if (!first_sentence_.empty()) {
+    take_sentences(example);
+    available = example.spans.size() - 1;
+    for (const auto& span : example.spans) available += span.count;
+    available = std::min(available, length_);
+  } else if (packing_ == Packing::full) {
     // Document d starts at place document_token(d) + d of a text in which a separator follows every document but the last.
     uint64_t at = example.item * length_;
     const uint64_t end = std::min(at + length_, store_.num_tokens() + store_.num_documents() - 1);

@@ -29,7 +29,10 @@ struct Example {
 ///              unless they are the whole document)
 ///   full       `length` tokens of the whole text, one place left free between documents for a separator
 ///   sentences  whole sentences of one document whose first tokens lie within `length` tokens: the material of pairs
-enum class Packing { document, full, sentences };
+///   doc_sentences   as many whole sentences of one document as `length` has room for; a longer sentence stands alone, cut
+///   full_sentences  the same across documents, one place left free between them
+/// The last two are those of Liu et al. 2019, section 4.2, and fairseq's token_block_dataset (complete_doc, complete).
+enum class Packing { document, full, sentences, doc_sentences, full_sentences };
 
 /// A shuffled, endless sequence of examples: every epoch visits every piece once, in another order.
 class Sampler {
@@ -47,7 +50,9 @@ class Sampler {
   uint64_t length_;
   double short_seq_prob_;
   uint64_t order_key_, short_key_;
+  void take_sentences(Example& example) const;
   std::vector<uint64_t> pieces_before_;   // [documents + 1]; empty when pieces do not follow documents
+  std::vector<uint64_t> first_sentence_;  // [pieces + 1], packing in whole sentences only
   uint64_t size_ = 0;
 };
 

@@ -18,15 +18,19 @@ std::optional<Kind> only(const Objectives& objectives) {
   return std::nullopt;
 }
 
-std::optional<PairRule> pairs_of(const Objectives& objectives) {
-  if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob};
-  if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob};
+std::optional<PairRule> pairs_of(const Objectives& objectives, const DataConfig& data) {
+  const bool single = data.packing == "sentence_pair";
+  if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob, .single_sentences = single};
+  if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (single || data.packing == "segment_pair") return PairRule{.single_sentences = single};
   return std::nullopt;
 }
 
 /// The packing that the objectives need: pairs are made of sentences.
 Packing packing_of(const DataConfig& data, bool pairs) {
   if (pairs) return Packing::sentences;
+  if (data.packing == "doc_sentences") return Packing::doc_sentences;
+  if (data.packing == "full_sentences") return Packing::full_sentences;
   return data.packing == "full" ? Packing::full : Packing::document;
 }
 
@@ -42,7 +46,7 @@ struct Collator::Impl {
   Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
       : store(std::move(tokens)),
         mlm(masking_of(objectives) ? std::optional(*masking_of(objectives)) : std::nullopt),
-        pairs(pairs_of(objectives)),
+        pairs(pairs_of(objectives, data)),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
         vocabulary(store.tokenizer(), store.train_counts()),
@@ -50,8 +54,8 @@ struct Collator::Impl {
         mask_key(Rng(rng.key(stage)).key("mask")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
-                       "sentence pairs (nsp, sop) need at least two documents, the text has one; separate documents by a blank "
-                       "line, or remove that objective");
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
+                       "line, remove that objective, or choose another packing");
   }
 
   TokenStore store;

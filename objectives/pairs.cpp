@@ -42,10 +42,15 @@ Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& 
   const uint64_t inner = static_cast<uint64_t>(beyond - cuts.begin());
   const uint64_t end = beyond == cuts.end() ? whole.count : *beyond;   // the sentence that reaches the target is kept whole
   const uint64_t sentences = inner + 1;
-  const uint64_t split = sentences >= 2 ? cuts[stream.below(sentences - 1)] : end;
+  const uint64_t chosen = sentences >= 2 ? stream.below(sentences - 1) : 0;
+  const uint64_t split = sentences >= 2 ? cuts[chosen] : end;
   Pair pair{.a = {whole.first, split}, .b = {whole.first + split, end - split}};
+  if (rule.single_sentences && sentences >= 2) {
+    const uint64_t start = chosen == 0 ? 0 : cuts[chosen - 1], stop = chosen + 1 < inner ? cuts[chosen + 1] : end;
+    pair = {.a = {whole.first + start, split - start}, .b = {whole.first + split, stop - split}};
+  }
   if (sentences == 1 || (rule.random_next_prob > 0 && stream.bernoulli(rule.random_next_prob))) {
-    const uint64_t wanted = example.target_length > split ? example.target_length - split : 1;
+    const uint64_t wanted = example.target_length > split && !rule.single_sentences ? example.target_length - split : 1;
     pair.b = random_segment(store, example.document, wanted, stream);
     pair.label = 1;
   } else if (rule.swap_prob > 0 && stream.bernoulli(rule.swap_prob)) {

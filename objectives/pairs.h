@@ -11,6 +11,7 @@ namespace cloze {
 struct PairRule {
   double random_next_prob = 0;   ///< B is taken from another document (nsp)
   double swap_prob = 0;          ///< A and B change places (sop)
+  bool single_sentences = false; ///< a segment is one sentence
 };
 
 /// Segments A and B of a sequence, and whether they are the text's.

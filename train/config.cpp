@@ -68,12 +68,15 @@ void validate(const RunConfig& c) {
   if (given["rtd"] && given["mlm"]) broken.push_back("rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
   if (given["rtd"] && model.is_decoder) broken.push_back("rtd needs a generator that sees both sides; set model.is_decoder to false");
   if (given["nsp"] && given["sop"]) broken.push_back("nsp and sop ask for different pairs of segments; keep one of them");
-  for (const auto* pair : {"nsp", "sop"}) {
-    if (!given[pair]) continue;
+  const bool packed_pairs = c.data.packing == "segment_pair" || c.data.packing == "sentence_pair";
+  for (const std::string pair : {"nsp", "sop", "data.packing"}) {
+    const bool wanted = pair == "data.packing" ? packed_pairs && !given["nsp"] && !given["sop"] : given[pair] > 0;
+    if (!wanted) continue;
+    const auto what = pair == "data.packing" ? pair + " " + c.data.packing : pair, away = pair == "data.packing" ? "choose another packing" : "remove " + pair + " from the objectives";
     if (model.type_vocab_size < 2 || !model.token_types)
-      broken.push_back(words(pair, " needs two segment types, ", kind_of(c.model) == "distilbert" ? "distilbert has none; choose another model" : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
-                             ", or remove ", pair, " from the objectives"));
-    if (c.data.max_seq_length < 5) broken.push_back(words(pair, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
+      broken.push_back(words(what, " needs two segment types, ", kind_of(c.model) == "distilbert" ? "distilbert has none; choose another model" : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
+                             ", or ", away));
+    if (c.data.max_seq_length < 5) broken.push_back(words(what, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
   }
   if (given["sbo"] && !given["mlm"]) broken.push_back("sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives");
   for (const auto& objective : c.objectives)

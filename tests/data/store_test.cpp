@@ -208,7 +208,7 @@ TEST_CASE("small texts hold out a document, a single document its end", "[data][
 TEST_CASE("every piece is seen once an epoch, in another order each time, from any place", "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  for (const auto packing : {Packing::document, Packing::full, Packing::sentences}) {
+  for (const auto packing : {Packing::document, Packing::full, Packing::sentences, Packing::doc_sentences, Packing::full_sentences}) {
     const Sampler sampler(store, packing, 24, 0, Rng(3));
     std::vector<int> seen(store.num_tokens());
     std::vector<uint64_t> order[2];
@@ -223,7 +223,7 @@ TEST_CASE("every piece is seen once an epoch, in another order each time, from a
         if (example.epoch == 0)
           for (uint64_t t = span.first; t < span.first + span.count; ++t) ++seen[t];
       }
-      if (packing != Packing::sentences) CHECK(tokens <= 24);
+      if (packing == Packing::document || packing == Packing::full) CHECK(tokens <= 24);
     }
     CHECK(std::set<uint64_t>(order[0].begin(), order[0].end()).size() == sampler.size());
     CHECK(order[0] != order[1]);
@@ -235,6 +235,41 @@ TEST_CASE("every piece is seen once an epoch, in another order each time, from a
     sampler.sample(17, again);
     sampler.sample(17, example);
     CHECK(again.item == example.item);
+  }
+}
+
+TEST_CASE("whole sentences are packed as long as they fit, across documents or not", "[data][sampler]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  for (const auto packing : {Packing::doc_sentences, Packing::full_sentences}) {
+    const Sampler sampler(store, packing, 24, 0, Rng(3));
+    std::vector<Example> pieces(sampler.size());
+    for (uint64_t i = 0; i < sampler.size(); ++i) {
+      Example example;
+      sampler.sample(i, example);
+      pieces[example.item] = example;
+    }
+    bool crosses = false;
+    for (size_t p = 0; p < pieces.size(); ++p) {
+      const auto& spans = pieces[p].spans;
+      uint64_t length = spans.size() - 1;
+      for (const auto& span : spans) {
+        length += span.count;
+        CHECK(store.first_token(store.sentence_of(span.first)) == span.first);   // begins with a sentence, ends with one
+        const uint64_t end = span.first + span.count;
+        CHECK((end == store.num_tokens() || store.first_token(store.sentence_of(end)) == end));
+      }
+      crosses = crosses || spans.size() > 1;
+      const uint64_t sentence = store.sentence_of(spans.front().first), first_length = store.first_token(sentence + 1) - store.first_token(sentence);
+      CHECK((length <= 24 || (spans.size() == 1 && spans[0].count == first_length)));   // a longer sentence stands alone
+      CHECK(pieces[p].target_length == std::min<uint64_t>(length, 24));
+      if (p + 1 == pieces.size()) continue;
+      const uint64_t next = pieces[p + 1].spans.front().first, following = store.sentence_of(next);
+      const bool new_document = pieces[p + 1].document != pieces[p].document && store.document_token(pieces[p + 1].document) == next;
+      if (packing == Packing::doc_sentences && new_document) continue;
+      CHECK(length + (new_document ? 1 : 0) + store.first_token(following + 1) - next > 24);   // the next sentence had no room
+    }
+    CHECK(crosses == (packing == Packing::full_sentences));
   }
 }
 

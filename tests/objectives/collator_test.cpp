@@ -33,6 +33,36 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
   CHECK_FALSE(same(x.input_ids, valid.batch(40, 4).input_ids));
 }
 
+TEST_CASE("a pair of sentences is two that follow each other, with and without a pair objective", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
+  const auto whole = [&](const Span& span) { return store.first_token(store.sentence_of(span.first)) == span.first && span.first + span.count == store.first_token(store.sentence_of(span.first) + 1); };
+  int pairs = 0, random = 0;
+  for (uint64_t i = 0; i < sampler.size(); ++i) {
+    Example example;
+    sampler.sample(i, example);
+    if (example.cuts.empty()) continue;
+    const auto plain = arrange_pair({.single_sentences = true}, store, example, 1000, Stream(1, 0, i));
+    CHECK(plain.label == 0);
+    CHECK(whole(plain.a));
+    CHECK(whole(plain.b));
+    CHECK(plain.a.first + plain.a.count == plain.b.first);
+    const auto nsp = arrange_pair({.random_next_prob = 0.5, .single_sentences = true}, store, example, 1000, Stream(1, 0, i));
+    CHECK(whole(nsp.a));
+    CHECK(whole(nsp.b));
+    ++pairs, random += nsp.label == 1;
+  }
+  REQUIRE(pairs > 50);
+  CHECK(std::abs(random - 0.5 * pairs) < 4.5 * std::sqrt(0.25 * pairs));
+  for (const std::string packing : {"sentence_pair", "segment_pair"}) {   // without nsp the rows are pairs all the same
+    const auto batch = Collator(store, {MlmConfig{}}, data_of(32, 0, packing), Rng(5), "train").batch(0, 16);
+    CHECK(batch.token_type_ids.max().item<int64_t>() == 1);
+  }
+  const auto sentences = Collator(store, {MlmConfig{}}, data_of(32, 0, "full_sentences"), Rng(5), "train").batch(0, 16);
+  CHECK(sentences.token_type_ids.max().item<int64_t>() == 0);
+}
+
 TEST_CASE("rows are [CLS] A [SEP] B [SEP], then padding; segments and mask say so", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
@@ -133,11 +163,16 @@ TEST_CASE("full packing fills every row and puts a separator between documents",
   CHECK(batch.tokens >= 31 * 40);   // only the last piece of the text may be short
 }
 
-TEST_CASE("next sentence prediction on a single document is refused in words", "[objectives]") {
+TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
   TempDir dir;
-  const auto store = tiny_store(dir, 2, 9);
-  if (store.num_documents() == 1)
-    CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"),
-                      "sentence pairs (nsp, sop) need at least two documents, the text has one; separate documents by a blank line, or "
-                      "remove that objective");
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(20));
+  options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")}, options.out = dir / "one", options.format = "lines", options.held_out = 0, options.threads = 1;
+  prepare(options);
+  const TokenStore store(dir / "one", "train");
+  REQUIRE(store.num_documents() == 1);
+  const std::string reason = "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank line, remove that objective, or choose another packing";
+  CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"), reason);
+  CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, "sentence_pair"), Rng(1), "train"), reason);
+  CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);
 }

@@ -153,3 +153,91 @@ TEST_CASE("one draw for a word replaces all of its pieces alike", "[objectives]"
     }
   }
 }
+
+namespace {
+
+/// How many runs come out when `budget` words are chosen in pieces whose lengths have the given probabilities (of 1, 2, ...), the last
+/// one cut to what is left: [runs] probabilities.
+std::vector<double> runs_of(const std::vector<double>& lengths, int budget) {
+  std::vector<std::vector<double>> after(static_cast<size_t>(budget) + 1, std::vector<double>(static_cast<size_t>(budget) + 1));
+  after[0][0] = 1;
+  for (size_t left = 1; left < after.size(); ++left)
+    for (size_t l = 1; l <= lengths.size(); ++l)
+      for (size_t runs = 0; runs + 1 < after.size(); ++runs) after[left][runs + 1] += lengths[l - 1] * after[left - std::min(l, left)][runs];
+  return after.back();
+}
+
+}  // namespace
+
+TEST_CASE("spans have a clipped geometric number of words, n-grams one in proportion to 1/n", "[objectives]") {
+  Fixture f;
+  constexpr int64_t words = 8000, rows = 3000;
+  MlmConfig config;
+  config.draw_per = "span", config.mask_prob = 1, config.random_prob = 0;
+  std::vector<double> lengths;
+  int budget = 0;
+  SECTION("spans") {
+    config.unit = "span", config.count = "ceil", budget = 10;
+    for (int n = 1; n <= 10; ++n) lengths.push_back(0.2 * std::pow(0.8, n - 1) / (1 - std::pow(0.8, 10)));   // Joshi et al. 2020, section 3.1
+    CHECK(lengths[0] == Approx(0.2241).margin(1e-4));
+  }
+  SECTION("n-grams") {
+    config.unit = "ngram", budget = 7;
+    for (int n = 1; n <= 3; ++n) lengths.push_back(1.0 / n / (1 + 0.5 + 1.0 / 3));                            // Lan et al. 2020, section 4.1
+  }
+  config.max_predictions_per_seq = budget;
+  Masker masker(config, f.vocabulary);
+  std::vector<int64_t> seen(static_cast<size_t>(budget) + 1);
+  for (uint64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> ids(words, 7), positions, labels;
+    masker.corrupt(ids.data(), words, 0, Rng(4).stream("mask", 0, row), positions, labels);
+    REQUIRE(positions.size() == static_cast<size_t>(budget));
+    size_t runs = 1;
+    for (size_t k = 1; k < positions.size(); ++k) runs += positions[k] != positions[k - 1] + 1;
+    ++seen[runs];
+  }
+  const auto expected = runs_of(lengths, budget);
+  double chi = 0;
+  int degrees = -1;
+  for (size_t n = 1; n < seen.size(); ++n) {
+    const double wanted = expected[n] * static_cast<double>(rows);
+    if (wanted < 5) continue;
+    chi += (static_cast<double>(seen[n]) - wanted) * (static_cast<double>(seen[n]) - wanted) / wanted, ++degrees;
+  }
+  REQUIRE(degrees >= 3);
+  CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
+}
+
+TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are as frequent as in the text", "[objectives]") {
+  Fixture f;
+  std::vector<uint64_t> counts(static_cast<size_t>(f.tokenizer.size()));
+  counts[10] = 300, counts[11] = 100;
+  const Vocabulary counted(f.tokenizer, counts);
+  MlmConfig config;
+  rules(config, "ceil", false, false, "span", 0.5, 0.5, "unigram", "span");
+  Masker masker(config, counted);
+  int64_t ten = 0, eleven = 0, spans = 0, masked = 0;
+  for (uint64_t row = 0; row < 2000; ++row) {
+    std::vector<int64_t> ids(60, 7), positions, labels;
+    masker.corrupt(ids.data(), 60, 0, Rng(3).stream("mask", 0, row), positions, labels);
+    for (size_t k = 0; k < positions.size(); ++k) {
+      const int64_t now = ids[positions[k]];
+      const bool mask = now == counted.special.mask, follows = k > 0 && positions[k] == positions[k - 1] + 1;
+      if (follows) REQUIRE(mask == (ids[positions[k - 1]] == counted.special.mask));
+      else ++spans, masked += mask;
+      if (mask) continue;
+      REQUIRE((now == 10 || now == 11));
+      ++(now == 10 ? ten : eleven);
+    }
+  }
+  CHECK(std::abs(sigmas(masked, spans, 0.5)) < 4.5);
+  CHECK(std::abs(sigmas(ten, ten + eleven, 0.75)) < 4.5);
+}
+
+TEST_CASE("special tokens are chosen where the rule allows it", "[objectives]") {
+  Fixture f;
+  MlmConfig config;
+  rules(config, "stochastic", true, true, "token", 0.8, 0.1, "words", "token");
+  const auto c = run(f, config, 3000);
+  CHECK(std::abs(sigmas(c.special_touched, c.chosen, 2.0 / 64)) < 4.5);
+}
