@@ -22,9 +22,10 @@ struct RelativeAttentionLayer final : Attention {
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);
     const auto place = at::ones_like(x.select(-1, 0).select(0, 0), at::kLong).cumsum(0) - 1;                       // [T]
     const auto apart = place.unsqueeze(0) - place.unsqueeze(1);                                                      // [T, S]: key minus query
-    const auto row = (apart.clamp(-reach, reach) + reach).expand({q.size(0), heads, -1, -1});                       // [B, H, T, S]
+    const auto content = at::matmul(q, k.transpose(-1, -2));                                                         // [B, H, T, S]
+    const auto row = (apart.clamp(-reach, reach) + reach).expand_as(content);
     const auto by_distance = at::matmul(q, plain::weight(distance_key, x.scalar_type()).t());                        // [B, H, T, 2 k + 1]
-    auto scores = (at::matmul(q, k.transpose(-1, -2)) + at::gather(by_distance, -1, row)).to(x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat) / std::sqrt(static_cast<double>(q.size(-1)));
+    auto scores = (content + at::gather(by_distance, -1, row)).to(x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat) / std::sqrt(static_cast<double>(q.size(-1)));
     Tensor hidden;
     if (context.key_mask.defined()) hidden = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
     if (context.causal) hidden = hidden.defined() ? hidden.logical_or(apart.gt(0)) : apart.gt(0);

@@ -67,8 +67,8 @@ struct Collator::Impl {
   Sampler sampler;
   uint64_t mask_key, pair_key;
 
-  /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts.
-  int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label) const {
+  /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts, `forced` counts pairs whose label was not drawn.
+  int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label, int64_t& forced) const {
     int64_t n = 0;
     const auto put = [&](Span span) {
       store.read(span.first, span.count, ids + n);
@@ -81,7 +81,7 @@ struct Collator::Impl {
     ids[n++] = vocabulary.special.cls;
     if (pairs) {
       const Pair pair = arrange_pair(*pairs, store, example, budget, Stream(pair_key, example.epoch, example.item));
-      label = pair.label;
+      label = pair.label, forced += pair.forced;
       put(pair.a);
       second = n;
       put(pair.b);
@@ -114,11 +114,11 @@ Batch Collator::batch(uint64_t first, int64_t count) const {
   Example example;
   std::optional<Masker> masker;
   if (in.mlm) masker.emplace(*in.mlm, in.vocabulary);
-  int64_t longest = 0, total = 0;
+  int64_t longest = 0, total = 0, forced = 0;
   for (int64_t row = 0; row < count; ++row) {
     in.sampler.sample(first + row, example);
     int64_t* out = ids.data() + row * stride;
-    lengths[row] = in.write_row(example, out, seconds[row], labels[row]);
+    lengths[row] = in.write_row(example, out, seconds[row], labels[row], forced);
     // Places are numbered at full width here and moved once the longest row is known.
     if (masker)
       masker->corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item), positions, tokens);
@@ -126,7 +126,7 @@ Batch Collator::batch(uint64_t first, int64_t count) const {
     total += lengths[row];
   }
   Batch batch;
-  batch.tokens = total;
+  batch.tokens = total, batch.forced_pairs = forced;
   batch.input_ids = at::empty({count, longest}, at::kLong);
   batch.token_type_ids = at::empty({count, longest}, at::kLong);
   auto* out_ids = batch.input_ids.data_ptr<int64_t>();

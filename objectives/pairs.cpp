@@ -52,7 +52,7 @@ Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& 
   if (sentences == 1 || (rule.random_next_prob > 0 && stream.bernoulli(rule.random_next_prob))) {
     const uint64_t wanted = example.target_length > split && !rule.single_sentences ? example.target_length - split : 1;
     pair.b = random_segment(store, example.document, wanted, stream);
-    pair.label = 1;
+    pair.label = 1, pair.forced = sentences == 1;
   } else if (rule.swap_prob > 0 && stream.bernoulli(rule.swap_prob)) {
     std::swap(pair.a, pair.b);
     pair.label = 1;

@@ -18,6 +18,7 @@ struct PairRule {
 struct Pair {
   Span a, b;
   int64_t label = 0;   ///< 0 = B follows A in the text, 1 = it does not
+  bool forced = false; ///< a single sentence: the label was not drawn
 };
 
 /// Splits the sentences of `example` into A and B, changes them by the rule (a single sentence always gets a random B), and

@@ -108,7 +108,7 @@ Objectives objectives_of(const std::string& architecture, const std::string& pat
 
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
-  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}};
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}, {"performer", "Performer"}};
   const auto& name = classes.at(kind_of(model));
   if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert" || name == "BigBird"))) return name + "ForPreTraining";
   return name + (has("mlm") ? "ForMaskedLM" : "Model");

@@ -24,7 +24,7 @@ double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
 
 /// What is counted over all sequences.
 struct Counts {
-  int64_t sequences = 0, places = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, unknown = 0, pairs = 0, second = 0, wrong_counts = 0, empty = 0;
+  int64_t sequences = 0, places = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, unknown = 0, pairs = 0, second = 0, forced = 0, wrong_counts = 0, empty = 0;
   int64_t masked = 0, random = 0, kept = 0;      // by draw
   double bernoulli_expected = 0;
 };
@@ -40,7 +40,7 @@ class Inspector {
     for (int64_t first = 0; first < sequences; first += rows) {
       const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first));
       const int64_t width = batch.input_ids.size(1);
-      counts_.places += batch.input_ids.numel();
+      counts_.places += batch.input_ids.numel(), counts_.forced += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
       for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) labels[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i])] = batch.labels.data_ptr<int64_t>()[i];
       for (int64_t row = 0; row < batch.input_ids.size(0); ++row) {
@@ -140,12 +140,23 @@ class Inspector {
     found_.facts = {{"sequences", c.sequences}, {"tokens", c.tokens}, {"padding_share", 1 - share(c.tokens, c.places)}, {"unknown_share", share(c.unknown, c.tokens)},
                     {"special_tokens_predicted", c.special_touched}, {"sequences_without_prediction", c.empty}, {"predicted_share", share(c.predicted, c.tokens)},
                     {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
-    if (c.pairs > 0) found_.facts["pair_label_1_share"] = share(c.second, c.pairs);
+    const auto add = [&](std::string name, double observed, double expected, double p) { found_.checks.push_back({std::move(name), observed, expected, p, p >= least_p}); };
+    if (c.pairs > 0) {
+      found_.facts["pair_label_1_share"] = share(c.second, c.pairs);
+      double probability = 0;
+      for (const auto& o : config_.objectives) {
+        if (const auto* nsp = std::get_if<NspConfig>(&o)) probability = nsp->random_next_prob;
+        if (const auto* sop = std::get_if<SopConfig>(&o)) probability = sop->swap_prob;
+      }
+      // A single sentence always gets another document's: its label is not drawn.
+      const double drawn = static_cast<double>(c.pairs - c.forced), expected = static_cast<double>(c.forced) + drawn * probability, deviation = std::sqrt(drawn * probability * (1 - probability));
+      const double off = static_cast<double>(c.second) - expected;
+      add("pairs with label 1", static_cast<double>(c.second), expected, deviation > 0 ? normal_tail(off / deviation) : off == 0 ? 1 : 0);
+    }
     if (!masking_) return;
     const auto& m = *masking_;
     const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(vocabulary_.size);
     found_.facts["split"] = {{"mask", share(c.masked, c.masked + c.random + c.kept)}, {"random", share(c.random, c.masked + c.random + c.kept)}, {"keep", share(c.kept, c.masked + c.random + c.kept)}};
-    const auto add = [&](std::string name, double observed, double expected, double p) { found_.checks.push_back({std::move(name), observed, expected, p, p >= least_p}); };
     if (m.count == "bernoulli" && m.unit == "token") {
       const double deviation = std::sqrt(c.bernoulli_expected * (1 - m.mlm_probability));
       add("predicted tokens", static_cast<double>(c.predicted), c.bernoulli_expected, deviation > 0 ? normal_tail((static_cast<double>(c.predicted) - c.bernoulli_expected) / deviation) : 1);

@@ -185,6 +185,33 @@ TEST_CASE("a TorchScript file runs at other shapes in a new process, in both pre
   CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
 }
 
+TEST_CASE("every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the same", "[interchange][torchscript]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 1);
+  struct Choice {
+    const char* name;
+    std::function<void(EncoderConfig&)> change;
+    const char* refusal;
+  };
+  const std::vector<Choice> choices{
+      {"pre", [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated"; }, "model.norm_place pre has no class at Hugging Face for bert; export to torchscript"},
+      {"relative", [](auto& c) { c.relative_positions = 4; }, "model.relative_positions 4 has no class"},
+      {"performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; }, "model.attention of kind performer has no class"},
+      {"causal", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}, c.is_decoder = true; }, "model.attention of kind performer has no class"},
+      {"linformer", [](auto& c) { c.attention = LinformerAttention{}; }, "model.attention of kind linformer has no class"},
+      {"bigbird", [](auto& c) { c.attention = BigBirdAttention{.block_size = 3, .num_random_blocks = 1}; }, "model.attention of kind bigbird has no class"},
+      {"window", [](auto& c) { c.attention = WindowAttention{.attention_window = "4", .attention_dilation = "2", .dilated_heads = 1}; }, "model.attention of kind window has no class"}};
+  for (const auto& [name, change, refusal] : choices) {
+    INFO(name);
+    auto config = base;
+    change(encoder_of(config.model));
+    pretrain(config, {.run = dir / name});
+    const auto receipt = export_torchscript(dir / name, dir / (std::string(name) + ".pt"), std::string(name) == "performer" ? "bfloat16" : "float32", BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK_THROWS_WITH(export_huggingface(dir / name, dir / "hf", ""), Catch::Contains(refusal));
+  }
+}
+
 TEST_CASE("blanks are filled with what the language demands", "[fill]") {
   const auto run = open_run(trained());
   const auto blanks = fill(run, "wb we wn [MASK] wc wh", 3);   // b -> e -> n -> i -> ... ; i is 8: (3 * 13 + 1) mod 16
