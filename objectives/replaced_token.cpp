@@ -57,12 +57,15 @@ struct ReplacedToken final : Objective {
       const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
       const auto& table = head->table(generator->token_embedding());
-      if (!rests) {
+      TokenDraw draw{.temperature = config.temperature, .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
+      if (rests) {
+        draw.drawn = draw_tokens(rows, table, head->bias, draw);
+      } else {
         auto& part = early.emplace_back(parts(batch)[0]);
-        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct);
+        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct, generator_alone ? nullptr : &draw);
       }
       if (generator_alone) return early;
-      drawn = draw_tokens(rows.detach(), table, head->bias, config.temperature, mix(key, name_hash("replace")));
+      drawn = draw.drawn;
     } else {
       Stream stream = Rng(key).stream("replace");
       drawn = at::empty_like(batch.labels, at::kCPU);

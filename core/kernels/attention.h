@@ -95,8 +95,8 @@ inline int64_t favor_scratch(int64_t length, int64_t head_width, int64_t feature
 
 /// Floats of scratch space for either pass.
 inline int64_t attention_scratch(int64_t length, int64_t head_width) {
-  const int64_t keys = (length + 127) / 128 * 128, width = (head_width + 15) / 16 * 16;
-  return 4 * keys * width + 2 * width * keys + 2 * attention_rows * keys + 4 * attention_rows * width + 2 * keys + 64;
+  const int64_t keys = (length + 127) / 128 * 128, width = (head_width + 31) / 32 * 32;
+  return 6 * keys * width + 4 * attention_rows * keys + 4 * attention_rows * width + 2 * keys + 64;
 }
 
 }  // namespace cloze::kernels

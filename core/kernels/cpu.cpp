@@ -8,11 +8,24 @@
 
 namespace cloze {
 
+namespace {
+
+bool has_avx512_bf16() {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
 std::string best_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return "avx512";
+    return has_avx512_bf16() ? "avx512_bf16" : "avx512";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
   return "portable";
@@ -21,10 +34,9 @@ std::string best_isa() {
 bool cpu_has_bf16() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
-  if (best_isa() != "avx512") return false;
-  const bool amx = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);       // AMX-BF16
-  const bool avx512 = __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);     // AVX512_BF16
-  return amx || avx512;
+  const std::string isa = best_isa();
+  const bool amx = isa.rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);   // AMX-BF16
+  return amx || isa == "avx512_bf16";
 #else
   return false;
 #endif

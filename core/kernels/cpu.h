@@ -4,7 +4,7 @@
 
 namespace cloze {
 
-/// The instruction set that kernels use: `avx512`, `avx2` or `portable`.
+/// The instruction set that kernels use: `avx512_bf16`, `avx512`, `avx2` or `portable`.
 std::string best_isa();
 /// True when products of bf16 numbers are faster than fp32: AVX512-BF16 or AMX units.
 bool cpu_has_bf16();

@@ -205,10 +205,27 @@ struct EmbedFunction : Function<EmbedFunction> {
   }
 };
 
+/// Tokens from logits [N, V] that lack their bias.
+Tensor drawn_from(const Tensor& logits, const Param& bias, const TokenDraw& draw) {
+  const int64_t width = logits.size(1);
+  auto drawn = at::empty({logits.size(0)}, at::kLong);
+  by_type(logits, [&](auto element) {
+    using T = decltype(element);
+    at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> scratch(static_cast<size_t>(width + 16));
+      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.value().data_ptr<float>(),
+                                .inverse_temperature = static_cast<float>(1 / draw.temperature), .uniform = draw.uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
+                                .drawn = drawn.data_ptr<int64_t>() + begin});
+    });
+  });
+  return drawn;
+}
+
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
     const auto rows = as_rows(hidden);
     auto logits = at::mm(rows, table.compute().t());   // [N, V]
+    if (draw) draw->drawn = drawn_from(logits, bias, *draw);
     const int64_t n = logits.size(0), width = logits.size(1);
     auto lse = at::empty({n}, at::kFloat), loss = at::empty({n}, at::kFloat), right = at::empty({n}, at::kByte);
     const auto wanted = labels.contiguous();
@@ -240,7 +257,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
       });
     });
     add_weight_gradient(table, logits, hidden);
-    return {at::mm(logits, table.compute()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {at::mm(logits, table.compute()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   template <class T>
@@ -271,24 +288,10 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropou
   return EmbedFunction::apply(in.ids, present(in.types), present(in.positions), tables.word.value(), tables, drop);
 }
 
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform) {
-  const auto logits = at::mm(as_rows(hidden), table.compute().t());   // [N, V]
-  const int64_t width = logits.size(1);
-  auto drawn = at::empty({logits.size(0)}, at::kLong);
-  by_type(logits, [&](auto element) {
-    using T = decltype(element);
-    at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> scratch(static_cast<size_t>(width + 16));
-      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.value().data_ptr<float>(),
-                                .inverse_temperature = static_cast<float>(1 / temperature), .uniform = uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
-                                .drawn = drawn.data_ptr<int64_t>() + begin});
-    });
-  });
-  return drawn;
-}
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from(at::mm(as_rows(hidden), table.compute().t()), bias, draw); }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
-  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, correct);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
+  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, correct, draw);
 }
 
 }  // namespace cloze::fused

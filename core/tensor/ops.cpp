@@ -77,16 +77,19 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   return fused::embed(in, t, drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
-  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, correct) : plain::token_cross_entropy(hidden, table, bias, labels, correct);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
+  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, correct, draw) : plain::token_cross_entropy(hidden, table, bias, labels, correct, draw);
 }
 
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, uint64_t key) {
+Tensor uniform_numbers(int64_t n, uint64_t key) {
+  auto uniform = at::empty({n}, at::kDouble);
+  for (int64_t i = 0; i < n; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();
+  return uniform;
+}
+
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
   at::NoGradGuard no_grad;
-  const int64_t rows = hidden.size(0);
-  auto uniform = at::empty({rows}, at::kDouble);
-  for (int64_t i = 0; i < rows; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();
-  return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, temperature, uniform) : plain::draw_tokens(hidden, table, bias, temperature, uniform);
+  return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, draw) : plain::draw_tokens(hidden, table, bias, draw);
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }

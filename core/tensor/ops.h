@@ -96,14 +96,22 @@ struct EmbeddingIds {
 /// dropout(layer_norm(word[ids] + type[types] + position[positions])). Returns [B, T, E] in the dtype of the products.
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 
-/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V], labels int64 [N];
-/// returns fp32 []. `correct`, where given, receives how many labels were the arg max.
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           int64_t* correct = nullptr);
+/// Tokens that are drawn from softmax((hidden E' + bias) / temperature), one for each row.
+struct TokenDraw {
+  double temperature = 1;
+  Tensor uniform;   ///< fp64 [N], in [0, 1): which token, counted along the running sum
+  Tensor drawn{};   ///< receives int64 [N]
+};
+/// The numbers for n rows: number i is the first of stream i of `key`.
+Tensor uniform_numbers(int64_t n, uint64_t key);
 
-/// A token for each row of hidden [N, D], drawn from softmax((hidden E' + bias) / temperature); row i takes number i of the
-/// random stream of `key`. table [V, D], bias [V]; returns int64 [N], without gradient.
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, uint64_t key);
+/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V], labels int64 [N];
+/// returns fp32 []. `correct`, where given, receives how many labels were the arg max; `draw`, tokens from the same logits.
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           int64_t* correct = nullptr, TokenDraw* draw = nullptr);
+
+/// Tokens alone, int64 [N], without gradient.
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);

@@ -280,17 +280,19 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   return plain::dropout(plain::layer_norm(sum, t.gamma, t.beta, t.eps), drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct) {
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
+  if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
   auto logits = plain::linear(hidden, table, bias);   // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
   return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
 }
 
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, double temperature, const Tensor& uniform) {
-  const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / temperature;   // [N, V]
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
+  at::NoGradGuard no_grad;
+  const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / draw.temperature;   // [N, V]
   const auto sums = at::softmax(logits, -1).cumsum(-1);
-  const auto wanted = (uniform.to(hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
+  const auto wanted = (draw.uniform.to(hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
   return at::searchsorted(sums, wanted, /*out_int32=*/false, /*right=*/true).squeeze(-1).clamp_max(sums.size(-1) - 1);
 }
 

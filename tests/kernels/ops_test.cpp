@@ -60,10 +60,14 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   const int64_t rows = 20000, vocab = 301;
   const auto table = param({vocab, 6}, 0.4), bias = param({vocab}, 0.9);
   const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
-  const auto drawn = draw_tokens(hidden, table, bias, 0.7, 11);
+  const TokenDraw draw{.temperature = 0.7, .uniform = uniform_numbers(rows, 11)};
+  const auto drawn = draw_tokens(hidden, table, bias, draw);
+  TokenDraw beside = draw;
+  token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), nullptr, &beside);
+  CHECK(at::equal(beside.drawn, drawn));   // from the logits of the loss
   at::NoGradGuard no_grad;
   set_fused(false);
-  const auto plain_drawn = draw_tokens(hidden, table, bias, 0.7, 11);
+  const auto plain_drawn = draw_tokens(hidden, table, bias, draw);
   set_fused(true);
   CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);   // a number may fall on the edge between two tokens
   const auto check = [&](const Tensor& tokens, const Tensor& logits) {
@@ -76,7 +80,7 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   check(drawn, at::linear(hidden.narrow(0, 0, 1), table.value()));
   auto rounded = table;
   rounded.set_shadow(table.value().to(at::kBFloat16));
-  check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, 0.7, 11), at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
+  check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, draw), at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
   kernels::set_isa("avx512") || kernels::set_isa("avx2");
 }
 

@@ -56,4 +56,4 @@ void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>
 }
 
 /// The instruction sets that kernels are built for.
-inline const std::vector<std::string> isas{"portable", "avx2", "avx512"};
+inline const std::vector<std::string> isas{"portable", "avx2", "avx512", "avx512_bf16"};
