@@ -9,6 +9,7 @@
 //   auto oven = decode<Oven>(ConfigTree::load("oven.yaml", {"heat=200"}));
 //
 // Decoding, writing, documentation, explanations and checks all come from that one description.
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -177,6 +178,14 @@ class Decoder {
         for (size_t i = 0; i < field.size(); ++i) decode(nullptr, join_path(path, std::to_string(i)), rule, field[i]);
         return;
       }
+      if (changes_places(*node, field.size())) {   // --set list.0.key=value over a list that no file gives
+        for (const auto& [place, change] : node->items) {
+          partial_ = true;
+          decode(&change, join_path(path, place), rule, field[std::stoul(place)]);
+          partial_ = false;
+        }
+        return;
+      }
       if (!expect(*node, ConfigNode::Type::list, path, issues_)) return;
       field.clear();
       for (size_t i = 0; i < node->items.size(); ++i)
@@ -190,7 +199,7 @@ class Decoder {
         const ConfigNode* named = node->find("kind");
         if (named) {
           decode_scalar(*named, join_path(path, "kind"), one_of(kinds), issues_, kind);
-        } else if (kinds.size() > 1) {
+        } else if (kinds.size() > 1 && !partial_) {
           issues_.push_back({node->where, "'" + path + "' needs a `kind:`, one of " + rule_words(one_of(kinds))});
           return;
         }
@@ -209,6 +218,10 @@ class Decoder {
   }
 
  private:
+  static bool changes_places(const ConfigNode& node, size_t size) {
+    const auto place = [&](const auto& item) { return !item.first.empty() && item.first.size() < 6 && item.first.find_first_not_of("0123456789") == std::string::npos && std::stoul(item.first) < size; };
+    return node.type == ConfigNode::Type::map && !node.items.empty() && std::all_of(node.items.begin(), node.items.end(), place);
+  }
   static bool contains(const std::string& name, const std::vector<std::string>& names) {
     for (const auto& n : names)
       if (n == name) return true;
@@ -225,6 +238,7 @@ class Decoder {
   std::string path_, ambient_;
   std::vector<Issue>& issues_;
   std::vector<std::string> known_;
+  bool partial_ = false;   ///< the node changes a value that is there, whose kind stays
 };
 
 /// Makes every value of a struct another one, so that what a preset sets can be told from what it leaves.

@@ -167,6 +167,22 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " + w.dir / "x", 2, "must be even numbers of at least 2");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " + w.dir / "x", 2, "names 3 numbers for 2 layers; give one, or one for each");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x", 2, "looks to both sides");
+  // Every rule between options of the stack and of objectives, in one config's words.
+  const std::pair<const char*, const char*> rules[] = {
+      {"longformer/tiny.yaml --set model.attention.attention_dilation=0", "model.attention.attention_dilation '0' must be numbers of at least 1"},
+      {"longformer/tiny.yaml --set model.attention.dilated_heads=3", "model.attention.dilated_heads 3 is more than model.num_attention_heads 2; lower it"},
+      {"bigbird/tiny.yaml --set model.is_decoder=true", "model.attention of kind bigbird looks to both sides; set model.is_decoder to false, or choose kind: full or performer"},
+      {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096", "model.attention.compressed 4096 is more than model.max_position_embeddings 128, which leaves no slot; lower it"},
+      {"performer/tiny.yaml --set model.relative_positions=8", "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose kind: full"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'", "sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives"},
+      {"electra/tiny.yaml --set objectives.0.generator_steps=10", "rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and tables of their own"},
+      {"bert/tiny.yaml --set objectives.1.from_step=9 --set objectives.1.until_step=9", "objective nsp: until_step 9 is not behind from_step 9; raise it, or set it to 0"},
+      {"bert/tiny.yaml --set objectives.0.until_step=5 --set objectives.1.until_step=7", "no objective counts at step 7; let one begin earlier or end later (from_step, until_step)"},
+      {"roberta/tiny.yaml --set data.packing=sentence_pair", "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose another packing"},
+      {"bert/tiny.yaml --set init.from=nowhere", "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
+  for (const auto& [command, sentence] : rules) check_refused(std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " + w.dir / "x", std::string(sentence).find("nowhere") == 0 ? 1 : 2, sentence);
+  CHECK_FALSE(std::filesystem::exists(w.dir / "x"));
+  check_refused("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2, "--vocab-size 100 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
   check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));

@@ -120,6 +120,16 @@ TEST_CASE("explain tells where a value came from, and what it replaced", "[core]
   CHECK_THROWS_WITH(explain<RunConfig>(tree, "train.sed"), "unknown key 'train.sed'; did you mean 'train.seed'?");
 }
 
+TEST_CASE("an element of a list can be changed from the command line although no file gives the list", "[config]") {
+  const auto config = decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.weight=3", "objectives.0.mlm_probability=0.2"}));
+  REQUIRE(config.objectives.size() == 2);
+  CHECK(std::get<NspConfig>(config.objectives[1]).weight == 3);
+  CHECK(std::get<MlmConfig>(config.objectives[0]).mlm_probability == 0.2);
+  const auto changed = decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.kind=sop"}));
+  CHECK(std::holds_alternative<SopConfig>(changed.objectives[1]));
+  CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.7.weight=3"})), Catch::Contains("'objectives' must be a list"));
+}
+
 TEST_CASE("a mistyped word finds the nearest one, swapped letters included", "[core][config]") {
   CHECK(nearest("widht", {"width", "height"}) == "width");
   CHECK(nearest("zzzzz", {"width", "height"}).empty());
