@@ -1,0 +1,104 @@
+// A config in words: as commented YAML, as a table, and where a value comes from.
+#include <algorithm>
+#include <cmath>
+
+#include "core/config.h"
+
+namespace cloze::config_detail {
+
+std::string rule_words(const Rule& rule) {
+  if (!rule.allowed.empty()) {
+    std::string list;
+    for (const auto& word : rule.allowed) list += (list.empty() ? "" : ", ") + word;
+    return list;
+  }
+  const bool low = std::isfinite(rule.low), high = std::isfinite(rule.high);
+  if (low && high) return "in [" + shortest(rule.low) + ", " + shortest(rule.high) + (rule.open_high ? ")" : "]");
+  if (low) return "at least " + shortest(rule.low);
+  return "";
+}
+
+std::string scalar_text(int64_t v) { return std::to_string(v); }
+std::string scalar_text(double v) { return shortest(v); }
+std::string scalar_text(bool v) { return v ? "true" : "false"; }
+std::string scalar_text(const std::string& v) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' || c == '.'; };
+  const bool word = !v.empty() && std::all_of(v.begin(), v.end(), plain) && std::isalpha(static_cast<unsigned char>(v[0])) && v != "true" &&
+                    v != "false" && v != "null" && v != "yes" && v != "no";
+  if (word || (v.size() > 1 && (v[0] == '/' || v[0] == '.') && std::all_of(v.begin(), v.end(), plain))) return v;
+  std::string quoted = "\"";
+  for (const char c : v) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') quoted += "\\n";
+    else quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words) {
+  std::string out;
+  bool first_of_element = false;
+  for (const auto& e : entries) {
+    std::string indent(2 * static_cast<size_t>(e.depth), ' ');
+    const bool element = !e.leaf && !e.key.empty() && std::isdigit(static_cast<unsigned char>(e.key[0]));
+    if (element) {
+      first_of_element = true;
+      continue;
+    }
+    if (first_of_element) indent.replace(indent.size() - 2, 2, "- ");
+    if (with_words) {
+      std::string comment = e.words + (e.rule.empty() ? "" : " (" + e.rule + ")");
+      const std::string plain_indent(2 * static_cast<size_t>(e.depth), ' ');
+      if (!first_of_element && !comment.empty()) out += plain_indent + "# " + comment + "\n";
+    }
+    first_of_element = false;
+    out += indent + e.key + ":" + (e.leaf ? " " + e.value : "") + "\n";
+  }
+  return out;
+}
+
+std::string entries_to_markdown(const std::vector<Entry>& entries) {
+  std::string out = "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
+  for (const auto& e : entries)
+    if (e.leaf) out += "| `" + e.path + "` | " + e.type + " | " + (e.value == "\"\"" ? "" : "`" + e.value + "`") + " | " + e.rule + " | " + e.words + " |\n";
+  return out;
+}
+
+std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults) {
+  const auto find = [&](const std::vector<Entry>& list) -> const Entry* {
+    for (const auto& e : list)
+      if (e.path == path) return &e;
+    return nullptr;
+  };
+  const Entry* entry = find(now);
+  if (!entry) {
+    std::vector<std::string> known;
+    for (const auto& e : now) known.push_back(e.path);
+    fail<ConfigError>("unknown key '", path, "'", did_you_mean(path, known));
+  }
+  std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
+  if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";
+  if (!entry->rule.empty()) out += "  allowed  " + entry->rule + "\n";
+  const Entry* standard = find(defaults);
+  const ConfigNode* node = tree.find(path);
+  if (node && node->type != ConfigNode::Type::absent) {
+    out += "  set by   " + node->where + "\n";
+    for (const auto& earlier : node->overridden) out += "  instead of " + earlier + "\n";
+    if (standard && standard->leaf) out += "  default  " + standard->value + "\n";
+  } else if (entry->leaf && standard && standard->value != entry->value) {
+    // Nothing names it, and yet it is not the default: a preset of its struct, or of one around it, set it.
+    std::string preset;
+    for (std::string at = path; preset.empty();) {
+      const auto dot = at.rfind('.');
+      at = dot == std::string::npos ? "" : at.substr(0, dot);
+      if (const auto* like = tree.find(join_path(at, "like"))) preset = "preset '" + like->text + "' (" + like->where + ")";
+      if (at.empty()) break;
+    }
+    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n  default  " + standard->value + "\n";
+  } else {
+    out += "  set by   default\n";
+  }
+  return out;
+}
+
+}  // namespace cloze::config_detail
