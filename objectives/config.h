@@ -58,6 +58,7 @@ void describe(V& v, MlmConfig& c) {
           {"huggingface", [](MlmConfig& m) { rules(m, "bernoulli", false, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
           {"fairseq-roberta", [](MlmConfig& m) { rules(m, "stochastic", true, true, "token", 0.8, 0.1, "words", "token"); }},
           {"albert", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},
+          {"megatron", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},   // Megatron-LM, masked_dataset.py: ALBERT's rules
           {"spanbert", [](MlmConfig& m) { rules(m, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span"); }},
           {"electra", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token"); }}});
   describe_terms(v, c, "factor of this loss in the sum");
