@@ -11,12 +11,13 @@ class Objective : public Layer {
  public:
   explicit Objective(const ObjectiveTerms& terms) : terms_(terms), active_(terms.active(0)) {}
   virtual std::string name() const = 0;
-  /// This loss counts in the step that `before_step` named last.
+  /// This loss counts in the step that was named last.
   bool active() const { return active_; }
+  void set_step(int64_t step) { active_ = terms_.active(step); }
   /// `losses` reads hidden states.
   virtual bool reads_backbone() const { return true; }
   void before_step(int64_t step, const Rng& rng) override {
-    active_ = terms_.active(step);
+    set_step(step);
     Layer::before_step(step, rng);
   }
   /// The losses of a training batch, behind those of `rewrite` in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.

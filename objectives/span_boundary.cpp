@@ -36,6 +36,10 @@ struct SpanBoundary final : Objective {
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
     LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.place.size())};
+    if (part.count == 0) {
+      part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
+      return {part};
+    }
     const auto index = [&](const std::vector<int64_t>& list) { return at::tensor(list, at::kLong).to(hidden.device()); };
     const auto rows = hidden.flatten(0, 1);   // [B T, D]
     const auto place = at::embedding(plain::weight(places, rows.scalar_type()), index(targets.place));   // [N, P]

@@ -49,6 +49,14 @@ void check_masking(const std::string& name, const MlmConfig& o, std::vector<std:
 
 }  // namespace
 
+bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
+  return std::all_of(config.objectives.begin(), config.objectives.end(), [&](const ObjectiveConfig& objective) {
+    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    const bool same_stage = !rtd || (a < rtd->generator_steps) == (b < rtd->generator_steps);
+    return same_stage && std::visit([&](const auto& o) { return o.active(a) == o.active(b); }, objective);
+  });
+}
+
 void validate(const RunConfig& c) {
   std::vector<std::string> broken;
   const auto& model = encoder_of(c.model);

@@ -170,6 +170,9 @@ void describe(V& v, RunConfig& c) {
   v("checkpoint", c.checkpoint, "what is written, and how often");
 }
 
+/// The losses that count in optimizer step a + 1 are those of step b + 1.
+bool same_losses(const RunConfig& config, int64_t a, int64_t b);
+
 /// Every rule that spans fields; all broken rules in one ConfigError. Called after decoding and before anything is built.
 void validate(const RunConfig& config);
 

@@ -278,6 +278,7 @@ class Run {
     row["held_out_loss"] = held_out_loss_;
     metrics_->write(row);
     ledger_.evaluation += since(start);
+    if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1)) state_.best_step = 0;   // sums of other losses say nothing of this one
     const bool better = state_.best_step == 0 || held_out_loss_ < state_.best_loss;
     end_progress();
     log_info("train", text + (better ? "  (best so far)" : ""));

@@ -24,6 +24,8 @@ LoadedRun open_run(const std::string& path) {
   if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
+  const int64_t done = load_state(run.checkpoint, nullptr).step;
+  for (const auto& objective : run.network->objectives) objective->set_step(std::max<int64_t>(done - 1, 0));   // the losses of its last step
   run.network->eval();
   return run;
 }

@@ -233,6 +233,11 @@ TEST_CASE("an objective counts from its step on and until its end", "[train]") {
     CHECK(rows[i].contains("mlm"));
     CHECK(rows[i].contains("nsp") == (i == 2 || i == 3));
   }
+  CHECK(open_run(dir / "run").network->objectives[1]->active() == false);   // as in the last step
+  // A loss that begins raises the sum: the best so far is then none.
+  auto later = config;
+  std::get<NspConfig>(later.objectives[1]).until_step = 0, later.evaluation.every = 2, later.optimizer.learning_rate = 0;
+  CHECK(pretrain(later, {.run = dir / "later"}).best_step == 4);
   std::get<MlmConfig>(config.objectives[0]).until_step = 3;
   CHECK_THROWS_WITH(validate(config), Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
 }
