@@ -19,8 +19,10 @@ struct PerformerAttentionLayer final : Attention {
     return favor_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
   }
 
-  void before_step(int64_t step, const Rng& rng) override {
-    if (kind.feature_redraw_interval > 0 && step > 0 && step % kind.feature_redraw_interval == 0) draw_features(projection.value(), rng.stream("features", static_cast<uint64_t>(step), 0));
+  bool before_step(int64_t step, const Rng& rng) override {
+    if (kind.feature_redraw_interval == 0 || step == 0 || step % kind.feature_redraw_interval != 0) return false;
+    draw_features(projection.value(), rng.stream("features", static_cast<uint64_t>(step)));
+    return true;
   }
 
   PerformerAttention kind;

@@ -9,16 +9,16 @@ namespace cloze {
 /// A loss over a backbone's hidden states, and the head that it needs.
 class Objective : public Layer {
  public:
-  explicit Objective(const ObjectiveTerms& terms) : terms_(terms), active_(terms.active(0)) {}
+  explicit Objective(const ObjectiveTerms& terms) : terms_(terms) {}
   virtual std::string name() const = 0;
   /// This loss counts in the step that was named last.
-  bool active() const { return active_; }
-  void set_step(int64_t step) { active_ = terms_.active(step); }
+  bool active() const { return terms_.active(step_); }
+  void set_step(int64_t step) { step_ = step; }
   /// `losses` reads hidden states.
   virtual bool reads_backbone() const { return true; }
-  void before_step(int64_t step, const Rng& rng) override {
+  bool before_step(int64_t step, const Rng& rng) override {
     set_step(step);
-    Layer::before_step(step, rng);
+    return Layer::before_step(step, rng);
   }
   /// The losses of a training batch, behind those of `rewrite` in the order of `parts`. hidden [B, T, D] of the batch that `rewrite` left.
   virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
@@ -29,9 +29,12 @@ class Objective : public Layer {
   /// The head's outputs at every position, under the names that Hugging Face gives them. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
 
+ protected:
+  int64_t step() const { return step_; }
+
  private:
   ObjectiveTerms terms_;
-  bool active_;
+  int64_t step_ = 0;
 };
 
 /// Everything that has parameters.

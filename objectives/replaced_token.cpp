@@ -1,4 +1,5 @@
 #include <cmath>
+#include <optional>
 
 #include "objectives/objective.h"
 
@@ -22,25 +23,28 @@ struct ReplacedToken final : Objective {
   }
 
   /// In two stages: the generator alone; then a discriminator that starts where it ended, while it rests.
-  void before_step(int64_t step, const Rng& rng) override {
-    Objective::before_step(step, rng);
-    if (config.generator_steps == 0) return;
-    generator_alone = step < config.generator_steps;
+  bool alone() const { return step() < config.generator_steps; }
+  bool rests() const { return config.generator_steps > 0 && !alone(); }
+
+  bool before_step(int64_t step, const Rng& rng) override {
+    const bool changed = Objective::before_step(step, rng);
+    if (config.generator_steps == 0) return changed;
     for (const auto* part : {static_cast<const Layer*>(generator.get()), static_cast<const Layer*>(head.get())})
-      for (auto [name, param] : collect_params(*part)) param.set_resting(!generator_alone);
-    if (step != config.generator_steps) return;
+      for (auto [name, param] : collect_params(*part)) param.set_resting(rests());
+    if (step != config.generator_steps) return changed;
     at::NoGradGuard no_grad;
     const auto from = collect_params(*generator), to = collect_params(discriminator);
     for (size_t i = 0; i < from.size(); ++i) to[i].param.value().copy_(from[i].param.value());
+    return true;
   }
-  bool reads_backbone() const override { return !generator_alone; }
+  bool reads_backbone() const override { return !alone(); }
 
   std::string name() const override { return RtdConfig::kind; }
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;
-    if (generator && (config.generator_steps == 0 || generator_alone)) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
-    if (generator_alone) return list;
+    if (generator && !rests() && !batch.replaced.defined()) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
+    if (alone()) return list;
     const int64_t real = batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
     list.push_back({.name = name(), .weight = config.weight, .count = real});
     return list;
@@ -48,23 +52,24 @@ struct ReplacedToken final : Objective {
 
   /// Fills the masked places with samples and marks those that are not the text's.
   std::vector<LossPart> rewrite(Batch& batch, uint64_t key) override {
-    if (batch.replaced.defined()) return generator ? std::vector<LossPart>{{.name = "generator", .weight = 0, .sum = at::zeros({}), .count = 0}} : std::vector<LossPart>{};
     std::vector<LossPart> early;
+    if (batch.replaced.defined()) return early;
     Tensor drawn;
     if (generator) {
-      const bool rests = config.generator_steps > 0 && !generator_alone;
-      const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests);
+      const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests());
+      std::optional<FusedScope> fused;   // its dropout is that of training although it is not trained
+      if (rests() && is_training()) fused.emplace();
       const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
       const auto& table = head->table(generator->token_embedding());
       TokenDraw draw{.temperature = config.temperature, .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
-      if (rests) {
+      if (rests()) {
         draw.drawn = draw_tokens(rows, table, head->bias, draw);
       } else {
         auto& part = early.emplace_back(parts(batch)[0]);
-        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct, generator_alone ? nullptr : &draw);
+        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct, alone() ? nullptr : &draw);
       }
-      if (generator_alone) return early;
+      if (alone()) return early;
       drawn = draw.drawn;
     } else {
       Stream stream = Rng(key).stream("replace");
@@ -100,7 +105,6 @@ struct ReplacedToken final : Objective {
 
   RtdConfig config;
   const Backbone& discriminator;
-  bool generator_alone = false;
   int64_t vocab_size;
   std::string act;
   std::shared_ptr<Linear> dense, prediction;

@@ -68,7 +68,7 @@ Stepper::~Stepper() = default;
 Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number, double learning_rate) {
   auto& in = *impl_;
   in.network.train();
-  in.network.before_step(number, in.rng);
+  if (in.network.before_step(number, in.rng)) in.flat.refresh_shadow();
   Result result;
   std::vector<int64_t> totals;
   for (const auto& batch : batches) {

@@ -37,7 +37,7 @@ class Param {
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t frozen_row() const { return state_->frozen_row; }
   void set_frozen_row(int64_t row) { state_->frozen_row = row; }
-  /// Not updated for now, whatever its gradient and moments are.
+  /// Passed over by the optimizer, whatever its gradient and moments are.
   bool resting() const { return state_->resting; }
   void set_resting(bool on) { state_->resting = on; }
   /// Never trained: no gradient reaches it.
@@ -78,9 +78,11 @@ class Layer {
   const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
 
   /// What changes by itself between steps, before optimizer step `step` + 1: random features drawn anew, weights taken over. Reaches
-  /// every child; `rng` is its own.
-  virtual void before_step(int64_t step, const Rng& rng) {
-    for (const auto& [name, child] : children_) child->before_step(step, Rng(rng.key(name)));
+  /// every child; `rng` is its own. Returns whether a parameter changed.
+  virtual bool before_step(int64_t step, const Rng& rng) {
+    bool changed = false;
+    for (const auto& [name, child] : children_) changed = child->before_step(step, Rng(rng.key(name))) || changed;
+    return changed;
   }
 
   /// Switches dropout on, here and in every child.

@@ -223,6 +223,22 @@ TEST_CASE("a Longformer and a Performer start from a trained RoBERTa: places rep
   CHECK_FALSE(std::filesystem::exists(dir / "narrow"));
 }
 
+TEST_CASE("the discriminator's first step reads the weights that it took over, in bf16 too", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  encoder_of(config.model).vocab_size = 21, encoder_of(config.model).hidden_dropout_prob = encoder_of(config.model).attention_probs_dropout_prob = 0;
+  RtdConfig rtd;
+  rtd.generator_steps = 2, rtd.generator_hidden_size = 1, rtd.tie = "none";
+  config.objectives = {rtd};
+  Network network(config.model, config.objectives);
+  initialize(collect_params(network), 0.3, false, Rng(3));
+  Stepper stepper(config, network);
+  auto batch = Collator(TokenStore(config.data.tokens, "train"), config.objectives, config.data, Rng(1), "train").batch(0, 8);
+  batch.replaced = batch.input_ids.remainder(2);   // given, so that both steps see one batch
+  const double first = stepper.step({batch}, 2, 0).loss, second = stepper.step({batch}, 3, 0).loss;
+  CHECK(first == second);   // nothing is learnt at a rate of 0
+}
+
 TEST_CASE("an objective counts from its step on and until its end", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
