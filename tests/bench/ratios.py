@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""The ratios that Cloze is held to, each measured in turns beside its Python peer on this machine.
+
+usage: ratios.py PEERS [CASE ...] [--rounds 3] [--python python3]     PEERS: a folder with peer_train.py and peer_attention.py; no CASE: all of them
+Cases of a Performer need performer-pytorch where PEER_EXTRA points. `cloze` and `bench_attention` are those of build/.
+"""
+import argparse, os, sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from paired import paired
+
+root = Path(__file__).resolve().parents[2]
+short = "--set train.batch_size=8 --set train.accumulation=1 --set data.max_seq_length=128"
+longformer = "--set model.attention.attention_window=256 --set model.attention.global_tokens=none"
+cases = {  # name: wanted ratio, wanted share of the peer's memory, ours, theirs
+    "bert-mini default": (8, None, "bert/mini.yaml", "peer_train.py bert-mini --mode default --steps 5"),
+    "bert-mini tuned": (3, None, "bert/mini.yaml", "peer_train.py bert-mini --mode tuned --steps 8"),
+    "bert-mini masked": (1.5, None, "bert/mini.yaml", "peer_train.py bert-mini --mode tuned --masked --steps 8"),
+    "bert-base tuned": (1.5, None, f"bert/base.yaml {short}", "peer_train.py bert-base --mode tuned --steps 5"),
+    "bert-base default": (4, None, f"bert/base.yaml {short}", "peer_train.py bert-base --mode default --steps 4"),
+    "electra-small tuned": (3, None, "electra/small.yaml --set train.batch_size=32 --set data.max_seq_length=128", "peer_train.py electra-small --mode tuned --steps 4"),
+    "albert-base tuned": (1.7, None, f"albert/base.yaml --set model.vocab_size=30522 {short}", "peer_train.py albert-base --mode tuned --steps 5"),
+    "longformer masked": (2.5, 0.5, f"longformer/mini.yaml {longformer}", "peer_train.py longformer-4096 --mode tuned --masked --steps 5"),
+    "performer tuned": (None, None, "performer/long.yaml --set train.accumulation=1", "peer_train.py performer-4096 --mode tuned --steps 4"),
+    "performer causal, attention alone": (8, None, None, "peer_attention.py 2048 --seconds 1"),
+}
+
+args = argparse.ArgumentParser(usage=__doc__)
+args.add_argument("peers"); args.add_argument("cases", nargs="*"); args.add_argument("--rounds", type=int, default=3); args.add_argument("--python", default="python3")
+args = args.parse_args()
+print(f"{'case':36} {'ratio':>6} {'wanted':>7}   pairs                 ours, peer [ms]        [MB]")
+for name, (wanted, memory, ours, theirs) in cases.items():
+    if args.cases and not any(name.startswith(case) for case in args.cases): continue
+    command = f"{root}/build/cloze benchmark {root}/configs/{ours} --steps 8 --json" if ours else f"{root}/build/bench_attention 2048"
+    pick = (lambda row: True) if ours else (lambda row: row["case"] == "favor causal" and row["dtype"] == "fp32")
+    r = paired(command, f"{args.python} {args.peers}/{theirs}", args.rounds, pick)
+    share = f"{r['ours_mb']:.0f}, {r['theirs_mb']:.0f}" + (f" = {r['ours_mb'] / r['theirs_mb']:.2f}, wanted {memory}" if memory else "") if r["ours_mb"] and r["theirs_mb"] else ""
+    print(f"{name:36} {r['ratio']:6.2f} {wanted if wanted else '':>7}   {str(r['pairs']):21} {sorted(r['ours_ms'])[len(r['ours_ms']) // 2]:>6}, {sorted(r['theirs_ms'])[len(r['theirs_ms']) // 2]:<12} {share}", flush=True)
