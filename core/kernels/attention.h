@@ -1,46 +1,62 @@
 #pragma once
-// Self-attention of one head of one sequence, on raw pointers: no LibTorch, no threads. Scores live in blocks of a few
+// Attention of one head of one sequence, on raw pointers: no LibTorch, no threads. Scores live in blocks of a few
 // query rows, so that memory is linear in length; the backward pass computes them again from the log-sum-exp.
 #include "core/kernels/kernels.h"
 
 namespace cloze::kernels {
 
-/// One head. `T` is float or uint16_t (bf16 bits). Rows of qkv and out belong to the sequence's tokens.
+/// Rows of one head: row t is C numbers from data + t stride on; `bias` [C], or null, belongs to every row.
+template <class T>
+struct HeadRows {
+  const T* data;
+  int64_t stride;
+  const float* bias;
+};
+/// The same to be written.
+template <class T>
+struct HeadOut {
+  T* data;
+  int64_t stride;
+};
+
+/// One head. `T` is float or uint16_t (bf16 bits).
 template <class T>
 struct Attention {
-  int64_t length, width, head_width;   ///< T, D, C
-  int64_t head, item;                  ///< h, and b H + h, which names the dropout rows
-  const T* qkv;                        ///< [T, 3D] of this sequence
-  const float* bias;                   ///< [3D] or null
-  const bool* key_mask;                ///< [T], true = may be used, or null
-  bool causal;
-  int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`
+  int64_t queries, keys, head_width;   ///< T, S, C
+  int64_t item;                        ///< b H + h, which names the dropout rows
+  HeadRows<T> q, k, v;                 ///< T, S, S rows
+  float scale;                         ///< of Q K'
+  const bool* key_mask;                ///< [S], true = may be used, or null
+  const bool* visible;                 ///< [T, S], true = may be used, or null. Not in a window
+  bool causal;                         ///< the query at t sees keys up to t + S - T
+  const float* distance;               ///< added to a score, or null: number s - t + T - 1. Readable up to T + S + 128. Not in a window
+  int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`; T = S
   int64_t dilation;                    ///< of a window: only keys whose distance is a multiple of it, `window` of them on either side
   const int64_t* globals;              ///< places of the keys that every query sees, or null
   int64_t num_globals, most_globals;   ///< of this sequence, and of any in the batch (which numbers their dropout)
-  Dropout drop;                        ///< row (item T + t), width T
-  T* out;                              ///< [T, D]
+  Dropout drop;                        ///< row (item T + t), width S
+  HeadOut<T> out;                      ///< T rows
   float* lse;                          ///< [T]; -inf stands for a query that sees nothing
-  const T* dout;                       ///< backward: [T, D]
-  T* dqkv;                             ///< backward: [T, 3D]
+  HeadRows<T> dout;                    ///< backward: T rows
+  HeadOut<T> dq, dk, dv;               ///< backward: T, S, S rows
+  float* ddistance;                    ///< backward: added to, as long as `distance`; or null
   float* scratch;                      ///< attention_scratch(...) floats
 };
 
 /// One head of attention by random features (FAVOR+).
 template <class T>
 struct Favor {
-  int64_t length, width, head_width, head;   ///< T, D, C
-  const T* qkv;                        ///< [T, 3D] of this sequence
-  const float* bias;                   ///< [3D] or null
+  int64_t length, head_width;          ///< T, C
+  HeadRows<T> q, k, v;                 ///< T rows
   const bool* key_mask;                ///< [T], true = may be used, or null
   bool causal, softmax;                ///< features of the softmax kernel, or of the generalised one with ReLU
   float epsilon;
   int64_t features;                    ///< R
   const float *w, *w_t;                ///< C^-1/4 times the projection: [R, ceil16(C)] and [C, ceil16(R)], padded with zeros
-  T* out;                              ///< [T, D]; read by the backward pass
+  HeadOut<T> out;                      ///< T rows; read by the backward pass
   float* denominator;                  ///< [T]; 0 for a query that sees nothing
-  const T* dout;                       ///< backward: [T, D]
-  T* dqkv;                             ///< backward: [T, 3D]
+  HeadRows<T> dout;                    ///< backward: T rows
+  HeadOut<T> dq, dk, dv;               ///< backward: T rows
   float* scratch;                      ///< favor_scratch(...) floats
 };
 
@@ -93,9 +109,9 @@ inline int64_t favor_scratch(int64_t length, int64_t head_width, int64_t feature
   return 4 * r * c + 2 * r + 5 * rows * r + 7 * rows * c + 2 * rows * rows + 2 * c + 4 * rows + 2 * length;
 }
 
-/// Floats of scratch space for either pass.
-inline int64_t attention_scratch(int64_t length, int64_t head_width) {
-  const int64_t keys = (length + 127) / 128 * 128, width = (head_width + 31) / 32 * 32;
+/// Floats of scratch space for either pass over S = `sources`.
+inline int64_t attention_scratch(int64_t sources, int64_t head_width) {
+  const int64_t keys = (sources + 127) / 128 * 128, width = (head_width + 31) / 32 * 32;
   return 6 * keys * width + 4 * attention_rows * keys + 4 * attention_rows * width + 2 * keys + 64;
 }
 

@@ -50,7 +50,12 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
   require<ShapeError>(context.window < 0 || !context.causal, "attention in a window looks to both sides; it cannot be causal");
+  require<ShapeError>(context.window < 0 || !(context.visible.defined() || context.distance_bias.defined()), "attention in a window has no biases by distance and no masks of single pairs");
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
+}
+
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  return use_fused(q) ? fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop) : plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features) {

@@ -52,7 +52,10 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 /// Who may see whom, as facts.
 struct AttentionContext {
   Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
-  bool causal = false;   ///< a query sees keys up to its own place
+  Tensor visible{};      ///< bool [B, T, S], true = this query may see this key (undefined: all)
+  bool causal = false;   ///< a query sees keys up to its own place; the last one stands at the last key
+  Tensor distance_bias{};   ///< [H, T + S - 1], added to scores: number s - t + T - 1 belongs to query t and key s
+  double scale = 0;      ///< of Q K'; 0: 1 / sqrt(C)
   int64_t window = -1;   ///< a query sees so many keys on either side; -1: all
   int64_t dilation = 1;  ///< of a window: steps between the keys that are seen
   int64_t dilated_heads = 0;   ///< heads, from the first on, that step so; 0: all
@@ -60,8 +63,12 @@ struct AttentionContext {
 };
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values side by side, before the bias;
-/// bias [3D]; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory are linear in T.
+/// bias [3D] or undefined; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory are linear in T,
+/// and neither `visible` nor `distance_bias` is honoured.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+
+/// The same of queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values side by side.
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 
 /// How scores are estimated from random features.
 struct RandomFeatures {

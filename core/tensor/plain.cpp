@@ -81,36 +81,74 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 namespace {
 
 struct Heads {
-  Tensor q, k, v;   // [B, H, T, C]
+  Tensor q, k, v;   // [B, H, T | S, C]
 };
 
+/// [B, T, H C] to [B, H, T, C]; sizes of heads are the config's, so constants of a trace.
+Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
+
+Tensor with_bias(const Tensor& x, const Param& bias) { return bias.defined() ? x + weight(bias, x.scalar_type()) : x; }
+
 Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads) {
-  const auto all = bias.defined() ? qkv + weight(bias, qkv.scalar_type()) : qkv;
-  const int64_t head_width = all.size(-1) / 3 / heads;   // of the config, so a constant of the trace
-  const auto parts = all.unflatten(-1, {3, heads, head_width}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
+  const auto all = with_bias(qkv, bias);
+  const auto parts = all.unflatten(-1, {3, heads, all.size(-1) / 3 / heads}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
   return {parts.select(0, 0), parts.select(0, 1), parts.select(0, 2)};
 }
 
-/// bool [B or 1, 1, T or 1, S], true = may be used; undefined when every query sees every key.
-Tensor visible(const Tensor& qkv, const AttentionContext& context) {
-  Tensor seen;
-  if (context.key_mask.defined()) seen = context.key_mask.unsqueeze(1).unsqueeze(1);   // [B, 1, 1, S]
-  if (!context.causal) return seen;
-  const auto place = at::ones_like(qkv.select(-1, 0).select(0, 0), at::kLong).cumsum(0);              // [T]
-  const auto past = (place.unsqueeze(1) >= place.unsqueeze(0)).unsqueeze(0).unsqueeze(0);   // [1, 1, T, S]
-  return seen.defined() ? seen.logical_and(past) : past;
+/// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
+Tensor places_of(const Tensor& x) { return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1; }
+
+/// int64 [T, S]: key minus query, where the last query stands at the last key.
+Tensor distances(const Heads& h) {
+  const auto t = places_of(h.q), s = places_of(h.k);
+  return (s - s.slice(0, -1)).unsqueeze(0) - (t - t.slice(0, -1)).unsqueeze(1);
 }
 
-}  // namespace
+/// bool [B or 1, 1, T or 1, S], true = may be used; undefined when every query sees every key.
+Tensor visible(const Heads& h, const AttentionContext& context) {
+  Tensor seen;
+  const auto also = [&](const Tensor& more) { seen = seen.defined() ? seen.logical_and(more) : more; };
+  if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));   // [B, 1, 1, S]
+  if (context.visible.defined()) also(context.visible.unsqueeze(1));                   // [B, 1, T, S]
+  if (context.causal) also(distances(h).le(0).unsqueeze(0).unsqueeze(0));              // [1, 1, T, S]
+  return seen;
+}
 
-Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context) {
-  const auto [q, k, v] = split_heads(qkv, bias, heads);
-  auto scores = at::matmul(q, k.transpose(-1, -2)) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, T, S]
-  const auto seen = visible(qkv, context);
+double scale_of(const Heads& h, const AttentionContext& context) { return context.scale > 0 ? context.scale : 1 / std::sqrt(static_cast<double>(h.q.size(-1))); }
+
+/// [H, T, S] in the dtype of the heads, or undefined.
+Tensor pair_bias(const Heads& h, const AttentionContext& context) {
+  if (!context.distance_bias.defined()) return {};
+  const auto number = places_of(h.k).unsqueeze(0) + places_of(h.q).flip(0).unsqueeze(1);   // [T, S]: s + T - 1 - t
+  return at::embedding(context.distance_bias.t(), number).permute({2, 0, 1}).to(h.q.scalar_type());
+}
+
+Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
+  auto scores = at::matmul(h.q, h.k.transpose(-1, -2)) * scale_of(h, context);   // [B, H, T, S]
+  if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
+  const auto seen = visible(h, context);
   if (!seen.defined()) return at::softmax(scores, -1);
   const auto hidden = seen.logical_not();
   return at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
 }
+
+Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
+  Tensor mixed;   // [B, H, T, C]
+  if (drop.on()) {
+    mixed = at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v);
+  } else {
+    const auto seen = visible(h, context), bias = pair_bias(h, context);
+    auto mask = seen;
+    if (bias.defined()) mask = seen.defined() ? bias.unsqueeze(0).masked_fill(seen.logical_not(), -30000.0) : bias.unsqueeze(0);
+    mixed = at::scaled_dot_product_attention(h.q, h.k, h.v, mask.defined() ? std::optional<Tensor>(mask) : std::nullopt, 0, false, scale_of(h, context));
+    if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
+  }
+  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+}
+
+}  // namespace
+
+Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context) { return probabilities_of(split_heads(qkv, bias, heads), context); }
 
 namespace {
 
@@ -251,18 +289,12 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
 }
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  if (context.window >= 0) return window_attention(qkv, bias, heads, context, drop);
-  Tensor mixed;   // [B, H, T, C]
-  if (drop.on()) {
-    const auto probabilities = plain::dropout(attention_probabilities(qkv, bias, heads, context), drop);
-    mixed = at::matmul(probabilities, split_heads(qkv, bias, heads).v);
-  } else {
-    const auto [q, k, v] = split_heads(qkv, bias, heads);
-    const auto seen = visible(qkv, context);
-    mixed = at::scaled_dot_product_attention(q, k, v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
-    if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
-  }
-  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+  return context.window >= 0 ? window_attention(qkv, bias, heads, context, drop) : attend(split_heads(qkv, bias, heads), context, drop);
+}
+
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+  const auto parts = with_bias(kv, kv_bias).chunk(2, -1);
+  return attend({heads_of(with_bias(q, q_bias), heads), heads_of(parts[0], heads), heads_of(parts[1], heads)}, context, drop);
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
