@@ -1,9 +1,6 @@
 #pragma once
 // What every network offers to objectives: hidden states, and the table that turns them into tokens.
-#include "core/tensor/ops.h"
-#include "models/config.h"
-#include "models/layers.h"
-
+#include "models/attention.h"
 namespace cloze {
 
 /// What a backbone reads; undefined tensors are absent.
@@ -12,18 +9,36 @@ struct Inputs {
   Tensor attention_mask{};   ///< bool [B, T], true = a real token
   Tensor token_type_ids{};   ///< int64 [B, T]
   Tensor global_attention_mask{};   ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
+  Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
+  Memory memory{};           ///< what `encode` gave for these inputs, where it is known
   uint64_t dropout_key = 0;  ///< names this pass's dropout masks (training only)
 };
 
-/// The input of a stack of layers, read by tests and by `verify parity`.
+/// What a stack computes on its way, read by tests and by `verify parity`.
 struct Trace {
-  std::vector<Tensor> hidden_states;   ///< [B, T, D]: after the embedding, then after each block
+  std::vector<Tensor> hidden_states{};   ///< [B, T, D]: after the embedding, then after each block; the last one behind the final norm
+  std::vector<Tensor> attentions{};      ///< [B, H, T, S] of each attention, in order, where plain operators run
+};
+/// The traces of a network; an encoder alone fills the first.
+struct Traces {
+  Trace encoder{}, decoder{};
+};
+
+/// Keys and values that a block of a decoder keeps between tokens.
+struct BlockCache {
+  Tensor own{};      ///< [B, S, 2 H C], of earlier tokens
+  Tensor memory{};   ///< [B, S', 2 H C], of the encoder's states
 };
 
 class Backbone : public Layer {
  public:
-  /// Hidden states [B, T, D].
-  virtual Tensor hidden(const Inputs& in, Trace* trace = nullptr) = 0;
+  /// Hidden states [B, T, D], those of the decoder where there is one.
+  virtual Tensor hidden(const Inputs& in, Traces* traces = nullptr) = 0;
+  /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
+  virtual Memory encode(const Inputs& in, Trace* trace = nullptr);
+  /// Hidden states [B, U, D] of tokens that follow those in `cache` (a block each; empty: there are none), which receives them.
+  /// Throws ShapeError for a backbone that sees both sides.
+  virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache);
   /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// The token embedding [V, E], tied to prediction heads.

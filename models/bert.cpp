@@ -1,44 +1,56 @@
+#include <cmath>
+
 #include "core/error.h"
-#include "models/stack.h"
+#include "models/families.h"
 
 namespace cloze {
 
-namespace {
-
-std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const Embeddings* tables) {
+std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const LentTables& lent) {
   require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
   require<ConfigError>(c.longest_input() > 0, "model.max_position_embeddings ", c.max_position_embeddings, " leaves no place behind the padding id ", c.pad_token_id, "; raise it");
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id, " lies outside model.vocab_size ", c.vocab_size, "; name an id of the vocabulary");
   auto made = std::make_shared<Embeddings>(EmbeddingSizes{.vocab = c.vocab_size,
                                                           .width = c.embedding_width(),
-                                                          .positions = c.position_embeddings == "none" ? 0 : c.max_position_embeddings,
+                                                          .positions = c.position_embeddings == "none" ? 0 : c.max_position_embeddings + c.position_offset,
                                                           .types = c.token_types ? c.type_vocab_size : 0,
-                                                          .position = c.position_embeddings == "sinusoidal" ? Init::fixed_sinusoid : c.position_embeddings == "sinusoidal_start" ? Init::sinusoid : Init::embedding,
+                                                          .position = c.position_embeddings == "sinusoidal" ? Init::fixed_sinusoid : c.position_embeddings == "sinusoidal_halves" ? Init::fixed_sinusoid_halves : c.position_embeddings == "sinusoidal_start" ? Init::sinusoid : Init::embedding,
+                                                          .norm = c.embedding_norm,
                                                           .norm_eps = c.layer_norm_eps,
-                                                          .norm_kind = c.norm_kind}, tables);
-  if (tables) return made;
+                                                          .norm_kind = c.norm_kind,
+                                                          .scale = c.scale_embedding ? std::sqrt(static_cast<double>(c.hidden_size)) : 1}, lent);
+  if (lent.word.defined()) return made;
   if (c.freeze_pad_embedding) made->word.set_frozen_row(c.pad_token_id);
   if (c.freeze_pad_embedding && c.positions_after_padding && made->position.defined()) made->position.set_frozen_row(c.pad_token_id);
   return made;
 }
 
+namespace {
+
 /// BERT (Devlin et al. 2019, section 3) and what descends from it: RoBERTa counts places from behind the padding, ALBERT
-/// and ELECTRA project a narrow embedding, ALBERT's layers share weights, DistilBERT has no segments.
+/// and ELECTRA project a narrow embedding, ALBERT's layers share weights, DistilBERT has no segments, GPT-2 sees the past alone.
 struct Bert final : Backbone {
   Bert(const EncoderConfig& c, const BackboneParts& parts)
       : config(c),
-        embeddings(parts.embeddings && !parts.own_norm ? parts.embeddings : own("embeddings", make_embeddings(c, parts.embeddings.get()))) {
+        embeddings(parts.embeddings && !parts.own_norm ? parts.embeddings : own("embeddings", make_embeddings(c, parts.embeddings ? LentTables{parts.embeddings->word, parts.embeddings->position} : LentTables{}))) {
     if (c.always_projects || c.embedding_width() != c.hidden_size)
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
     stack = own("stack", std::make_shared<Stack>(c));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
   }
 
-  Tensor hidden(const Inputs& in, Trace* trace) override {
+  Tensor hidden(const Inputs& in, Traces* traces) override {
     const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
     auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);   // [B, T, E]
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, trace);
+    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr);
+  }
+
+  Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache) override {
+    if (!config.is_decoder || config.positions_after_padding) return Backbone::decode(ids, {}, cache);
+    cache.resize(static_cast<size_t>(stack->depth()));
+    auto x = embeddings->forward({ids, {}, places_behind(ids, cache[0].own)}, {});
+    if (projection) x = projection->forward(x);
+    return stack->forward(x, {}, {}, nullptr, nullptr, &cache);
   }
 
   /// Which tokens see everything, where attention has a window; undefined for none.
@@ -73,6 +85,20 @@ struct Bert final : Backbone {
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts) { return std::make_shared<Bert>(config, parts); }
+Memory Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model has no decoder that reads an encoder"); }
+Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&) {
+  fail<ShapeError>("this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
+}
+
+Tensor places_behind(const Tensor& ids, const Tensor& past) {
+  const auto new_places = at::ones_like(ids).cumsum(1) - 1;
+  return past.defined() ? new_places + at::ones_like(past.select(-1, 0), at::kLong).sum(1, /*keepdim=*/true) : new_places;
+}
+
+std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts) {
+  const auto made = config.is_encoder_decoder ? make_encoder_decoder(config) : std::make_shared<Bert>(config, parts);
+  set_init_ranges(*made, config);
+  return made;
+}
 
 }  // namespace cloze

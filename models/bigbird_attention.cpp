@@ -12,7 +12,7 @@ namespace {
 /// beside their own, and random ones. Source: Zaheer et al. 2020, section 2 and appendix D (arXiv 2007.14062).
 struct BigBirdAttentionLayer final : Attention {
   BigBirdAttentionLayer(const BigBirdAttention& given, const StackConfig& c, int64_t layer)
-      : Attention(c.hidden_size), kind(given), heads(c.num_attention_heads), qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.hidden_size))) {
+      : Attention(c), kind(given) {
     // Each head has an order of all blocks for each block of queries; its random blocks are the first of them that are neither
     // global nor neighbours, at whatever length.
     const int64_t most = (c.max_position_embeddings + kind.block_size - 1) / kind.block_size;
@@ -27,7 +27,6 @@ struct BigBirdAttentionLayer final : Attention {
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
     const int64_t b = kind.block_size;
     const auto type = x.scalar_type();
-    const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);                                             // [B, H, T, C]
     const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(x.select(-1, 0), at::kBool);
     const auto blocks = [&](const Tensor& t) { return at::constant_pad_nd(t, {0, 0, 0, b - 1}).unfold(2, b, b).transpose(-1, -2); };   // [B, H, n, b, C]
@@ -36,11 +35,11 @@ struct BigBirdAttentionLayer final : Attention {
     const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
 
     // Slots of block i: 0, n - 1, i - 1, i, i + 1, then random ones; a block that has a slot already is not used again.
-    const auto i = (at::ones_like(there.select(-1, 0).select(0, 0), at::kLong).cumsum(0) - 1).unsqueeze(1);   // [n, 1]
+    const auto i = places(there).unsqueeze(1);                                                              // [n, 1]
     const auto last = i.max();
     const auto fixed = at::cat({i - i, i - i + last, i - 1, i, i + 1}, 1);                                  // [n, 5]
-    const auto inside = i.gt(0).logical_and(i.lt(last)), middle = fixed.gt(0).logical_and(fixed.lt(last));   // slots 2 to 4 are not global
-    const auto usable = at::cat({at::ones_like(inside), last.gt(0).expand_as(inside), middle.slice(1, 2)}, 1);
+    const auto middle = fixed.gt(0).logical_and(fixed.lt(last));                                            // slots 2 to 4 are not global
+    const auto usable = at::cat({i.ge(0), last.gt(0).expand_as(i), middle.slice(1, 2)}, 1);
     auto slots = fixed.clamp_min(0).minimum(last).unsqueeze(0).expand({heads, -1, -1});                     // [H, n, 5]
     auto valid = usable.unsqueeze(0).expand({heads, -1, -1});
     if (kind.num_random_blocks > 0) {
@@ -56,8 +55,7 @@ struct BigBirdAttentionLayer final : Attention {
     const auto gather = [&](const Tensor& t) { return t.transpose(0, 1).transpose(1, 2).index({head, slots}).permute({3, 0, 1, 2, 4, 5}).flatten(3, 4); };   // [B, H, n, s b, C]
     const auto open = there.transpose(0, 1).index({slots}).permute({3, 0, 1, 2, 4}).logical_and(valid.unsqueeze(0).unsqueeze(-1)).flatten(3).unsqueeze(-2);   // [B, H, n, 1, s b]
     const auto attend = [&](const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& seen, uint32_t site) {
-      const auto scores = (at::matmul(queries, keys.transpose(-1, -2)) * scale).to(wide);
-      auto probabilities = at::softmax(scores.masked_fill(seen.logical_not(), -30000.0), -1).masked_fill(seen.logical_not(), 0.0);
+      const auto probabilities = masked_softmax((at::matmul(queries, keys.transpose(-1, -2)) * scale).to(wide_type(x)), seen.logical_not());
       Dropout own = drop;
       own.site ^= site;
       return at::matmul(dropout(probabilities.contiguous(), own).to(type), values);
@@ -67,13 +65,10 @@ struct BigBirdAttentionLayer final : Attention {
     const auto ends = attend(at::cat({qb.select(2, 0), qb.select(2, -1)}, 2), k, v, everything, 0x10000).chunk(2, 2);   // [B, H, b, C] each
     const auto at_end = [&](const Tensor& which) { return which.unsqueeze(-1); };
     const auto mixed = at::where(at_end(i.eq(0)), ends[0].unsqueeze(2), at::where(at_end(i.eq(last)), ends[1].unsqueeze(2), near));
-    const auto place = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;
-    return join_heads(mixed.flatten(2, 3).index_select(2, place));
+    return join_heads(mixed.flatten(2, 3).index_select(2, places(x)));
   }
 
   BigBirdAttention kind;
-  int64_t heads;
-  std::shared_ptr<Linear> qkv;
   Tensor order;   // int64 [H, n, n]
 };
 

@@ -128,6 +128,20 @@ struct StackConfig {
   int64_t num_hidden_groups = 0;   // 0: every layer has weights of its own
   int64_t inner_group_num = 1;
   std::string share = "all";
+  double activation_dropout = 0;
+  int64_t d_kv = 0;
+  int64_t relative_attention_num_buckets = 0;
+  int64_t relative_attention_max_distance = 128;
+  // ---- facts of a family
+  bool linear_bias = true;          ///< products of blocks have biases
+  bool scale_scores = true;         ///< by 1 / sqrt(C)
+  bool cross_attention = false;     ///< blocks read another stack
+  bool final_norm = true;           ///< behind the last pre-norm block
+  bool final_dropout = false;       ///< behind that norm
+
+  int64_t head_width() const { return d_kv > 0 ? d_kv : hidden_size / num_attention_heads; }
+  /// Of all heads side by side.
+  int64_t heads_width() const { return head_width() * num_attention_heads; }
 };
 
 /// What BERT and its descendants have in common. The members below the line are facts of a family, not options.
@@ -148,6 +162,20 @@ struct EncoderConfig : StackConfig {
   bool token_types = true;
   bool always_projects = false;           ///< a projection from embedding to hidden width even where they are equal
   bool gelu_head = false;                 ///< the prediction head uses exact GELU, whatever hidden_act is
+  bool embedding_norm = true;             ///< a norm behind the sum of embeddings
+  bool scale_embedding = false;           ///< token embeddings are multiplied by sqrt(hidden_size)
+  int64_t position_offset = 0;            ///< rows of the position table before that of the first place
+  // ---- of an encoder with a decoder
+  bool is_encoder_decoder = false;
+  int64_t num_decoder_layers = 0;
+  int64_t decoder_attention_heads = 0;
+  int64_t decoder_ffn_dim = 0;
+  int64_t decoder_start_token_id = 0;
+  int64_t eos_token_id = 1;
+  bool decoder_starts_with_last = false;  ///< the decoder reads the last target first, in the place of decoder_start_token_id
+  bool scale_decoder_outputs = false;     ///< hidden states are divided by sqrt(hidden_size) before the token table
+  bool logits_bias = false;               ///< a bias of the tokens that is not trained
+  bool texts_begin = false;               ///< texts begin with [CLS] (<s>), those that are read and those that are written
 
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
   /// Tokens of the longest input.
@@ -177,13 +205,14 @@ void describe_encoder(V& v, Config& c) {
   v("attention_probs_dropout_prob", c.attention_probs_dropout_prob, "dropout on attention probabilities", in_range(0, 1, open_end));
   v("max_position_embeddings", c.max_position_embeddings, "rows of the position table: the longest sequence [tokens], for roberta and longformer with pad_token_id + 1 rows on top", at_least(1));
   v("position_embeddings", c.position_embeddings,
-    "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_start = they are trained on; none = places come from relative_positions alone",
-    one_of({"learned", "sinusoidal", "sinusoidal_start", "none"}));
+    "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_halves = all sines before all cosines; sinusoidal_start = they are trained on; none = places come from attention alone",
+    one_of({"learned", "sinusoidal", "sinusoidal_halves", "sinusoidal_start", "none"}));
   v("relative_positions", c.relative_positions, "distances up to this one have vectors that are added to keys and values in every layer (Shaw et al. 2018); 0 = none", in_range(0, 1 << 14));
   v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
-  v("initializer", c.initializer, "shape of the initial distribution; truncated_normal cuts at two standard deviations",
-    one_of({"truncated_normal", "normal"}));
+  v("initializer", c.initializer,
+    "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products into the residual stream divided by sqrt(2 layers), as in GPT-2; fan_in = T5's deviations, 1 / sqrt(inputs); xavier = 1 / sqrt of the mean of inputs and outputs",
+    one_of({"truncated_normal", "normal", "normal_scaled", "fan_in", "xavier"}));
   v("norm_place", c.norm_place, "post = behind each sum with the residual, as in BERT; pre = before each half of a block and behind the last", one_of({"post", "pre"}));
   v("norm_kind", c.norm_kind, "layer, or rms = without mean and bias", one_of({"layer", "rms"}));
   v("layer_norm_eps", c.layer_norm_eps, "added to the variance in every norm", in_range(0, 1));
@@ -279,7 +308,111 @@ struct PerformerConfig : EncoderConfig {
   PerformerConfig() { attention = PerformerAttention{}; }
 };
 
-using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig, BigBirdConfig, PerformerConfig>;
+/// GPT-2: a pre-norm stack that sees the past alone.
+/// Source: Radford et al. 2019, section 2.3; openai/gpt-2, src/model.py; option names shared with the encoders (n_embd = hidden_size).
+struct Gpt2Config : EncoderConfig {
+  static constexpr const char* kind = "gpt2";
+  Gpt2Config() {
+    hidden_act = "gelu_new", norm_place = "pre", layer_norm_eps = 1e-5, max_position_embeddings = 1024, type_vocab_size = 1, initializer = "normal_scaled";
+    is_decoder = true, token_types = bare_pooler = embedding_norm = false;
+  }
+};
+
+template <class V, class Config>
+void describe_end(V& v, Config& c) {
+  v("eos_token_id", c.eos_token_id, "id that ends a text; set from the tokenizer when training", at_least(0));
+}
+template <class V>
+void describe(V& v, Gpt2Config& c) {
+  describe_encoder(v, c);
+  describe_end(v, c);
+}
+
+/// What encoder-decoders have beside the lines of an encoder.
+template <class V, class Config>
+void describe_decoder(V& v, Config& c) {
+  describe_encoder(v, c);
+  v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
+  v("num_decoder_layers", c.num_decoder_layers, "blocks of the decoder; 0 = num_hidden_layers", at_least(0));
+  v("decoder_attention_heads", c.decoder_attention_heads, "heads of the decoder; 0 = num_attention_heads", at_least(0));
+  v("decoder_ffn_dim", c.decoder_ffn_dim, "width inside the decoder's feed-forward layer; 0 = intermediate_size", at_least(0));
+  v("decoder_start_token_id", c.decoder_start_token_id, "id that the decoder reads first; set from the tokenizer when training", at_least(0));
+  describe_end(v, c);
+}
+
+/// T5: pre-norm stacks without biases, places as a bias of scores, one for each bucket of distances. Version 1.0 as it stands; 1.1 has
+/// feed_forward: gated, hidden_act: gelu_new, tie_word_embeddings: false, scale_decoder_outputs: false.
+/// Source: Raffel et al. 2020, section 2.1 (arXiv 1910.10683); option names shared with the encoders (d_model = hidden_size, d_ff = intermediate_size).
+struct T5Config : EncoderConfig {
+  static constexpr const char* kind = "t5";
+  T5Config() {
+    hidden_size = 512, num_hidden_layers = 6, num_attention_heads = 8, intermediate_size = 2048, hidden_act = "relu", norm_place = "pre", norm_kind = "rms", layer_norm_eps = 1e-6;
+    relative_attention_num_buckets = 32, d_kv = 64, position_embeddings = "none", type_vocab_size = 1, initializer = "fan_in", activation_dropout = 0.1, max_position_embeddings = 512;
+    is_encoder_decoder = scale_decoder_outputs = final_dropout = true, token_types = bare_pooler = embedding_norm = linear_bias = scale_scores = false;
+  }
+};
+template <class V>
+void describe(V& v, T5Config& c) {
+  describe_decoder(v, c);
+  v("d_kv", c.d_kv, "width of a head; 0 = hidden_size / num_attention_heads", at_least(0));
+  v("relative_attention_num_buckets", c.relative_attention_num_buckets, "buckets of distances, each with a bias for every head", at_least(2));
+  v("relative_attention_max_distance", c.relative_attention_max_distance, "distance from which on all fall into the last bucket", at_least(2));
+  v("scale_decoder_outputs", c.scale_decoder_outputs, "hidden states are divided by sqrt(hidden_size) before the token table, as version 1.0 does");
+}
+
+/// BART: post-norm stacks with a norm behind the embeddings, places from row 2 on.
+/// Source: Lewis et al. 2020, section 2.1 (arXiv 1910.13461); fairseq, models/bart; option names shared with the encoders.
+struct BartConfig : EncoderConfig {
+  static constexpr const char* kind = "bart";
+  BartConfig() {
+    num_hidden_layers = 6, layer_norm_eps = 1e-5, max_position_embeddings = 1024, type_vocab_size = 1, pad_token_id = 1, initializer = "normal", freeze_pad_embedding = true, attention_probs_dropout_prob = 0;
+    is_encoder_decoder = logits_bias = texts_begin = true, token_types = bare_pooler = false, position_offset = 2, decoder_start_token_id = eos_token_id = 2;
+  }
+};
+/// mBART: BART with norms before each half of a block and scaled embeddings; the decoder starts with the last token of its target.
+/// Source: Liu et al. 2020, section 2.2 (arXiv 2001.08210).
+struct MBartConfig : BartConfig {
+  static constexpr const char* kind = "mbart";
+  MBartConfig() { norm_place = "pre", scale_embedding = decoder_starts_with_last = true, texts_begin = false; }
+};
+/// PEGASUS: mBART without a norm behind the embeddings, with places that are not trained.
+/// Source: Zhang et al. 2020, section 5 (arXiv 1912.08777); transformers, models/pegasus.
+struct PegasusConfig : BartConfig {
+  static constexpr const char* kind = "pegasus";
+  PegasusConfig() {
+    norm_place = "pre", hidden_act = "relu", position_embeddings = "sinusoidal_halves", pad_token_id = 0, max_position_embeddings = 512;
+    scale_embedding = true, embedding_norm = texts_begin = false, position_offset = 0, decoder_start_token_id = 0, eos_token_id = 1;
+  }
+};
+/// The original Transformer: post-norm stacks, places that are not trained, one token table for everything.
+/// Source: Vaswani et al. 2017, section 3 (arXiv 1706.03762).
+struct TransformerConfig : EncoderConfig {
+  static constexpr const char* kind = "transformer";
+  TransformerConfig() {
+    hidden_size = 512, num_hidden_layers = 6, num_attention_heads = 8, intermediate_size = 2048, hidden_act = "relu", layer_norm_eps = 1e-6, position_embeddings = "sinusoidal", type_vocab_size = 1;
+    attention_probs_dropout_prob = 0, initializer = "xavier";
+    is_encoder_decoder = scale_embedding = true, token_types = bare_pooler = embedding_norm = false;
+  }
+};
+template <class V>
+void describe(V& v, BartConfig& c) {
+  describe_decoder(v, c);
+}
+template <class V>
+void describe(V& v, MBartConfig& c) {
+  describe_decoder(v, c);
+}
+template <class V>
+void describe(V& v, PegasusConfig& c) {
+  describe_decoder(v, c);
+}
+template <class V>
+void describe(V& v, TransformerConfig& c) {
+  describe_decoder(v, c);
+}
+
+using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig, BigBirdConfig, PerformerConfig, Gpt2Config, T5Config, BartConfig, MBartConfig, PegasusConfig,
+                                 TransformerConfig>;
 
 /// What every kind has.
 inline EncoderConfig& encoder_of(ModelConfig& model) {

@@ -5,14 +5,23 @@ namespace cloze {
 
 namespace {
 
-/// softmax(Q K' / sqrt(C)) V. One product makes queries, keys and values: rows of `qkv.weight` are Q, then K, then V.
+/// softmax(Q K' / sqrt(C)) V.
 struct FullAttentionLayer final : Attention {
-  explicit FullAttentionLayer(const StackConfig& c) : Attention(c.hidden_size), heads(c.num_attention_heads), qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.hidden_size))) {}
-  Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
+  explicit FullAttentionLayer(const StackConfig& c) : Attention(c), scale(c.scale_scores ? 0 : 1) {}
+  Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
+    auto context = given;
+    context.scale = scale;
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
   }
-  int64_t heads;
-  std::shared_ptr<Linear> qkv;
+  Tensor mix_behind(const Tensor& x, Tensor& past, const AttentionContext& given) override {
+    auto context = given;
+    context.scale = scale;
+    const auto parts = qkv->forward(x).chunk(3, -1);
+    const auto fresh = at::cat({parts[1], parts[2]}, -1);
+    past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
+    return cross_attention(parts[0], Param(), past, Param(), heads, context, {});
+  }
+  double scale;   // 0: 1 / sqrt(C)
 };
 
 struct Make {
@@ -30,8 +39,25 @@ struct Make {
 
 }  // namespace
 
+Tensor Attention::mix_behind(const Tensor&, Tensor&, const AttentionContext&) {
+  fail<ShapeError>("this attention keeps no keys and values; text is generated with attention of kind: full without relative_positions");
+}
+
+CrossAttention::CrossAttention(const StackConfig& c)
+    : heads(c.num_attention_heads),
+      scale(c.scale_scores ? 0 : 1),
+      output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.linear_bias))),
+      query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
+      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias))) {}
+
+Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context, const Dropout& drop) const {
+  const AttentionContext own{.key_mask = memory.mask, .scale = scale, .probabilities = context.probabilities};
+  if (known.defined()) return cross_attention(query->forward(x), Param(), known, Param(), heads, own, drop);
+  return cross_attention(linear(x, query->weight, Param()), query->bias, linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
+}
+
 std::shared_ptr<Attention> make_attention(const StackConfig& config, int64_t layer) {
-  require<ConfigError>(config.hidden_size % config.num_attention_heads == 0, "hidden_size ", config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
+  require<ConfigError>(config.d_kv > 0 || config.hidden_size % config.num_attention_heads == 0, "hidden_size ", config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
                        "; choose a width that the heads divide");
   return std::visit(Make{config, layer}, config.attention);
 }

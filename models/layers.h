@@ -4,9 +4,11 @@
 
 namespace cloze {
 
-/// x W' + b.
+/// x W' + b, or x W'.
 struct Linear : Layer {
-  Linear(int64_t in, int64_t out) : weight(own_param("weight", {out, in}, Init::weight)), bias(own_param("bias", {out}, Init::zero)) {}
+  Linear(int64_t in, int64_t out, bool with_bias = true) : weight(own_param("weight", {out, in}, Init::weight)) {
+    if (with_bias) bias = own_param("bias", {out}, Init::zero);
+  }
   Tensor forward(const Tensor& x) const { return linear(x, weight, bias); }
   Param weight, bias;
 };
@@ -21,29 +23,35 @@ struct Norm : Layer {
   double eps;
 };
 
-/// The tables that an encoder starts with: tokens, places, and segment types where it has them.
+/// The tables that a stack starts with: tokens, places, and segment types where it has them.
 struct EmbeddingSizes {
   int64_t vocab, width, positions, types;   ///< positions 0, types 0: no such table
   Init position = Init::embedding;
+  bool norm = true;
   double norm_eps = 1e-12;
   std::string norm_kind = "layer";
+  double scale = 1;                         ///< of token embeddings
+};
+/// Tables of another network that are used here as well; undefined ones are not.
+struct LentTables {
+  Param word{}, position{};
 };
 
-/// dropout(norm(word + type + position)): the input of a BERT-like encoder.
+/// dropout(norm(word + type + position)): the input of a stack.
 struct Embeddings : Layer {
-  /// `tables`, where given, lends its tokens and positions.
-  explicit Embeddings(const EmbeddingSizes& s, const Embeddings* tables = nullptr) {
-    word = tables ? tables->word : own_param("word", {s.vocab, s.width}, Init::embedding);
-    if (s.positions > 0) position = tables ? tables->position : own_param("position", {s.positions, s.width}, s.position);
+  explicit Embeddings(const EmbeddingSizes& s, const LentTables& lent = {}) : norm_eps(s.norm_eps), scale(s.scale) {
+    word = lent.word.defined() ? lent.word : own_param("word", {s.vocab, s.width}, Init::embedding);
+    if (s.positions > 0) position = lent.position.defined() ? lent.position : own_param("position", {s.positions, s.width}, s.position);
     if (s.types > 0) token_type = own_param("token_type", {s.types, s.width}, Init::embedding);
-    norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps, s.norm_kind));
+    if (s.norm) norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps, s.norm_kind));
   }
   /// Returns [B, T, E].
   Tensor forward(const EmbeddingIds& in, const Dropout& drop) const {
-    return embed(in, {.word = word, .position = position, .type = token_type, .gamma = norm->weight, .beta = norm->bias, .eps = norm->eps}, drop);
+    return embed(in, {.word = word, .position = position, .type = token_type, .gamma = norm ? norm->weight : Param(), .beta = norm ? norm->bias : Param(), .eps = norm_eps, .scale = scale}, drop);
   }
   Param word, position, token_type;
   std::shared_ptr<Norm> norm;
+  double norm_eps, scale;
 };
 
 }  // namespace cloze

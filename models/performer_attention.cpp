@@ -9,11 +9,7 @@ namespace {
 /// Source: Choromanski et al. 2021, section 2.
 struct PerformerAttentionLayer final : Attention {
   PerformerAttentionLayer(const PerformerAttention& given, const StackConfig& c)
-      : Attention(c.hidden_size),
-        kind(given),
-        heads(c.num_attention_heads),
-        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.hidden_size))),
-        projection(own_param("features", {kind.nb_features, c.hidden_size / heads}, Init::fixed_features)) {}
+      : Attention(c), kind(given), projection(own_param("features", {kind.nb_features, c.head_width()}, Init::fixed_features)) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
     return favor_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
@@ -26,8 +22,6 @@ struct PerformerAttentionLayer final : Attention {
   }
 
   PerformerAttention kind;
-  int64_t heads;
-  std::shared_ptr<Linear> qkv;
   Param projection;   // [R, C]
 };
 

@@ -11,34 +11,28 @@ namespace {
 /// Source: Shaw et al. 2018, equations 3 to 5 (arXiv 1803.02155).
 struct RelativeAttentionLayer final : Attention {
   explicit RelativeAttentionLayer(const StackConfig& c)
-      : Attention(c.hidden_size),
-        heads(c.num_attention_heads),
+      : Attention(c),
         reach(c.relative_positions),
-        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.hidden_size))),
-        distance_key(own_param("distance_key", {2 * reach + 1, c.hidden_size / heads}, Init::weight)),
-        distance_value(own_param("distance_value", {2 * reach + 1, c.hidden_size / heads}, Init::weight)) {}
+        distance_key(own_param("distance_key", {2 * reach + 1, c.head_width()}, Init::weight)),
+        distance_value(own_param("distance_value", {2 * reach + 1, c.head_width()}, Init::weight)) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);
-    const auto place = at::ones_like(x.select(-1, 0).select(0, 0), at::kLong).cumsum(0) - 1;                       // [T]
+    const auto place = places(x);
     const auto apart = place.unsqueeze(0) - place.unsqueeze(1);                                                      // [T, S]: key minus query
     const auto content = at::matmul(q, k.transpose(-1, -2));                                                         // [B, H, T, S]
     const auto row = (apart.clamp(-reach, reach) + reach).expand_as(content);
     const auto by_distance = at::matmul(q, plain::weight(distance_key, x.scalar_type()).t());                        // [B, H, T, 2 k + 1]
-    auto scores = (content + at::gather(by_distance, -1, row)).to(x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat) / std::sqrt(static_cast<double>(q.size(-1)));
+    const auto scores = (content + at::gather(by_distance, -1, row)).to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));
     Tensor hidden;
     if (context.key_mask.defined()) hidden = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
     if (context.causal) hidden = hidden.defined() ? hidden.logical_or(apart.gt(0)) : apart.gt(0);
-    if (hidden.defined()) scores = scores.masked_fill(hidden, -30000.0);
-    auto probabilities = at::softmax(scores, -1);
-    if (hidden.defined()) probabilities = probabilities.masked_fill(hidden, 0.0);
-    probabilities = dropout(probabilities, drop).to(x.scalar_type());
+    const auto probabilities = dropout(masked_softmax(scores, hidden), drop).to(x.scalar_type());
     const auto mass = at::zeros_like(by_distance).scatter_add(-1, row, probabilities);                               // [B, H, T, 2 k + 1]
     return join_heads(at::matmul(probabilities, v) + at::matmul(mass, plain::weight(distance_value, x.scalar_type())));
   }
 
-  int64_t heads, reach;
-  std::shared_ptr<Linear> qkv;
+  int64_t reach;
   Param distance_key, distance_value;   // [2 k + 1, C]: distances -k ... k
 };
 

@@ -1,5 +1,8 @@
 #include "models/stack.h"
 
+#include <cmath>
+
+#include "core/error.h"
 #include "core/tensor/recompute.h"
 
 namespace cloze {
@@ -15,39 +18,50 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 }  // namespace
 
 Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c) {
+  const auto norm = [&](const char* name) { return own(name, std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind)); };
   if (from && c.share == "attention") {
     attention = from->attention, attention_norm = from->attention_norm;
   } else {
     attention = own("attention", make_attention(c, layer));
-    attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
+    attention_norm = norm("attention_norm");
+  }
+  if (c.cross_attention) {
+    cross_attention = own("cross_attention", std::make_shared<CrossAttention>(c));
+    cross_norm = norm("cross_norm");
   }
   if (from && c.share == "ffn") {
     intermediate = from->intermediate, gate = from->gate, output = from->output, output_norm = from->output_norm;
   } else {
-    output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
-    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
-    if (c.feed_forward == "gated") gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
-    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
+    output_norm = norm("output_norm");
+    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
+    if (c.feed_forward == "gated") gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
+    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.linear_bias));
   }
 }
 
-Tensor Block::feed_forward(const Tensor& x) const {
+Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
   const auto inner = linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act);
-  return gate ? inner * gate->forward(x) : inner;
+  return dropout(gate ? inner * gate->forward(x) : inner, inside);
 }
 
-Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site) const {
-  const auto look = at_site(drop, config.attention_probs_dropout_prob, site), first = at_site(drop, config.hidden_dropout_prob, site + 1), second = at_site(drop, config.hidden_dropout_prob, site + 2);
-  if (config.norm_place == "pre") {
-    const auto add = [](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& residual) { return linear_dropout_add(branch, project.weight, project.bias, at, residual); };
-    const auto attended = add(attention->mix(attention_norm->forward(x), context, look), *attention->output, first, x);
-    return add(feed_forward(output_norm->forward(attended)), *output, second, attended);
-  }
-  const auto join = [](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& residual, const Norm& norm) {
-    return linear_dropout_add_norm(branch, project.weight, project.bias, at, residual, norm.weight, norm.bias, norm.eps);
+Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache) const {
+  const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
+  const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
+  const bool pre = config.norm_place == "pre";
+  // A part of the block: what it reads, and how it joins the residual stream.
+  const auto read = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
+  const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream, const Norm& norm) {
+    return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream) : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm.weight, norm.bias, norm.eps);
   };
-  const auto attended = join(attention->mix(x, context, look), *attention->output, first, x, *attention_norm);
-  return join(feed_forward(attended), *output, second, attended, *output_norm);
+  auto in = read(x, *attention_norm);
+  auto stream = join(cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0)), *attention->output, on_branch(1), x, *attention_norm);
+  if (cross_attention) {
+    require<ShapeError>(memory != nullptr, "a decoder that reads an encoder was run without one");
+    if (cache && !cache->memory.defined()) cache->memory = cross_attention->keys_and_values(*memory);
+    in = read(stream, *cross_norm);
+    stream = join(cross_attention->mix(in, *memory, cache ? cache->memory : Tensor(), context, on_scores(3)), *cross_attention->output, on_branch(4), stream, *cross_norm);
+  }
+  return join(feed_forward(read(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output, on_branch(2), stream, *output_norm);
 }
 
 Stack::Stack(const StackConfig& c) : config(c) {
@@ -67,22 +81,64 @@ Stack::Stack(const StackConfig& c) : config(c) {
     }
     if (head < 0) head = i;
   }
-  if (c.norm_place == "pre") final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
+  if (c.relative_attention_num_buckets > 0) relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight);
+  if (c.norm_place == "pre" && c.final_norm) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
 }
 
-Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace) const {
+int64_t Stack::depth() const {
+  int64_t blocks = 0;
+  for (const auto& layer : layers) blocks += static_cast<int64_t>(layer.size());
+  return blocks;
+}
+
+Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory, std::vector<BlockCache>* cache) const {
   context.causal = config.is_decoder;
-  if (trace) trace->hidden_states.push_back(x);
-  uint32_t site = 1;   // 0 is the embedding's
+  if (trace) context.probabilities = &trace->attentions;
+  if (relative_attention_bias.defined()) {
+    // Distances of T queries, the last at the last of S keys: -(S - 1) ... T - 1.
+    const auto queries = places(x);
+    auto keys = queries;
+    if (cache && cache->at(0).own.defined()) keys = places(at::cat({cache->at(0).own.select(-1, 0), x.select(-1, 0)}, 1));
+    const auto distance = at::cat({keys - keys.slice(0, -1), queries.slice(0, 1)});
+    const auto bucket = distance_buckets(distance, config.relative_attention_num_buckets, config.relative_attention_max_distance, config.is_decoder);
+    context.distance_bias = at::embedding(relative_attention_bias.value(), bucket).t();   // [H, T + S - 1]
+  }
+  const auto note = [&](const Tensor& state) {
+    if (trace) trace->hidden_states.push_back(state);
+  };
+  note(x);
+  uint32_t site = drop.site + 1;   // drop.site is the embedding's
+  size_t number = 0;
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
-      const auto run = [&block, context, drop, site](const Tensor& in) { return block->forward(in, context, drop, site); };
+      BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
+      const auto run = [&block, context, drop, site, memory, own_cache](const Tensor& in) { return block->forward(in, context, drop, site, memory, own_cache); };
       x = gradient_checkpointing && at::GradMode::is_enabled() ? recompute(run, x) : run(x);
-      site += 3;
-      if (trace) trace->hidden_states.push_back(x);
+      site += Block::sites;
+      note(x);
     }
   }
-  return final_norm ? final_norm->forward(x) : x;
+  if (!final_norm) return x;
+  x = final_norm->forward(x);
+  if (config.final_dropout) x = dropout(x, at_site(drop, config.hidden_dropout_prob, site));
+  if (trace) trace->hidden_states.back() = x;
+  return x;
+}
+
+Tensor distance_buckets(const Tensor& distance, int64_t buckets, int64_t max_distance, bool causal) {
+  const int64_t count = causal ? buckets : buckets / 2, exact = count / 2;
+  // Where each bucket beyond the exact ones begins. Counted here in fp32, as the published code does, and compared as integers: a
+  // logarithm that is off by one place would move whole distances.
+  std::vector<int64_t> begins;
+  for (int64_t n = exact, last = exact; last < count - 1 && n <= 2 * max_distance; ++n) {
+    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact)) / static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+    const auto bucket = std::min(count - 1, exact + static_cast<int64_t>(share * static_cast<float>(count - exact)));
+    for (; last < bucket; ++last) begins.push_back(n);
+  }
+  const auto far = causal ? (-distance).clamp_min(0) : distance.abs();
+  const auto bound = begins.empty() ? at::full({1}, int64_t{1} << 40, at::kLong) : at::tensor(begins, at::kLong);
+  const auto number = far.clamp_max(exact) + far.unsqueeze(-1).ge(bound.to(distance.device())).sum(-1);
+  return causal ? number : number + distance.gt(0).to(at::kLong) * count;
 }
 
 }  // namespace cloze

@@ -13,11 +13,12 @@ struct Batch {
   Tensor positions;         ///< int64 [N], predicted places in the flattened [B T]
   Tensor labels;            ///< int64 [N], their tokens
   Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
+  Tensor decoder_input_ids; ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
   Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
   int64_t tokens = 0;       ///< real tokens, padding not counted
   int64_t forced_pairs = 0; ///< rows whose pair label was not drawn
 
-  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &replaced}; }
+  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &decoder_input_ids, &replaced}; }
 };
 
 /// One loss of a step.

@@ -154,7 +154,105 @@ void describe(V& v, RtdConfig& c) {
   v("mlm", c.mlm, "which places the generator fills");
 }
 
-using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig>;
+/// What every objective has that lets a decoder write.
+struct NextTokenTerms : ObjectiveTerms {
+  double label_smoothing = 0;
+  double z_loss = 0;
+};
+
+template <class V>
+void describe_next_token(V& v, NextTokenTerms& c) {
+  describe_terms(v, c, "factor of this loss in the sum");
+  v("label_smoothing", c.label_smoothing, "share of each label that is spread over all tokens, in training", in_range(0, 1, open_end));
+  v("z_loss", c.z_loss, "factor of the square of the logits' log-sum-exp, in training; T5 has 1e-4", in_range(0, 1));
+}
+
+/// Causal language modelling: each token from those before it.
+/// Source: Radford et al. 2018, section 3.1.
+struct ClmConfig : NextTokenTerms {
+  static constexpr const char* kind = "clm";
+};
+template <class V>
+void describe(V& v, ClmConfig& c) {
+  describe_next_token(v, c);
+}
+
+/// Span corruption: an encoder reads a text with holes, the decoder writes what is missing; with the other objectives that its paper compares.
+/// Source: Raffel et al. 2020, sections 3.1.4 and 3.3 (arXiv 1910.10683); google-research/text-to-text-transfer-transformer, preprocessors.py.
+struct SpanCorruptionConfig : NextTokenTerms {
+  static constexpr const char* kind = "span_corruption";
+  std::string like;
+  std::string corruption = "spans";
+  double noise_density = 0.15;
+  double mean_noise_span_length = 3;
+};
+template <class V>
+void describe(V& v, SpanCorruptionConfig& c) {
+  v.like(c, "corruption as in that code", {{"t5", [](SpanCorruptionConfig& m) { m.corruption = "spans", m.noise_density = 0.15, m.mean_noise_span_length = 3; }}});
+  describe_next_token(v, c);
+  v("corruption", c.corruption,
+    "spans = runs of tokens, each behind a sentinel; iid = tokens one by one; drop = tokens one by one, without sentinels; mass = tokens hidden, the whole text written; bert = the same with a tenth of them random; deshuffle = all tokens in another order; prefix_lm = the start read, the rest written",
+    one_of({"spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm"}));
+  v("noise_density", c.noise_density, "share of the tokens that is hidden", in_range(0, 1));
+  v("mean_noise_span_length", c.mean_noise_span_length, "corruption spans: mean length of a run [tokens]", in_range(1, 1000));
+}
+
+/// Denoising: an encoder reads a text that was damaged, the decoder writes it whole.
+/// Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); fairseq, denoising_dataset.py.
+struct DenoisingConfig : NextTokenTerms {
+  static constexpr const char* kind = "denoising";
+  std::string like;
+  double permute_sentences = 1;
+  double mask_ratio = 0.3;
+  double poisson_lambda = 3.5;
+  double random_ratio = 0.1;
+  double insert_ratio = 0;
+  double rotate_prob = 0;
+  std::string mask_length = "span-poisson";
+  int64_t replace_length = 1;
+};
+template <class V>
+void describe(V& v, DenoisingConfig& c) {
+  v.like(c, "noise as in that code",
+         {{"bart", [](DenoisingConfig& m) { m.permute_sentences = 1, m.mask_ratio = 0.3, m.poisson_lambda = 3.5, m.random_ratio = 0.1, m.insert_ratio = m.rotate_prob = 0, m.mask_length = "span-poisson", m.replace_length = 1; }}});
+  describe_next_token(v, c);
+  v("permute_sentences", c.permute_sentences, "share of the sentences that change places among themselves", in_range(0, 1));
+  v("mask_ratio", c.mask_ratio, "share of the words that is masked or removed", in_range(0, 1));
+  v("mask_length", c.mask_length, "how much at once: subword, word, or span-poisson = so many words by a Poisson distribution, none at all included", one_of({"subword", "word", "span-poisson"}));
+  v("poisson_lambda", c.poisson_lambda, "mean of that distribution [words]", in_range(0, 100));
+  v("replace_length", c.replace_length, "what stands for a span: 1 = one [MASK], 0 = nothing, -1 = a [MASK] for each token", in_range(-1, 1));
+  v("random_ratio", c.random_ratio, "share of the [MASK]s that is a random token instead", in_range(0, 1));
+  v("insert_ratio", c.insert_ratio, "tokens that are inserted, as a share of the length", in_range(0, 1));
+  v("rotate_prob", c.rotate_prob, "share of the texts that start at another token", in_range(0, 1));
+}
+
+/// Gap sentences: whole sentences are hidden from the encoder, the decoder writes them.
+/// Source: Zhang et al. 2020, section 3.1 (arXiv 1912.08777).
+struct GapSentencesConfig : NextTokenTerms {
+  static constexpr const char* kind = "gap_sentences";
+  std::string like;
+  double gap_sentences_ratio = 0.3;
+  std::string choose = "principal";
+};
+template <class V>
+void describe(V& v, GapSentencesConfig& c) {
+  v.like(c, "choice as in that paper", {{"pegasus", [](GapSentencesConfig& m) { m.gap_sentences_ratio = 0.3, m.choose = "principal"; }}});
+  describe_next_token(v, c);
+  v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that is hidden", in_range(0, 1));
+  v("choose", c.choose, "which: principal = those most like the rest, by ROUGE-1; random; lead = the first ones", one_of({"principal", "random", "lead"}));
+}
+
+/// Pairs of texts: the decoder writes the second of each.
+/// Source: Sutskever et al. 2014, section 2 (arXiv 1409.3215).
+struct PairsConfig : NextTokenTerms {
+  static constexpr const char* kind = "pairs";
+};
+template <class V>
+void describe(V& v, PairsConfig& c) {
+  describe_next_token(v, c);
+}
+
+using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig, ClmConfig, SpanCorruptionConfig, DenoisingConfig, GapSentencesConfig, PairsConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
 /// The masking that a list of objectives asks of its rows, or null.

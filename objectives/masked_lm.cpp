@@ -14,7 +14,7 @@ struct MaskedLm final : Objective {
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
-    part.sum = token_cross_entropy(head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, &part.correct);
+    part.sum = token_cross_entropy(head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, {}, &part.correct);
     return {part};
   }
 

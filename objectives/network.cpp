@@ -17,6 +17,10 @@ struct Make {
   std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
   std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
   std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
+  template <std::derived_from<NextTokenTerms> Config>
+  std::shared_ptr<Objective> operator()(const Config& c) const {
+    return make_next_token(Config::kind, c, model);
+  }
 };
 
 bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config); }
@@ -30,8 +34,8 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   for (const auto& config : configs) {
     auto objective = std::visit(Make{encoder, *backbone}, config);
     for (const auto& other : objectives)
-      require<ConfigError>(other->name() != objective->name(), "objective '", objective->name(), "' is given twice; keep one of them");
-    objectives.push_back(own(objective->name(), objective));
+      require<ConfigError>(other->slot() != objective->slot(), "objectives '", other->name(), "' and '", objective->name(), other->name() == objective->name() ? "' are one and the same" : "' both predict the next token", "; keep one of them");
+    objectives.push_back(own(objective->slot(), objective));
   }
 }
 
@@ -50,6 +54,7 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) 
                                .attention_mask = batch.attention_mask,
                                .token_type_ids = batch.token_type_ids,
                                .global_attention_mask = batch.global_attention_mask,
+                               .decoder_input_ids = batch.decoder_input_ids,
                                .dropout_key = dropout_key});
   std::vector<LossPart> all;
   for (size_t k = 0; k < objectives.size(); ++k) {
@@ -69,9 +74,15 @@ std::vector<LossPart> Network::parts(const Batch& batch) const {
   return all;
 }
 
-std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& inputs, Trace* trace) {
-  const auto hidden = backbone->hidden(inputs, trace);   // [B, T, D]
-  std::vector<std::pair<std::string, Tensor>> found{{"last_hidden_state", hidden}};
+std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given, Traces* traces) {
+  auto inputs = given;
+  std::vector<std::pair<std::string, Tensor>> found;
+  if (encoder_of(model_).is_encoder_decoder) {
+    inputs.memory = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
+    found.emplace_back("encoder_last_hidden_state", inputs.memory.states);
+  }
+  const auto hidden = backbone->hidden(inputs, traces);   // [B, T, D]
+  found.emplace_back("last_hidden_state", hidden);
   if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
     for (auto& output : objective->outputs(*backbone, hidden)) {

@@ -11,6 +11,8 @@ class Objective : public Layer {
  public:
   explicit Objective(const ObjectiveTerms& terms) : terms_(terms) {}
   virtual std::string name() const = 0;
+  /// The first part of its parameters' names. Losses that predict the next token share one, so that weights of one serve another.
+  virtual std::string slot() const { return name(); }
   /// This loss counts in the step that was named last.
   bool active() const { return terms_.active(step_); }
   void set_step(int64_t step) { step_ = step; }
@@ -45,8 +47,8 @@ class Network : public Layer {
   std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key);
   /// The same without sums: names, weights, numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;
-  /// `last_hidden_state`, `pooler_output` and every head's outputs at all positions, under Hugging Face's names.
-  std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Trace* trace = nullptr);
+  /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and every head's outputs at all positions, under Hugging Face's names.
+  std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Traces* traces = nullptr);
 
   std::shared_ptr<Backbone> backbone;
   std::vector<std::shared_ptr<Objective>> objectives;

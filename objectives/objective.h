@@ -10,6 +10,8 @@ std::shared_ptr<Objective> make_nsp(const NspConfig& config, const EncoderConfig
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const EncoderConfig& model);
 std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const EncoderConfig& model, const Backbone& backbone);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model);
+/// Cross entropy of the tokens that a decoder should write, by whatever text it reads: `name` is the objective's kind.
+std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms, const EncoderConfig& model);
 
 /// What the span boundary objective predicts: tokens of runs of predicted places, up to `most` of each run.
 struct SpanTargets {

@@ -67,7 +67,7 @@ struct ReplacedToken final : Objective {
         draw.drawn = draw_tokens(rows, table, head->bias, draw);
       } else {
         auto& part = early.emplace_back(parts(batch)[0]);
-        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, &part.correct, alone() ? nullptr : &draw);
+        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, {}, &part.correct, alone() ? nullptr : &draw);
       }
       if (alone()) return early;
       drawn = draw.drawn;

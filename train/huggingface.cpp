@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
+#include "train/huggingface_decoders.h"
 #include "train/interchange.h"
 
 namespace cloze {
@@ -85,7 +86,12 @@ ModelConfig model_of_type(const std::string& type, const std::string& path) {
   if (type == "electra") return ElectraConfig{};
   if (type == "distilbert") return DistilBertConfig{};
   if (type == "longformer") return LongformerConfig{};
-  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "longformer", "big_bird"};
+  if (type == "gpt2") return Gpt2Config{};
+  if (type == "t5" || type == "mt5") return T5Config{};
+  if (type == "bart") return BartConfig{};
+  if (type == "mbart") return MBartConfig{};
+  if (type == "pegasus") return PegasusConfig{};
+  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "longformer", "big_bird", "gpt2", "t5", "bart", "mbart", "pegasus"};
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
   fail<ConfigError>(path, ": model_type is '", type, "'", did_you_mean(type, known), "; this version imports ", list);
@@ -102,14 +108,19 @@ Objectives objectives_of(const std::string& architecture, const std::string& pat
     return {rtd};
   }
   if (ends("ForMaskedLM")) return {MlmConfig{}};
+  if (architecture == "GPT2LMHeadModel") return {ClmConfig{}};
+  if (architecture == "T5ForConditionalGeneration" || architecture == "MT5ForConditionalGeneration") return {SpanCorruptionConfig{}};
+  if (architecture == "BartForConditionalGeneration" || architecture == "MBartForConditionalGeneration") return {DenoisingConfig{}};
+  if (architecture == "PegasusForConditionalGeneration") return {GapSentencesConfig{}};
   if (ends("Model")) return {};
-  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM and ...Model can");
+  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM, GPT2LMHeadModel, T5, Bart, MBart and PegasusForConditionalGeneration, and ...Model can");
 }
 
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
-  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}, {"performer", "Performer"}};
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}, {"performer", "Performer"}, {"gpt2", "GPT2"}, {"t5", "T5"}, {"bart", "Bart"}, {"mbart", "MBart"}, {"pegasus", "Pegasus"}, {"transformer", "Transformer"}};
   const auto& name = classes.at(kind_of(model));
+  if (writes_text(model)) return objectives.empty() ? name + "Model" : name + (name == "GPT2" ? "LMHeadModel" : "ForConditionalGeneration");
   if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert" || name == "BigBird"))) return name + "ForPreTraining";
   return name + (has("mlm") ? "ForMaskedLM" : "Model");
 }
@@ -163,7 +174,8 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   auto& c = encoder_of(model.config.model);
   c.initializer = "normal", c.freeze_pad_embedding = true;
   if (c.vocab_size == 0) c.vocab_size = type == "albert" ? 30000 : type == "roberta" ? 50265 : 30522;
-  if (type == "distilbert") read_distilbert(j, c, path);
+  if (writes_text(model.config.model)) read_decoder_config(j, model.config.model, path);
+  else if (type == "distilbert") read_distilbert(j, c, path);
   else read_encoder(j, c, path);
   if (auto* window = std::get_if<WindowAttention>(&c.attention); window && j.contains("attention_window")) {
     const auto& given = j["attention_window"];
@@ -177,7 +189,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   take(j, "embedding_size", c.embedding_size, path);
   take(j, "num_hidden_groups", c.num_hidden_groups, path);
   take(j, "inner_group_num", c.inner_group_num, path);
-  if (j.contains("pad_token_id") && j["pad_token_id"].is_null()) c.freeze_pad_embedding = false;
+  if (j.contains("pad_token_id") && j["pad_token_id"].is_null() && !writes_text(model.config.model)) c.freeze_pad_embedding = false;
   bool cross = false, use_bias = true, rescale = false;
   take(j, "add_cross_attention", cross, path);
   take(j, "position_embedding_type", positions, path);
@@ -205,7 +217,8 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   if (model.architecture.empty()) {
     const auto has = [&](const char* name) { return model.tensors.count(name) > 0; };
     Objectives guessed;
-    if (has("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
+    if (writes_text(model.config.model)) guessed = {ClmConfig{}};
+    else if (has("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
     else if (has(huggingface_names(model.config.model, "mlm.head.transform.weight")[0].c_str())) guessed = {MlmConfig{}};
     if (has("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
     if (has("sop_classifier.classifier.weight")) guessed.push_back(SopConfig{});
@@ -216,13 +229,18 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   const auto prefix = huggingface_prefix(model.config.model);
   if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return starts_with(item.first, prefix); })) {
     std::map<std::string, at::Tensor> renamed;
-    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") ? prefix + name : name, tensor);
+    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") || writes_text(model.config.model) ? prefix + name : name, tensor);
     model.tensors = std::move(renamed);
   }
   // The ranges and rules of a config that a user writes hold for one that was read.
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
   model.config.train.budget.steps = 1000;
   return model;
+}
+
+Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value) {
+  if (name == "lm.head.bias") return value.unsqueeze(0);
+  return huggingface_transposed(model, name) && value.dim() == 2 ? value.t() : value;
 }
 
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh) {
@@ -241,10 +259,11 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       const auto found = model.tensors.find(theirs);
       if (found == model.tensors.end()) continue;
       used.insert(theirs);
-      parts.push_back(found->second.to(at::kFloat));
+      const auto tensor = found->second.to(at::kFloat);
+      parts.push_back(huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
     }
     if (parts.empty()) {
-      const bool may_lack = !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
+      const bool may_lack = name == "lm.head.bias" || !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
       require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0], "'; they are not those of this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;
@@ -269,6 +288,11 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
 json huggingface_config(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   const auto kind = kind_of(config.model);
+  if (writes_text(config.model)) {
+    auto j = decoder_config(config.model);
+    j["architectures"] = {architecture_of(config.model, config.objectives)}, j["model_type"] = kind;
+    return j;
+  }
   json j{{"architectures", {architecture_of(config.model, config.objectives)}}, {"model_type", kind == "bigbird" ? "big_bird" : kind}, {"vocab_size", c.vocab_size}, {"max_position_embeddings", c.max_position_embeddings},
          {"initializer_range", c.initializer_range}, {"pad_token_id", c.pad_token_id}, {"tie_word_embeddings", c.tie_word_embeddings}, {"dtype", "float32"}};
   if (kind == "distilbert") {
@@ -358,8 +382,8 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   for (const auto& [name, param] : collect_params(*opened.network)) {
     const auto theirs = huggingface_names(opened.config.model, name);
     if (theirs.empty()) continue;   // a generator beside the discriminator
-    const auto parts = param.value().detach().chunk(static_cast<int64_t>(theirs.size()));
-    for (size_t i = 0; i < theirs.size(); ++i) tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i]});
+    const auto parts = as_theirs(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
+    for (size_t i = 0; i < theirs.size(); ++i) tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i].contiguous()});
     if (name == "mlm.head.bias" && !encoder_of(opened.config.model).tie_word_embeddings)
       for (const auto& alias : huggingface_aliases(opened.config.model, name)) tensors.push_back({alias, param.value().detach()});
   }

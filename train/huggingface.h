@@ -21,8 +21,13 @@ HuggingFaceModel read_huggingface(const std::string& folder);
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name);
 /// Other names of the same tensor.
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name);
+/// The tensor there is the transpose of Cloze's (GPT-2's products are stored [in, out]).
+bool huggingface_transposed(const ModelConfig& model, const std::string& name);
 /// What stands before the names of an encoder: `bert.`.
 std::string huggingface_prefix(const ModelConfig& model);
+
+/// A parameter's value as it stands there: transposed, or with an axis of one in front, where it is.
+Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value);
 
 /// Copies tensors into a network; lists what was not used and what was not there.
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh);

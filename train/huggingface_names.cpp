@@ -2,6 +2,7 @@
 #include <array>
 
 #include "train/huggingface.h"
+#include "train/huggingface_decoders.h"
 
 namespace cloze {
 
@@ -53,7 +54,7 @@ struct FamilyOf {
   const Family& operator()(const DistilBertConfig&) const { return distilbert; }
   const Family& operator()(const LongformerConfig&) const { return longformer; }
   const Family& operator()(const BigBirdConfig&) const { return bigbird; }
-  const Family& operator()(const PerformerConfig&) const { return bert; }
+  const Family& operator()(const EncoderConfig&) const { return bert; }
 };
 
 constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.word_embeddings.weight"},
@@ -74,9 +75,17 @@ std::string joined(std::string_view first, std::string_view second) { return std
 
 }  // namespace
 
-std::string huggingface_prefix(const ModelConfig& model) { return std::string(std::visit(FamilyOf{}, model).prefix); }
+std::string huggingface_prefix(const ModelConfig& model) {
+  if (writes_text(model)) return std::holds_alternative<T5Config>(model) ? "" : std::holds_alternative<Gpt2Config>(model) ? "transformer." : "model.";
+  return std::string(std::visit(FamilyOf{}, model).prefix);
+}
+
+bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
+  return std::holds_alternative<Gpt2Config>(model) && starts_with(name, "backbone.stack.") && name.find("norm") == std::string::npos;
+}
 
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
+  if (writes_text(model)) return decoder_names(model, name);
   const auto& family = std::visit(FamilyOf{}, model);
   const std::string_view whole = name;
   if (starts_with(whole, "backbone.stack.")) {
@@ -118,6 +127,7 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
 }
 
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
+  if (writes_text(model)) return decoder_aliases(model, name);
   const bool tied = encoder_of(model).tie_word_embeddings;
   if (name == "mlm.head.bias") {
     // The decoder has a bias under its own name too; some versions store that one, some both.

@@ -1,7 +1,9 @@
 #include <filesystem>
 
+#include "core/file.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/safetensors.h"
+#include "train/generate.h"
 #include "train/huggingface.h"
 #include "train/interchange.h"
 
@@ -9,6 +11,8 @@ namespace cloze {
 
 namespace {
 
+// Outputs: of the largest entry where that is above 1. (transformers itself on another processor differs from its own scores by 4e-5
+// where states reach 18.)
 constexpr double output_tolerance = 1e-5, loss_tolerance = 1e-5, gradient_tolerance = 1e-4;
 
 /// Rows that the mask hides take no part in the comparison: [B, T, ...] or, for attentions, [B, H, T, S].
@@ -28,7 +32,18 @@ struct Comparison {
   void missing(const std::string& name, const std::string& why) { rows.push_back({name, 0, 0, false, why}); }
 };
 
-Batch batch_of(const SafeTensors& in, const Objectives& objectives) {
+/// What a decoder reads where its labels are known: they follow the start token, or their own last one. Source: shift_tokens_right of
+/// transformers, models/bart and models/mbart.
+Tensor shifted(const Tensor& labels, const EncoderConfig& model) {
+  const auto clean = labels.masked_fill(labels.eq(-100), model.pad_token_id);
+  auto start = at::full_like(clean.narrow(1, 0, 1), model.decoder_start_token_id);
+  if (model.decoder_starts_with_last) start = clean.gather(1, (clean.ne(model.pad_token_id).sum(1, /*keepdim=*/true) - 1));
+  return at::cat({start, clean.slice(1, 0, -1)}, 1);
+}
+
+Batch batch_of(const SafeTensors& in, const RunConfig& config) {
+  const auto& objectives = config.objectives;
+  const auto& model = encoder_of(config.model);
   Batch batch;
   batch.input_ids = in.get("input_ids").to(at::kLong);
   if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
@@ -36,8 +51,12 @@ Batch batch_of(const SafeTensors& in, const Objectives& objectives) {
   if (in.contains("global_attention_mask")) batch.global_attention_mask = in.get("global_attention_mask").ne(0);
   const bool detects = !objectives.empty() && std::holds_alternative<RtdConfig>(objectives[0]);
   if (in.contains("labels") && detects) batch.replaced = in.get("labels").to(at::kLong);
+  if (in.contains("decoder_input_ids")) batch.decoder_input_ids = in.get("decoder_input_ids").to(at::kLong);
   if (in.contains("labels") && !detects) {
-    const auto labels = in.get("labels").flatten().to(at::kLong);
+    auto labels = in.get("labels").to(at::kLong);
+    if (model.is_encoder_decoder && !batch.decoder_input_ids.defined()) batch.decoder_input_ids = shifted(labels, model);
+    if (!objectives.empty() && std::holds_alternative<ClmConfig>(objectives[0])) labels = at::cat({labels.slice(1, 1), at::full_like(labels.narrow(1, 0, 1), -100)}, 1);   // of the next place
+    labels = labels.flatten();
     batch.positions = labels.ne(-100).nonzero().flatten();
     batch.labels = labels.index_select(0, batch.positions);
   }
@@ -68,13 +87,36 @@ at::Tensor window_probabilities(const at::Tensor& qkv, int64_t heads, int64_t wi
   return at::cat({side, band}, -1);
 }
 
+/// What the searches of generation.json write for the first row of the inputs.
+std::map<std::string, Tensor> generated(Network& network, const Batch& batch, const std::string& folder) {
+  std::map<std::string, Tensor> found;
+  const auto path = folder + "/generation.json";
+  if (!std::filesystem::exists(path)) return found;
+  const auto j = nlohmann::json::parse(read_text(path), nullptr, false);
+  require<CheckpointError>(j.is_object(), path, ": is not a JSON object; the file is damaged");
+  const auto& model = encoder_of(network.model_config());
+  const auto row = batch.input_ids[0].contiguous();
+  std::vector<int64_t> ids(row.data_ptr<int64_t>(), row.data_ptr<int64_t>() + (batch.attention_mask.defined() ? batch.attention_mask[0].sum().item<int64_t>() : row.numel()));
+  const Prompt prompt = model.is_encoder_decoder ? Prompt{.source = ids, .beginning = {model.decoder_start_token_id}} : Prompt{.beginning = ids};
+  const auto run = [&](const std::string& name, const nlohmann::json& settings) {
+    SearchConfig search{.max_new_tokens = j.value("max_new_tokens", int64_t{20}), .num_beams = settings.value("num_beams", int64_t{1}), .length_penalty = settings.value("length_penalty", 1.0),
+                        .no_repeat_ngram_size = settings.value("no_repeat_ngram_size", int64_t{0}), .eos_token_id = model.eos_token_id, .pad_token_id = j.value("pad_token_id", model.pad_token_id)};
+    if (settings.contains("early_stopping")) search.early_stopping = settings["early_stopping"].is_boolean() ? (settings["early_stopping"].get<bool>() ? "true" : "false") : settings["early_stopping"].get<std::string>();
+    found["generated." + name] = at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
+  };
+  run("greedy", nlohmann::json::object());
+  for (const auto& [name, settings] : j.items())
+    if (settings.is_object()) run(name, settings);
+  return found;
+}
+
 void compare_gradients(const SafeTensors& expected, const Network& network, Comparison& out) {
   const auto& model = network.model_config();
   std::map<std::string, at::Tensor> ours;
   for (const auto& [name, param] : collect_params(network)) {
     const auto names = huggingface_names(model, name);
     if (!param.value().grad().defined()) continue;
-    const auto parts = param.value().grad().chunk(static_cast<int64_t>(names.size()));
+    const auto parts = as_theirs(model, name, param.value().grad()).chunk(static_cast<int64_t>(names.size()));
     for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
     for (const auto& alias : huggingface_aliases(model, name)) ours.emplace(alias, param.value().grad());
   }
@@ -110,7 +152,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   network->eval();
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
-  const auto batch = batch_of(inputs, model.config.objectives);
+  const auto batch = batch_of(inputs, model.config);
   Comparison out;
 
   // The loss and its gradients go the way that training goes: fused operators, predicted positions only.
@@ -126,10 +168,21 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     compare_gradients(expected, *network, out);
   }
 
-  Trace trace;
-  const auto outputs = network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask}, &trace);
+  Traces traces;
+  const auto outputs = [&] {
+    at::NoGradGuard no_grad;
+    return network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask, .decoder_input_ids = batch.decoder_input_ids}, &traces);
+  }();
   std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
-  for (size_t i = 0; i < trace.hidden_states.size(); ++i) ours["hidden_states." + std::to_string(i)] = trace.hidden_states[i];
+  const auto list = [&](const std::string& name, const std::vector<Tensor>& tensors) {
+    for (size_t i = 0; i < tensors.size(); ++i) ours[name + "." + std::to_string(i)] = tensors[i];
+  };
+  const bool two = encoder_of(model.config.model).is_encoder_decoder;
+  list(two ? "encoder_hidden_states" : "hidden_states", traces.encoder.hidden_states);
+  list(two ? "encoder_attentions" : "attentions", traces.encoder.attentions);
+  list("decoder_hidden_states", traces.decoder.hidden_states);
+  for (size_t i = 0; i < traces.decoder.attentions.size(); ++i) ours[(i % 2 ? "cross_attentions." : "decoder_attentions.") + std::to_string(i / 2)] = traces.decoder.attentions[i];   // in turns
+  const auto& trace = traces.encoder;
   const auto params = collect_params(*network);
   for (const auto& p : params) {
     if (p.name != "backbone.stack.0.attention.qkv.weight") continue;
@@ -139,12 +192,9 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     if (const auto* window = std::get_if<WindowAttention>(&encoder.attention)) {
       const auto qkv = plain::linear(trace.hidden_states[0], p.param, Param()) + bias->param.value();
       ours["attentions.0"] = window_probabilities(qkv, encoder.num_attention_heads, windows_of(*window)[0] / 2, batch);
-      continue;
     }
-    if (!std::holds_alternative<FullAttention>(encoder.attention)) continue;
-    ours["attentions.0"] = plain::attention_probabilities(plain::linear(trace.hidden_states[0], p.param, Param()), bias->param, encoder.num_attention_heads,
-                                                          {.key_mask = batch.attention_mask, .causal = encoder.is_decoder});
   }
+  for (const auto& [name, ids] : generated(*network, batch, folder)) ours[name] = ids;
   for (const auto& name : expected.names()) {
     if (name == "loss" || name.rfind("grad.", 0) == 0) continue;
     const auto wanted = expected.get(name);
@@ -154,8 +204,10 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     } else if (found->second.sizes() != wanted.sizes()) {
       out.missing(name, words("shape ", found->second.sizes(), " instead of ", wanted.sizes()));
     } else {
-      const bool by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits";
-      out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.rfind("attentions.", 0) == 0 ? 2 : 1), output_tolerance);
+      const auto starts = [&](const char* with) { return name.rfind(with, 0) == 0; };
+      const bool of_decoder = two && !starts("encoder_"), by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits" && !of_decoder && !starts("generated.");
+      const double largest = wanted.numel() ? wanted.abs().max().item<double>() : 0;
+      out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.find("attentions.") != std::string::npos ? 2 : 1), starts("generated.") ? 0 : output_tolerance * std::max(1.0, largest));
     }
   }
   return out.rows;

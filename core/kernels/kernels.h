@@ -59,8 +59,8 @@ template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
   const int64_t *ids, *types, *positions;   ///< types may be null: all 0
-  const float *word, *type, *position, *gamma, *beta;
-  float eps;
+  const float *word, *type, *position, *gamma, *beta;   ///< gamma null: no norm; beta null: RMS norm
+  float scale, eps;                 ///< of the rows of `word`
   Dropout drop;
   T* out;
   float *mean, *rstd;
@@ -71,10 +71,11 @@ struct EmbedBackward {
   int64_t rows, first_row, width, length;
   const int64_t *ids, *types, *positions;
   const float *word, *type, *position, *gamma, *mean, *rstd;
+  float scale;
   Dropout drop;
   const T* dout;
-  float* dsum;                      ///< [rows, width]: gradient of the three summed rows
-  float *dgamma, *dbeta;            ///< [width], added to; dbeta is null for an RMS norm
+  float* dsum;                      ///< [rows, width]: gradient of the summed rows
+  float *dgamma, *dbeta;            ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
 };
 
 /// Softmax cross entropy over rows of logits that lack their bias.
@@ -82,12 +83,13 @@ template <class T>
 struct CrossEntropy {
   int64_t rows, width;
   T* logits;                        ///< the backward pass overwrites them with their gradient
-  const float* bias;                ///< [width]
+  const float* bias;                ///< [width] or null
   const int64_t* labels;            ///< [rows]
+  float smoothing, z_weight;        ///< label smoothing, and the weight of lse^2
   float *lse, *loss;                ///< [rows]
   uint8_t* correct;                 ///< [rows]
   float scale;                      ///< of the gradient
-  float* dbias;                     ///< [width], added to
+  float* dbias;                     ///< [width], added to, or null
 };
 
 /// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the running sum.

@@ -72,7 +72,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
       using T = decltype(element);
       const int64_t width = u.size(1);
       parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, width, data<T>(u) + begin * width, b.value().data_ptr<float>(),
+        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, width, data<T>(u) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr,
                                                data<T>(out) + begin * width);
       });
     });
@@ -94,7 +94,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     by_type(u, [&](auto element) {
       using T = decltype(element);
       const int64_t width = u.size(1);
-      rows_with_sums(u.size(0), {{grad_data(b), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+      rows_with_sums(u.size(0), {{b.defined() ? grad_data(b) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
         kernels::typed<T>().activation_backward(act, end - begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width, data<T>(du) + begin * width, sums[0]);
       });
     });
@@ -124,7 +124,7 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFu
 
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
   const auto act = kernel_activation(name);
-  if (!act || !b.defined()) return plain::activation(fused::linear(x, w, b), name);
+  if (!act) return plain::activation(fused::linear(x, w, b), name);
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act));
 }
 

@@ -63,7 +63,8 @@ struct NormFunction : Function<NormFunction> {
     auto dz = at::empty_like(z);
     auto dy = product && drop.threshold > 0 ? at::empty_like(z) : Tensor();
     const int64_t width = z.size(1);
-    float* dbias = product ? grad_data(kept(context, "b")) : nullptr;
+    const auto b = product ? kept(context, "b") : Param();
+    float* dbias = b.defined() ? grad_data(b) : nullptr;
     float* dbeta = beta.defined() ? grad_data(beta) : nullptr;
     by_type(z, [&](auto element) {
       using T = decltype(element);
@@ -150,7 +151,7 @@ struct EmbedFunction : Function<EmbedFunction> {
       parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
         kernels::typed<T>().embed_forward({.rows = end - begin, .first_row = begin, .width = width, .length = flat.size(1), .ids = at(flat, begin), .types = at(segment, begin),
                                            .positions = at(places, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
-                                           .beta = table(t.beta), .eps = static_cast<float>(t.eps), .drop = kernel_dropout(drop), .out = data<T>(out) + begin * width,
+                                           .beta = table(t.beta), .scale = static_cast<float>(t.scale), .eps = static_cast<float>(t.eps), .drop = kernel_dropout(drop), .out = data<T>(out) + begin * width,
                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
       });
     });
@@ -171,10 +172,10 @@ struct EmbedFunction : Function<EmbedFunction> {
     const auto drop = kept_dropout(context);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows, {{grad_data(t.gamma), width}, {t.beta.defined() ? grad_data(t.beta) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+      rows_with_sums(rows, {{t.gamma.defined() ? grad_data(t.gamma) : nullptr, width}, {t.beta.defined() ? grad_data(t.beta) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
         kernels::typed<T>().embed_backward({.rows = end - begin, .first_row = begin, .width = width, .length = length, .ids = at(ids, begin), .types = at(types, begin),
                                             .positions = at(positions, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
-                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .drop = drop, .dout = data<T>(dout) + begin * width,
+                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .scale = static_cast<float>(t.scale), .drop = drop, .dout = data<T>(dout) + begin * width,
                                             .dsum = dsum.data_ptr<float>() + begin * width, .dgamma = sums[0], .dbeta = sums[1]});
       });
     });
@@ -194,10 +195,12 @@ struct EmbedFunction : Function<EmbedFunction> {
     float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr, *segments = t.type.defined() ? grad_data(t.type) : nullptr;
     at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
       const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
+      std::vector<float> scaled(t.scale == 1 ? 0 : static_cast<size_t>(n));
       for (int64_t row = 0; row < rows; ++row) {
         const float* d = from + row * width + begin;
         const int64_t p = place ? place[row] : row % length;
-        if (id[row] != frozen) kernels::table().f32.add_to(n, d, words + id[row] * width + begin);
+        for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<float>(t.scale) * d[i];
+        if (id[row] != frozen) kernels::table().f32.add_to(n, scaled.empty() ? d : scaled.data(), words + id[row] * width + begin);
         if (places && p != frozen_place) kernels::table().f32.add_to(n, d, places + p * width + begin);
         if (segments) kernels::table().f32.add_to(n, d, segments + (segment ? segment[row] : 0) * width + begin);
       }
@@ -213,7 +216,7 @@ Tensor drawn_from(const Tensor& logits, const Param& bias, const TokenDraw& draw
     using T = decltype(element);
     at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch(static_cast<size_t>(width + 16));
-      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.value().data_ptr<float>(),
+      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.defined() ? bias.value().data_ptr<float>() : nullptr,
                                 .inverse_temperature = static_cast<float>(1 / draw.temperature), .uniform = draw.uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
                                 .drawn = drawn.data_ptr<int64_t>() + begin});
     });
@@ -222,7 +225,7 @@ Tensor drawn_from(const Tensor& logits, const Param& bias, const TokenDraw& draw
 }
 
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
     const auto rows = as_rows(hidden);
     auto logits = at::mm(rows, table.compute().t());   // [N, V]
     if (draw) draw->drawn = drawn_from(logits, bias, *draw);
@@ -231,12 +234,14 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const auto wanted = labels.contiguous();
     by_type(logits, [&](auto element) {
       using T = decltype(element);
-      at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) { kernels::typed<T>().cross_entropy_forward(call<T>(begin, end, width, logits, bias, wanted, lse, loss, right)); });
+      at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) { kernels::typed<T>().cross_entropy_forward(call<T>(begin, end, width, logits, bias, wanted, shape, lse, loss, right)); });
     });
     if (correct) *correct = right.sum().item<int64_t>();
     context->save_for_backward({rows, logits, wanted, lse});
     keep(context, "table", table);
     keep(context, "bias", bias);
+    context->saved_data["smoothing"] = shape.label_smoothing;
+    context->saved_data["z"] = shape.z_loss;
     return loss.sum(at::kDouble).to(at::kFloat);
   }
 
@@ -249,21 +254,23 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const int64_t n = logits.size(0), width = logits.size(1);
     by_type(logits, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(n, {{grad_data(bias), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        auto pass = call<T>(begin, end, width, logits, bias, labels, lse, {}, {});
+      const LossShape shape{context->saved_data["smoothing"].toDouble(), context->saved_data["z"].toDouble()};
+      rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+        auto pass = call<T>(begin, end, width, logits, bias, labels, shape, lse, {}, {});
         pass.scale = scale;
         pass.dbias = sums[0];
         kernels::typed<T>().cross_entropy_backward(pass);
       });
     });
     add_weight_gradient(table, logits, hidden);
-    return {at::mm(logits, table.compute()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {at::mm(logits, table.compute()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   template <class T>
-  static kernels::CrossEntropy<T> call(int64_t begin, int64_t end, int64_t width, const Tensor& logits, const Param& bias, const Tensor& labels, const Tensor& lse,
+  static kernels::CrossEntropy<T> call(int64_t begin, int64_t end, int64_t width, const Tensor& logits, const Param& bias, const Tensor& labels, const LossShape& shape, const Tensor& lse,
                                        const Tensor& loss, const Tensor& right) {
-    return {.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.value().data_ptr<float>(), .labels = labels.data_ptr<int64_t>() + begin,
+    return {.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.defined() ? bias.value().data_ptr<float>() : nullptr, .labels = labels.data_ptr<int64_t>() + begin,
+            .smoothing = static_cast<float>(shape.label_smoothing), .z_weight = static_cast<float>(shape.z_loss),
             .lse = lse.data_ptr<float>() + begin, .loss = loss.defined() ? loss.data_ptr<float>() + begin : nullptr,
             .correct = right.defined() ? right.data_ptr<uint8_t>() + begin : nullptr, .scale = 1, .dbias = nullptr};
   }
@@ -290,8 +297,8 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropou
 
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from(at::mm(as_rows(hidden), table.compute().t()), bias, draw); }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
-  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, correct, draw);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
 }
 
 }  // namespace cloze::fused

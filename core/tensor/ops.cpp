@@ -82,8 +82,8 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   return fused::embed(in, t, drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
-  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, correct, draw) : plain::token_cross_entropy(hidden, table, bias, labels, correct, draw);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw) : plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

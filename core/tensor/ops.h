@@ -56,6 +56,7 @@ struct AttentionContext {
   bool causal = false;   ///< a query sees keys up to its own place; the last one stands at the last key
   Tensor distance_bias{};   ///< [H, T + S - 1], added to scores: number s - t + T - 1 belongs to query t and key s
   double scale = 0;      ///< of Q K'; 0: 1 / sqrt(C)
+  std::vector<Tensor>* probabilities = nullptr;   ///< receives [B, H, T, S] of each call, where plain operators run
   int64_t window = -1;   ///< a query sees so many keys on either side; -1: all
   int64_t dilation = 1;  ///< of a window: steps between the keys that are seen
   int64_t dilated_heads = 0;   ///< heads, from the first on, that step so; 0: all
@@ -91,16 +92,17 @@ struct EmbeddingTables {
   Param word;             ///< [V, E]
   Param position{};       ///< [P, E], or undefined: there are none
   Param type{};           ///< [types, E], or undefined: there are none
-  Param gamma;            ///< [E]
+  Param gamma{};          ///< [E], or undefined: no norm
   Param beta{};           ///< [E], or undefined: RMS norm
   double eps = 1e-12;
+  double scale = 1;       ///< of the rows of `word`
 };
 /// What is looked up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
 struct EmbeddingIds {
   Tensor ids, types{}, positions{};
 };
 
-/// dropout(layer_norm(word[ids] + type[types] + position[positions])). Returns [B, T, E] in the dtype of the products.
+/// dropout(layer_norm(scale word[ids] + type[types] + position[positions])). Returns [B, T, E] in the dtype of the products.
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 
 /// Tokens that are drawn from softmax((hidden E' + bias) / temperature), one for each row.
@@ -112,9 +114,15 @@ struct TokenDraw {
 /// The numbers for n rows: number i is the first of stream i of `key`.
 Tensor uniform_numbers(int64_t n, uint64_t key);
 
-/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V], labels int64 [N];
+/// What a cross entropy has beside its labels.
+struct LossShape {
+  double label_smoothing = 0;   ///< e: a label counts 1 - e, and every token e / V. Szegedy et al. 2016, section 7
+  double z_loss = 0;            ///< weight of the square of the log-sum-exp. Mesh TensorFlow's softmax_cross_entropy_with_logits
+};
+
+/// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V] or undefined, labels int64 [N];
 /// returns fp32 []. `correct`, where given, receives how many labels were the arg max; `draw`, tokens from the same logits.
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape = {},
                            int64_t* correct = nullptr, TokenDraw* draw = nullptr);
 
 /// Tokens alone, int64 [N], without gradient.

@@ -64,15 +64,16 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : params) {
     const auto& value = param.value();
-    if (param.init() == Init::zero) {
+    if (param.init() == Init::zero || param.init() == Init::fixed_zero) {
       value.zero_();
     } else if (param.init() == Init::one) {
       value.fill_(1);
-    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid) {
-      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width).
+    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid || param.init() == Init::fixed_sinusoid_halves) {
+      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width); halves: all sines come first.
       const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1), columns = at::arange(value.size(1), at::kDouble);
       const auto angles = places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
-      value.copy_(at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos()));
+      const auto in_turns = at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos());
+      value.copy_(param.init() == Init::fixed_sinusoid_halves ? in_turns.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true)) : in_turns);
     } else if (param.init() == Init::fixed_features) {
       draw_features(value, Rng(rng.key(name)).stream("init"));
     } else {
@@ -82,8 +83,8 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       const Rng own(rng.key(name));
       at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-          draw_normal(own.stream("init", 0, b), out + b * init_block, std::min(init_block, count - b * init_block), range,
-                      truncated);
+          draw_normal(own.stream("init", 0, b), out + b * init_block, std::min(init_block, count - b * init_block),
+                      param.init_range() > 0 ? param.init_range() : range, truncated);
       });
       if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
       value.copy_(drawn);

@@ -18,9 +18,9 @@ namespace cloze {
 
 using at::Tensor;
 
-/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not; fixed features
-/// are rows of draw_features, never trained.
-enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_features };
+/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not, sines and cosines
+/// in turns or each in a half; fixed features are rows of draw_features. What is fixed is never trained.
+enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_sinusoid_halves, fixed_features, fixed_zero };
 
 /// A named parameter. Copies are handles to the same tensors.
 class Param {
@@ -41,7 +41,10 @@ class Param {
   bool resting() const { return state_->resting; }
   void set_resting(bool on) { state_->resting = on; }
   /// Never trained: no gradient reaches it.
-  bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_features; }
+  bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves || state_->init == Init::fixed_features || state_->init == Init::fixed_zero; }
+  /// Standard deviation at the start, where it is not that of the network; 0 = it is.
+  double init_range() const { return state_->init_range; }
+  void set_init_range(double range) { state_->init_range = range; }
 
  private:
   struct State {
@@ -49,6 +52,7 @@ class Param {
     Init init;
     int64_t frozen_row;
     bool resting = false;
+    double init_range = 0;
   };
   std::shared_ptr<State> state_;
 };

@@ -124,7 +124,8 @@ Tensor pair_bias(const Heads& h, const AttentionContext& context) {
 }
 
 Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
-  auto scores = at::matmul(h.q, h.k.transpose(-1, -2)) * scale_of(h, context);   // [B, H, T, S]
+  auto scores = at::matmul(h.q, h.k.transpose(-1, -2));   // [B, H, T, S]
+  if (const double scale = scale_of(h, context); scale != 1) scores = scores * scale;
   if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
   const auto seen = visible(h, context);
   if (!seen.defined()) return at::softmax(scores, -1);
@@ -133,14 +134,13 @@ Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
 }
 
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
+  if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
   Tensor mixed;   // [B, H, T, C]
-  if (drop.on()) {
+  if (drop.on() || context.scale > 0 || context.distance_bias.defined()) {   // scores that are not scaled grow large: rounded as the published code does
     mixed = at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v);
   } else {
-    const auto seen = visible(h, context), bias = pair_bias(h, context);
-    auto mask = seen;
-    if (bias.defined()) mask = seen.defined() ? bias.unsqueeze(0).masked_fill(seen.logical_not(), -30000.0) : bias.unsqueeze(0);
-    mixed = at::scaled_dot_product_attention(h.q, h.k, h.v, mask.defined() ? std::optional<Tensor>(mask) : std::nullopt, 0, false, scale_of(h, context));
+    const auto seen = visible(h, context);
+    mixed = at::scaled_dot_product_attention(h.q, h.k, h.v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
     if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
   }
   return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
@@ -300,6 +300,7 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto dtype = t.word.compute().scalar_type();
   auto sum = at::embedding(weight(t.word, dtype), in.ids, t.word.frozen_row());
+  if (t.scale != 1) sum = sum * t.scale;
   if (t.type.defined()) {
     const auto segment = weight(t.type, dtype);
     sum = sum + (in.types.defined() ? at::embedding(segment, in.types) : segment.select(0, 0));
@@ -309,15 +310,16 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
     const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
     sum = sum + at::embedding(position, places, t.position.frozen_row());
   }
-  return plain::dropout(plain::layer_norm(sum, t.gamma, t.beta, t.eps), drop);
+  return plain::dropout(t.gamma.defined() ? plain::layer_norm(sum, t.gamma, t.beta, t.eps) : sum, drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, int64_t* correct, TokenDraw* draw) {
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
   auto logits = plain::linear(hidden, table, bias);   // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
-  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum);
+  auto loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100, shape.label_smoothing);
+  return shape.z_loss > 0 ? loss + shape.z_loss * at::logsumexp(logits, {-1}).square().sum() : loss;
 }
 
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {

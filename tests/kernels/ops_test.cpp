@@ -36,8 +36,17 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   compare([&](auto& in) { return fused::take_rows(in[0].flatten(0, 1), index); }, [&](auto& in) { return plain::take_rows(in[0].flatten(0, 1), index); }, {x}, {}, type);
   const auto table = param({37, width}, 0.8, 0.3), bias = param({37}, 0.9);
   const auto labels = at::arange(rows, at::kLong).remainder(37);
-  compare([&](auto& in) { return fused::token_cross_entropy(in[0].flatten(0, 1), table, bias, labels, nullptr); },
-          [&](auto& in) { return plain::token_cross_entropy(in[0].flatten(0, 1), table, bias, labels, nullptr); }, {x}, {table, bias}, type);
+  for (const LossShape& shape : {LossShape{}, LossShape{.label_smoothing = 0.1}, LossShape{.label_smoothing = 0.2, .z_loss = 0.01}})
+    for (const auto& added : {bias, Param()}) {
+      const auto params = added.defined() ? std::vector<Param>{table, added} : std::vector<Param>{table};
+      compare([&](auto& in) { return fused::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, nullptr); },
+              [&](auto& in) { return plain::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, nullptr); }, {x}, params, type);
+    }
+  const Param none;   // products without a bias
+  compare([&](auto& in) { return fused::linear_activation(in[0], w, none, "gelu"); }, [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); }, [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); }, {x, residual}, {w, gamma}, type);
   kernels::set_isa("avx512") || kernels::set_isa("avx2");
 }
 
@@ -52,6 +61,19 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   const Dropout drop{.p = 0.3, .key = 5, .site = 0, .active = true};
   const EmbeddingTables tables{.word = word, .position = position, .type = segment, .gamma = gamma, .beta = beta, .eps = 1e-12};
   compare([&](auto&) { return fused::embed({ids, types}, tables, drop); }, [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta}, type);
+  const EmbeddingTables bare{.word = word, .position = position, .scale = 3.5};   // without a norm, as a decoder's
+  compare([&](auto&) { return fused::embed({ids}, bare, drop); }, [&](auto&) { return plain::embed({ids}, bare, drop); }, {}, {word, position}, type);
+}
+
+TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
+  const int64_t vocab = 5;
+  const auto table = param({vocab, 3}, 0.4);
+  const auto x = numbers({1, 3}, 0.3).set_requires_grad(true);
+  const auto logits = at::linear(x.detach(), table.value().detach()).to(at::kDouble)[0];
+  const double lse = at::logsumexp(logits, {0}).item<double>();
+  double wanted = 0.01 * lse * lse;
+  for (int64_t v = 0; v < vocab; ++v) wanted -= ((v == 2 ? 0.8 : 0) + 0.2 / vocab) * (logits[v].item<double>() - lse);
+  CHECK(fused::token_cross_entropy(x, table, Param(), at::tensor({2}, at::kLong), {.label_smoothing = 0.2, .z_loss = 0.01}, nullptr).item<double>() == Approx(wanted).epsilon(1e-5));
 }
 
 TEST_CASE("tokens are drawn as often as the softmax says, and the vector form draws the same ones", "[kernels]") {
@@ -63,7 +85,7 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   const TokenDraw draw{.temperature = 0.7, .uniform = uniform_numbers(rows, 11)};
   const auto drawn = draw_tokens(hidden, table, bias, draw);
   TokenDraw beside = draw;
-  token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), nullptr, &beside);
+  token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), {}, nullptr, &beside);
   CHECK(at::equal(beside.drawn, drawn));   // from the logits of the loss
   at::NoGradGuard no_grad;
   set_fused(false);
@@ -115,7 +137,7 @@ TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kern
   }
   const auto table = Param(at::eye(13).set_requires_grad(true), Init::weight), bias = Param(at::zeros({13}).set_requires_grad(true), Init::zero);
   int64_t correct = -1;
-  CHECK(fused::token_cross_entropy(x, table, bias, at::tensor({4}, at::kLong), &correct).item<double>() == Approx(naive::cross_entropy(row, 4)).epsilon(1e-6));
+  CHECK(fused::token_cross_entropy(x, table, bias, at::tensor({4}, at::kLong), {}, &correct).item<double>() == Approx(naive::cross_entropy(row, 4)).epsilon(1e-6));
   CHECK(correct == (x.argmax().item<int64_t>() == 4));
 }
 

@@ -109,8 +109,8 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
         auto config = small();
         config.norm_place = place, config.norm_kind = kind, config.feed_forward = feed, config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
         auto model = make(config);
-        Trace trace;
-        const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &trace);
+        Traces traces;
+        const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &traces);
         const Weights w(*model);
         const auto norm = [&](const Tensor& x, const std::string& name) {
           const auto centred = kind == "rms" ? x : x - x.mean(-1, true);
@@ -127,7 +127,7 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
           inner = 0.5 * inner * (1 + at::erf(inner / std::sqrt(2.0)));
           return w.linear(feed == "gated" ? inner * w.linear(x, "stack.0.gate") : inner, "stack.0.output");
         };
-        const auto x = trace.hidden_states[0].to(at::kDouble);
+        const auto x = traces.encoder.hidden_states[0].to(at::kDouble);
         Tensor wanted;
         if (place == "post") {
           const auto a = norm(x + attention(x), "stack.0.attention_norm");

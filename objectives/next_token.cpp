@@ -1,0 +1,55 @@
+#include <cmath>
+
+#include "core/error.h"
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace {
+
+/// Logits of the next token: the token table, or one of its own where it is not tied.
+struct NextTokenHead : Layer {
+  explicit NextTokenHead(const EncoderConfig& m) : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
+    if (!m.tie_word_embeddings) decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight);
+    if (m.logits_bias) bias = own_param("bias", {m.vocab_size}, Init::fixed_zero);
+  }
+  Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }
+  const Param& table(const Param& token_embedding) const { return decoder.defined() ? decoder : token_embedding; }
+
+  double scale;
+  Param decoder, bias;
+};
+
+struct NextToken final : Objective {
+  NextToken(const std::string& kind, const NextTokenTerms& t, const EncoderConfig& m) : Objective(t), terms(t), kind_name(kind), head(own("head", std::make_shared<NextTokenHead>(m))) {}
+
+  std::string name() const override { return kind_name; }
+  std::string slot() const override { return "lm"; }
+  std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = terms.weight, .count = batch.positions.numel()}}; }
+
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
+    auto part = parts(batch)[0];
+    const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
+    // A held-out loss is that of the text alone.
+    const LossShape shape = is_training() ? LossShape{terms.label_smoothing, terms.z_loss} : LossShape{};
+    part.sum = token_cross_entropy(head->scaled(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, shape, &part.correct);
+    return {part};
+  }
+
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
+    return {{"logits", linear(head->scaled(hidden), head->table(backbone.token_embedding()), head->bias)}};
+  }
+
+  NextTokenTerms terms;
+  std::string kind_name;
+  std::shared_ptr<NextTokenHead> head;
+};
+
+}  // namespace
+
+std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms, const EncoderConfig& model) {
+  require<ConfigError>(model.is_decoder || model.is_encoder_decoder, "objective '", name, "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or set model.is_decoder to true");
+  return std::make_shared<NextToken>(name, terms, model);
+}
+
+}  // namespace cloze

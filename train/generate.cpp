@@ -1,0 +1,136 @@
+#include "train/generate.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/interrupt.h"
+
+namespace cloze {
+
+namespace {
+
+/// Next-token scores of rows that each keep the keys and values of what they read.
+class CachedScores final : public NextToken {
+ public:
+  CachedScores(Network& network, Memory memory) : network_(network), memory_(std::move(memory)) {
+    for (const auto& objective : network.objectives)
+      if (objective->slot() == "lm") head_ = objective.get();
+    require<ConfigError>(head_ != nullptr, "this model was not trained to write text; train it with clm, span_corruption, denoising, gap_sentences or pairs, or fill blanks with `cloze fill`");
+  }
+
+  /// Reads tokens [rows, n] without asking what follows.
+  void read(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, memory_, cache_); }
+
+  const float* step(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) override {
+    if (interrupted) throw Interrupted("stopped; nothing was written to a file");
+    const auto ids = at::tensor(tokens, at::kLong).unsqueeze(1);
+    bool moved = false;
+    for (size_t i = 0; i < origins.size(); ++i) moved = moved || origins[i] != static_cast<int64_t>(i);
+    if (moved) {
+      const auto rows = at::tensor(origins, at::kLong);
+      for (auto& block : cache_)
+        if (block.own.defined()) block.own = block.own.index_select(0, rows);   // rows of one prompt share their memory
+    }
+    read(ids);
+    logits_ = head_->outputs(*network_.backbone, hidden_)[0].second.select(1, 0).to(at::kFloat).contiguous();   // [rows, V]
+    return logits_.data_ptr<float>();
+  }
+  int64_t vocab() const override { return encoder_of(network_.model_config()).vocab_size; }
+
+ private:
+  Network& network_;
+  Memory memory_;
+  std::vector<BlockCache> cache_;
+  Objective* head_ = nullptr;
+  Tensor hidden_, logits_;
+};
+
+/// Rows of ids, padded on the right, and which are real (undefined: all).
+std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, int64_t pad) {
+  size_t longest = 0, shortest = SIZE_MAX;
+  for (const auto& row : rows) longest = std::max(longest, row.size()), shortest = std::min(shortest, row.size());
+  auto ids = at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, pad, at::kLong);
+  for (size_t r = 0; r < rows.size(); ++r) std::copy(rows[r].begin(), rows[r].end(), ids.data_ptr<int64_t>() + r * longest);
+  if (shortest == longest) return {ids, Tensor()};
+  auto mask = at::zeros(ids.sizes(), at::kBool);
+  for (size_t r = 0; r < rows.size(); ++r) mask[static_cast<int64_t>(r)].narrow(0, 0, static_cast<int64_t>(rows[r].size())).fill_(true);
+  return {ids, mask};
+}
+
+}  // namespace
+
+std::vector<std::vector<Generated>> generate_ids(Network& network, const std::vector<Prompt>& prompts, const SearchConfig& config, const std::function<void(int64_t)>& emit) {
+  at::NoGradGuard no_grad;
+  check(config);
+  const auto& model = encoder_of(network.model_config());
+  const int64_t rows = rows_of_prompt(config);
+  const bool places = model.position_embeddings != "none";
+  std::map<size_t, std::vector<size_t>> by_length;   // of the beginning: a search goes on from one length
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const auto& p = prompts[i];
+    const auto most = model.longest_input(), wanted = static_cast<int64_t>(p.beginning.size()) + config.max_new_tokens;
+    require<ConfigError>(!p.beginning.empty(), "there is nothing to go on from; give a text");
+    require<ConfigError>(!places || wanted <= most, "the text has ", p.beginning.size(), " tokens and ", config.max_new_tokens, " are to follow, the model has ", most, " places; shorten the text, or lower --max-new-tokens");
+    require<ConfigError>(!places || static_cast<int64_t>(p.source.size()) <= most, "the text has ", p.source.size(), " tokens, the model reads ", most, "; shorten it");
+    by_length[p.beginning.size()].push_back(i);
+  }
+  std::vector<std::vector<Generated>> found(prompts.size());
+  for (const auto& [length, members] : by_length) {
+    std::vector<std::vector<int64_t>> sources, beginnings;
+    std::vector<uint64_t> numbers;
+    for (const auto i : members) sources.push_back(prompts[i].source), beginnings.push_back(prompts[i].beginning), numbers.push_back(i);
+    Memory memory;
+    if (model.is_encoder_decoder) {
+      const auto [ids, mask] = padded(sources, model.pad_token_id);
+      memory = network.backbone->encode({.input_ids = ids, .attention_mask = mask});
+      memory.states = memory.states.repeat_interleave(rows, 0);
+      if (mask.defined()) memory.mask = mask.repeat_interleave(rows, 0);
+    }
+    CachedScores scores(network, memory);
+    if (length > 1) scores.read(padded(beginnings, 0).first.narrow(1, 0, static_cast<int64_t>(length) - 1).repeat_interleave(rows, 0));
+    auto texts = search(scores, beginnings, config, emit, numbers);
+    for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
+  }
+  return found;
+}
+
+std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vector<std::string>& texts, const GenerateOptions& options) {
+  require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  const auto& model = encoder_of(run.config.model);
+  const auto& special = run.tokenizer.special();
+  auto search = options.search;
+  if (search.eos_token_id < 0) search.eos_token_id = model.eos_token_id;
+  search.pad_token_id = model.pad_token_id;
+  std::vector<Prompt> prompts;
+  for (const auto& text : texts) {
+    const auto pieces = run.tokenizer.encode(text);
+    auto& prompt = prompts.emplace_back();
+    auto& ids = model.is_encoder_decoder ? prompt.source : prompt.beginning;
+    if (model.texts_begin) ids.push_back(special.cls);
+    ids.insert(ids.end(), pieces.begin(), pieces.end());
+    if (model.is_encoder_decoder) ids.push_back(model.eos_token_id), prompt.beginning = {model.decoder_start_token_id};
+    else if (ids.empty()) ids.push_back(model.eos_token_id);   // what stands between texts begins one
+  }
+  std::vector<std::vector<Written>> all;
+  for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
+    const std::vector<Prompt> some(prompts.begin() + static_cast<int64_t>(first), prompts.begin() + static_cast<int64_t>(std::min(prompts.size(), first + static_cast<size_t>(options.batch_size))));
+    // A streamed text is decoded from its beginning each time: a piece alone does not know its spaces.
+    std::vector<int64_t> so_far = some[0].beginning;
+    std::string shown = run.tokenizer.decode(so_far);
+    std::function<void(int64_t)> emit;
+    if (options.emit && texts.size() == 1)
+      emit = [&](int64_t id) {
+        so_far.push_back(id);
+        const auto text = run.tokenizer.decode(so_far);
+        if (text.size() > shown.size() && text.compare(0, shown.size(), shown) == 0) options.emit(text.substr(shown.size())), shown = text;
+      };
+    for (const auto& list : generate_ids(*run.network, some, search, emit)) {
+      auto& written = all.emplace_back();
+      for (const auto& one : list) written.push_back({run.tokenizer.decode(one.ids), one.ids, one.score});
+    }
+  }
+  return all;
+}
+
+}  // namespace cloze

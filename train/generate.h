@@ -1,0 +1,32 @@
+#pragma once
+// Text that a model writes: searches of search.h over a network with a cache of keys and values.
+#include "train/run.h"
+#include "train/search.h"
+
+namespace cloze {
+
+/// What a network goes on from: an encoder's text, or the beginning of a decoder's own.
+struct Prompt {
+  std::vector<int64_t> source{};    ///< what an encoder reads, special tokens included; empty for a decoder alone
+  std::vector<int64_t> beginning;   ///< what stands before the first new token; at least one
+};
+
+/// The texts of each prompt, best first; ids as in `search`. Prompts of any lengths. Throws ConfigError for settings that make no sense and
+/// for texts that are longer than the model's places.
+std::vector<std::vector<Generated>> generate_ids(Network& network, const std::vector<Prompt>& prompts, const SearchConfig& config, const std::function<void(int64_t)>& emit = {});
+
+struct GenerateOptions {
+  SearchConfig search{};
+  int64_t batch_size = 8;
+  std::function<void(const std::string&)> emit{};   ///< receives text as it comes: one prompt, one sequence, no beams
+};
+/// One text that was written.
+struct Written {
+  std::string text;
+  std::vector<int64_t> ids;
+  double score = 0;
+};
+/// The texts written for each of `texts`, best first. Throws CheckpointError for a run without a tokenizer, ConfigError as above.
+std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vector<std::string>& texts, const GenerateOptions& options);
+
+}  // namespace cloze
