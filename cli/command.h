@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/search.h"
 
 namespace cloze {
 
@@ -18,6 +19,15 @@ struct EvaluateCommand {
   std::vector<std::string> text;
   std::string format = "auto";
   int64_t sequences = 1024, batch_size = 32;
+  bool generate = false;   ///< of pairs: write the targets and compare
+  SearchConfig search{};
+  bool json = false;
+};
+struct GenerateCommand {
+  std::string run;
+  std::vector<std::string> texts;
+  SearchConfig search{};
+  int64_t batch_size = 16;
   bool json = false;
 };
 struct FillCommand {
@@ -60,7 +70,7 @@ struct BenchmarkCommand {
   bool json = false, plain = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, FillCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
+using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
                              RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand>;
 
 }  // namespace cloze

@@ -58,6 +58,7 @@ int main(int argc, char** argv) {
   add_prepare(app, globals);
   add_training_verbs(app, globals);
   add_model_verbs(app, globals);
+  add_generate(app, globals);
   add_looking_verbs(app, globals);
   add_config_verbs(app, globals);
   add_completion(app, globals);

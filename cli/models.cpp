@@ -56,9 +56,10 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki")->capture_default_str();
   evaluate->add_option("--tokens", e->tokens, "prepared folder; its held-out split is used (default: the run's own)")->excludes(text);
   evaluate->add_option("--sequences", e->sequences, "sequences to score")->capture_default_str();
-  evaluate->add_option("--batch-size", e->batch_size, "sequences in a forward pass")->capture_default_str();
+  evaluate->add_flag("--generate", e->generate, "pairs: write the target of each held-out source, and print BLEU, chrF, ROUGE and exact matches");
+  add_search_options(*evaluate, e->search, e->batch_size);
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
-  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt");
+  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4");
   evaluate->callback([e, &globals] {
     require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);

@@ -20,6 +20,9 @@ void add_prepare(CLI::App& app, Globals& globals);
 void add_config_verbs(CLI::App& app, Globals& globals);      // config, explain, describe
 void add_training_verbs(CLI::App& app, Globals& globals);    // pretrain, benchmark
 void add_model_verbs(CLI::App& app, Globals& globals);       // evaluate, fill, import, export, verify
+void add_generate(CLI::App& app, Globals& globals);
+/// Options of a search, for `generate` and `evaluate`.
+void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
 void add_looking_verbs(CLI::App& app, Globals& globals);     // inspect, tokenize
 void add_completion(CLI::App& app, Globals& globals);
 

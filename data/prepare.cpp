@@ -76,8 +76,8 @@ class Pass {
     resume();
   }
 
-  Progress run(const std::vector<std::string>& inputs) {
-    DocumentReader reader({inputs, options_.format, options_.field, options_.invalid_utf8 == "refuse"});
+  Progress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
+    DocumentReader reader({inputs, targets, options_.format, options_.field, options_.invalid_utf8 == "refuse"});
     const int64_t threads = options_.threads > 0 ? options_.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
     Encoders encoders(tokenizer_, reader.sentences_given(), threads);
     uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
@@ -98,6 +98,7 @@ class Pass {
     progress_.report.bytes = reader.bytes();
     progress_.report.invalid_utf8 = reader.invalid_utf8();
     progress_.report.duplicate_documents = duplicates_;
+    progress_.report.incomplete_pairs += reader.incomplete_pairs();
     if (reader.split_documents() > 0) log_info("data", words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
     return progress_;
   }
@@ -144,6 +145,10 @@ class Pass {
     for (const auto& document : batch.documents) {
       ++progress_.documents_read;
       if (document.lengths.empty()) continue;
+      if (options_.format == "pairs" && document.lengths.size() != 2) {   // a side without a piece
+        ++progress_.report.incomplete_pairs;
+        continue;
+      }
       progress_.smallest_hash = std::min(progress_.smallest_hash, document.hash);
       const std::string split = !only_split_.empty() ? only_split_ : document.hash < split_.below ? "valid" : "train";
       const auto tail = static_cast<size_t>(std::ceil(split_.tail * static_cast<double>(document.lengths.size())));
@@ -233,12 +238,15 @@ void check(const PrepareOptions& o) {
     }
     fail<ConfigError>("--", option, " is '", value, "', must be one of ", list);
   };
-  among("format", o.format, {"auto", "text", "lines", "jsonl", "wiki"});
+  among("format", o.format, {"auto", "text", "lines", "jsonl", "wiki", "pairs"});
   among("train", o.train_kind, {"unigram", "bpe", "wordpiece", "byte_bpe"});
   among("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
   require<ConfigError>(!o.out.empty(), "no folder was named for the tokens; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
   require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size, ", must be in [16, 1000000]");
+  require<ConfigError>(o.sentinels >= 0 && o.sentinels <= 10000, "--sentinels is ", o.sentinels, ", must be in [0, 10000]");
+  require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs", "--target names the other side of pairs; add --format pairs");
+  require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(), "--valid and --valid-target name both sides of held-out pairs; give both or none");
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
@@ -255,6 +263,9 @@ json made_from(const PrepareOptions& o) {
   };
   json j{{"inputs", files(o.inputs)}, {"format", o.format}, {"field", o.field}, {"held_out", o.held_out}, {"invalid_utf8", o.invalid_utf8}};
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
+  if (!o.targets.empty()) j["targets"] = files(o.targets);
+  if (!o.valid_targets.empty()) j["valid_targets"] = files(o.valid_targets);
+  if (o.sentinels > 0) j["sentinels"] = o.sentinels;
   if (o.tokenizer.empty()) j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
   return j;
@@ -312,24 +323,25 @@ PrepareReport prepare(const PrepareOptions& given) {
     if (options.tokenizer.empty()) train_tokenizer(options, tokenizer_folder);
     write_atomic(key_file, key.dump());
   }
-  const auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? tokenizer_folder : options.tokenizer);
+  auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? tokenizer_folder : options.tokenizer);
+  if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
   tokenizer.save(tokenizer_folder);
 
   const bool own_valid = !options.valid_inputs.empty();
   Split split{.below = own_valid ? 0 : static_cast<uint64_t>(options.held_out * 0x1p64)};
-  Progress done = Pass(options, tokenizer, partial, key, own_valid ? "train" : "", split).run(options.inputs);
+  Progress done = Pass(options, tokenizer, partial, key, own_valid ? "train" : "", split).run(options.inputs, options.targets);
   require<DataError>(done.report.documents + done.report.valid_documents > 0, files.front(), ": holds no text; name files with text");
   const uint64_t documents = done.report.documents + done.report.valid_documents;
-  if (!own_valid && options.held_out > 0 && (done.report.valid_documents == 0 || done.report.documents == 0)) {
+  if (!own_valid && options.held_out > 0 && options.format != "pairs" && (done.report.valid_documents == 0 || done.report.documents == 0)) {
     // Too few documents for the share: hold out exactly one, or the end of the only one.
     Split one{.below = documents > 1 ? done.smallest_hash + 1 : 0, .tail = documents > 1 ? 0 : std::max(options.held_out, 0.05)};
     fs::remove(partial + "/progress.json");
-    done = Pass(options, tokenizer, partial, key, "", one).run(options.inputs);
+    done = Pass(options, tokenizer, partial, key, "", one).run(options.inputs, options.targets);
     if (documents == 1) log_info("data", "the text is one document: its last sentences are held out");
   }
   if (own_valid) {
     fs::remove(partial + "/progress.json");
-    auto held = Pass(options, tokenizer, partial, key, "valid", {}).run(options.valid_inputs);
+    auto held = Pass(options, tokenizer, partial, key, "valid", {}).run(options.valid_inputs, options.valid_targets);
     done.splits["valid"] = held.splits["valid"];
     done.report.valid_documents = held.report.valid_documents, done.report.valid_tokens = held.report.valid_tokens;
     done.report.sentences += held.report.sentences, done.report.unknown_tokens += held.report.unknown_tokens;
@@ -351,6 +363,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
   if (report.duplicate_documents * 20 > documents)
     log_warning("data", words(thousands(report.duplicate_documents), " of ", thousands(documents), " documents are copies of another; a model learns them by heart"));
+  if (report.incomplete_pairs > 0) log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
   if (report.invalid_utf8 > 0) log_warning("data", words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
   if (report.unknown_tokens * 20 > report.tokens)
     log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens), " tokens are unknown to the tokenizer; this one does not fit the text"));

@@ -11,13 +11,15 @@ namespace cloze {
 struct PrepareOptions {
   std::vector<std::string> inputs;         ///< files, globs, `-` for standard input; .gz and .xz are read directly
   std::vector<std::string> valid_inputs;   ///< held-out text of its own; empty: documents are held out by `held_out`
+  std::vector<std::string> targets{}, valid_targets{};   ///< format pairs in two files: the other side of `inputs` and of `valid_inputs`
   std::string out;                         ///< the folder to make
-  std::string format = "auto";             ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor)
-  std::string field = "text";              ///< jsonl: the key that holds the text
+  std::string format = "auto";             ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor), pairs (source and target)
+  std::string field = "text";              ///< jsonl: the key that holds the text; pairs in JSON lines: two, source,target
   std::string tokenizer;                   ///< an existing tokenizer; empty: one is trained
   std::string train_kind = "unigram";      ///< unigram, bpe, wordpiece or byte_bpe
   int64_t vocab_size = 8000;
   bool lowercase = false;                  ///< of a tokenizer that is trained
+  int64_t sentinels = 0;                   ///< <extra_id_0> ... that span corruption writes
   double held_out = 0.01;                  ///< share of the documents, chosen by a hash of their content
   std::string invalid_utf8 = "replace";    ///< replace (and count) or refuse
   int64_t threads = 0;                     ///< 0: one for each core
@@ -29,7 +31,7 @@ struct PrepareOptions {
 struct PrepareReport {
   uint64_t files = 0, bytes = 0, documents = 0, sentences = 0, tokens = 0;
   uint64_t valid_documents = 0, valid_tokens = 0;
-  uint64_t unknown_tokens = 0, invalid_utf8 = 0, duplicate_documents = 0;
+  uint64_t unknown_tokens = 0, invalid_utf8 = 0, duplicate_documents = 0, incomplete_pairs = 0;
   double seconds = 0;
   bool reused = false;                     ///< the folder was there, complete, and made by the same options
 };

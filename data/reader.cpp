@@ -201,13 +201,15 @@ struct DocumentReader::Impl {
   size_t next_file = 0;
   std::unique_ptr<Lines> lines;
   std::string format, title;
-  bool first_line = true, in_document = false;
-  uint64_t done_bytes = 0, invalid = 0, split = 0;
+  std::unique_ptr<Lines> target_lines;   // of pairs in two files
+  bool in_document = false;
+  uint64_t done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
   bool open_next() {
     if (lines) done_bytes += lines->bytes;
     lines.reset();
     if (next_file == files.size()) return false;
+    if (!options.targets.empty()) target_lines = std::make_unique<Lines>(options.targets[next_file]);
     lines = std::make_unique<Lines>(files[next_file++]);
     format = options.format == "auto" ? "" : options.format;
     in_document = false;
@@ -226,8 +228,46 @@ struct DocumentReader::Impl {
     document.bytes += document.lines.back().size();
   }
 
+  void add_pair(std::string_view source, std::string_view target, RawDocument& document) {
+    if (blank(source) || blank(target)) {
+      ++incomplete;
+      return;
+    }
+    add(source, document), add(target, document);
+  }
+
+  /// Takes a line that holds both sides, or one side of it.
+  bool take_pair(std::string_view line, RawDocument& document) {
+    const auto at = [&] { return words(lines->name, ":", lines->number); };
+    if (target_lines) {
+      std::string_view target;
+      require<DataError>(target_lines->next(target), at(), ": ", target_lines->name, " has no such line; both files of a pair must have as many lines");
+      add_pair(line, target, document);
+    } else if (blank(line)) {
+      return false;
+    } else if (line[0] == '{') {
+      const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      require<DataError>(object.is_object(), at(), ": not a JSON object; JSON lines hold one object a line");
+      const auto comma = options.field.find(',');
+      const auto side = [&](const std::string& key) {
+        require<DataError>(object.contains(key) && object[key].is_string(), at(), ": has no text '", key, "'; name the keys of both sides with --field source,target");
+        auto text = object[key].get<std::string>();
+        std::replace(text.begin(), text.end(), '\n', ' ');
+        return text;
+      };
+      add_pair(side(comma == std::string::npos ? "source" : options.field.substr(0, comma)), side(comma == std::string::npos ? "target" : options.field.substr(comma + 1)), document);
+    } else {
+      const auto tab = line.find('\t');
+      require<DataError>(tab != std::string_view::npos, at(), ": no tab between source and target; write both in a line, or name the other file with --target");
+      const auto rest = line.substr(tab + 1);
+      add_pair(line.substr(0, tab), rest.substr(0, rest.find('\t')), document);
+    }
+    return !document.lines.empty();
+  }
+
   /// Takes one line; true when the document before it, or with it, is complete.
   bool take(std::string_view line, RawDocument& document) {
+    if (format == "pairs") return take_pair(line, document);
     if (format == "jsonl") return take_json(line, document);
     if (format == "wiki") return take_wiki(line, document);
     if (blank(line)) return !document.lines.empty();
@@ -276,6 +316,8 @@ struct DocumentReader::Impl {
     for (;;) {
       if (!lines && !open_next()) return false;
       if (!lines->next(line)) {
+        std::string_view more;
+        require<DataError>(!target_lines || !target_lines->next(more), target_lines ? target_lines->name : "", ": has more lines than ", lines->name, "; both files of a pair must have as many lines");
         if (!open_next() && document.lines.empty()) return false;
         if (!document.lines.empty()) return true;   // the end of a file ends its document
         continue;
@@ -296,10 +338,13 @@ struct DocumentReader::Impl {
 DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_unique<Impl>()) {
   impl_->options = options;
   impl_->files = expand_inputs(options.inputs);
+  if (!options.targets.empty()) impl_->options.targets = expand_inputs(options.targets);
+  require<DataError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(), "--target names ", impl_->options.targets.size(), " files for ", impl_->files.size(), " of sources; name one for each");
 }
 DocumentReader::~DocumentReader() = default;
 bool DocumentReader::next(RawDocument& document) { return impl_->next(document); }
-bool DocumentReader::sentences_given() const { return impl_->options.format == "lines"; }
+bool DocumentReader::sentences_given() const { return impl_->options.format == "lines" || impl_->options.format == "pairs"; }
+uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }
 uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }
 uint64_t DocumentReader::split_documents() const { return impl_->split; }

@@ -16,8 +16,9 @@ struct RawDocument {
 
 struct ReaderOptions {
   std::vector<std::string> inputs;   ///< files, globs, `-`
-  std::string format = "auto";       ///< auto, text, lines, jsonl, wiki
-  std::string field = "text";
+  std::vector<std::string> targets{};   ///< pairs in two files: line n of the second belongs to line n of the first
+  std::string format = "auto";       ///< auto, text, lines, jsonl, wiki, pairs
+  std::string field = "text";        ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
   bool refuse_invalid_utf8 = false;
 };
 
@@ -32,10 +33,11 @@ class DocumentReader {
   ~DocumentReader();
   /// The next document that has text, or false at the end.
   bool next(RawDocument& document);
-  /// True when lines are sentences (format `lines`).
+  /// True when lines are sentences (formats `lines` and `pairs`, where a document has two: source and target).
   bool sentences_given() const;
   uint64_t bytes() const;           ///< of text read so far, unpacked
   uint64_t invalid_utf8() const;    ///< replaced so far
+  uint64_t incomplete_pairs() const;   ///< left out so far: one side is blank
   uint64_t split_documents() const; ///< documents that were too long for one
 
  private:

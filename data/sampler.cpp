@@ -1,6 +1,7 @@
 #include "data/sampler.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/error.h"
 
@@ -14,6 +15,13 @@ constexpr uint64_t shortest_piece = 8;
 uint64_t pieces_in(uint64_t tokens, uint64_t length) {
   const uint64_t whole = tokens / length, rest = tokens % length;
   return whole + (rest >= std::min(shortest_piece, length) || whole == 0 ? 1 : 0);
+}
+
+/// The last document whose first place, `place(document)`, is not behind `at`.
+template <class F>
+uint64_t last_document(uint64_t documents, uint64_t at, const F& place) {
+  const auto all = std::views::iota(uint64_t{0}, documents);
+  return static_cast<uint64_t>(std::ranges::partition_point(all, [&](uint64_t d) { return place(d) <= at; }) - all.begin()) - 1;
 }
 
 }  // namespace
@@ -43,7 +51,7 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
   pieces_before_.resize(documents + 1);
   for (uint64_t d = 0; d < documents; ++d) {
     const uint64_t tokens = store.document_token(d + 1) - store.document_token(d);
-    pieces_before_[d + 1] = pieces_before_[d] + pieces_in(tokens, length);
+    pieces_before_[d + 1] = pieces_before_[d] + (packing == Packing::whole ? 1 : pieces_in(tokens, length));
   }
   size_ = pieces_before_.back();
   require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
@@ -53,11 +61,7 @@ uint64_t Sampler::size() const { return size_; }
 
 void Sampler::take_sentences(Example& example) const {
   const uint64_t from = first_sentence_[example.item], to = first_sentence_[example.item + 1];
-  uint64_t at = store_.first_token(from), low = 0, high = store_.num_documents();   // the document of the first token
-  while (high - low > 1) {
-    const uint64_t middle = (low + high) / 2;
-    (store_.document_token(middle) <= at ? low : high) = middle;
-  }
+  uint64_t at = store_.first_token(from), low = last_document(store_.num_documents(), at, [&](uint64_t d) { return store_.document_token(d); });
   example.document = low;
   for (const uint64_t end = store_.first_token(to); at < end; ++low) {
     const uint64_t stop = std::min(end, store_.document_token(low + 1));
@@ -82,11 +86,7 @@ void Sampler::sample(uint64_t index, Example& example) const {
     uint64_t at = example.item * length_;
     const uint64_t end = std::min(at + length_, store_.num_tokens() + store_.num_documents() - 1);
     available = end - at;
-    uint64_t low = 0, high = store_.num_documents();   // the last document that starts at or before `at`
-    while (high - low > 1) {
-      const uint64_t middle = (low + high) / 2;
-      (store_.document_token(middle) + middle <= at ? low : high) = middle;
-    }
+    const uint64_t low = last_document(store_.num_documents(), at, [&](uint64_t d) { return store_.document_token(d) + d; });
     example.document = low;
     for (uint64_t document = low; at < end; ++document) {
       const uint64_t first = at - document, stop = store_.document_token(document + 1);
@@ -104,7 +104,9 @@ void Sampler::sample(uint64_t index, Example& example) const {
     const uint64_t begin = first + piece * length_;
     const bool last = piece + 1 == pieces;
     const uint64_t stop = last ? end : std::min(end, begin + length_);
-    if (packing_ == Packing::document) {
+    if (packing_ == Packing::whole) {
+      example.spans.push_back({first, end - first});
+    } else if (packing_ == Packing::document) {
       example.spans.push_back({begin, std::min(stop - begin, length_)});
     } else {
       // The sentences whose first token lies in [begin, stop); a sentence longer than that is cut where it lies.
@@ -124,7 +126,7 @@ void Sampler::sample(uint64_t index, Example& example) const {
     available = std::min(example.spans.front().count, length_);
   }
   example.target_length = packing_ == Packing::sentences ? length_ : available;
-  if (short_seq_prob_ > 0) {
+  if (short_seq_prob_ > 0 && packing_ != Packing::whole) {
     Stream stream(short_key_, example.epoch, example.item);
     if (stream.bernoulli(short_seq_prob_)) {
       const uint64_t most = std::max<uint64_t>(2, example.target_length);

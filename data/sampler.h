@@ -31,8 +31,9 @@ struct Example {
 ///   sentences  whole sentences of one document whose first tokens lie within `length` tokens: the material of pairs
 ///   doc_sentences   as many whole sentences of one document as `length` has room for; a longer sentence stands alone, cut
 ///   full_sentences  the same across documents, one place left free between them
-/// The last two are those of Liu et al. 2019, section 4.2, and fairseq's token_block_dataset (complete_doc, complete).
-enum class Packing { document, full, sentences, doc_sentences, full_sentences };
+///   whole      a document, whatever its length: pairs of texts
+/// doc_sentences and full_sentences are those of Liu et al. 2019, section 4.2, and fairseq's token_block_dataset (complete_doc, complete).
+enum class Packing { document, full, sentences, doc_sentences, full_sentences, whole };
 
 /// A shuffled, endless sequence of examples: every epoch visits every piece once, in another order.
 class Sampler {

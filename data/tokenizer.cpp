@@ -47,6 +47,7 @@ Json read_object(const std::string& path) {
 /// What a folder says beside its vocabulary.
 struct Said {
   std::optional<bool> lowercase;
+  int64_t sentinels = 0;
   SentencePieceRules rules;
 };
 
@@ -58,6 +59,8 @@ Said said(const std::string& folder) {
     const auto facts = read_object(path);
     const auto flag = [&](const char* key) { return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt; };
     if (!found.lowercase) found.lowercase = flag("do_lower_case");
+    for (const auto* key : {"sentinels", "extra_ids"})
+      if (facts.contains(key) && facts[key].is_number_integer()) found.sentinels = std::clamp<int64_t>(facts[key].get<int64_t>(), 0, 100000);
     const auto family = facts.value("tokenizer_class", Json());
     if (family == "AlbertTokenizer" || family == "AlbertTokenizerFast" || flag("split_digit_commas").value_or(false)) {
       found.rules.split_digit_commas = true;
@@ -149,16 +152,23 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file) {
 }  // namespace
 
 struct Tokenizer::Impl {
-  std::unique_ptr<Encoder> encoder;
-  std::vector<std::string> pieces;   // those of the encoder, then special tokens that it lacks
+  std::shared_ptr<const Encoder> encoder;
+  std::vector<std::string> pieces;   // those of the encoder, then sentinels, then special tokens that it lacks
+  int64_t added_sentinels;
+  std::vector<int64_t> sentinels;
   std::unordered_map<std::string_view, int64_t> ids;
   SpecialIds special;
   std::vector<uint8_t> is_special, starts_word;
 
-  explicit Impl(std::unique_ptr<Encoder> made) : encoder(std::move(made)), pieces(encoder->pieces) {
+  Impl(std::shared_ptr<const Encoder> made, int64_t with_sentinels) : encoder(std::move(made)), pieces(encoder->pieces), added_sentinels(with_sentinels) {
     for (size_t id = 0; id < pieces.size(); ++id) {
       is_special.push_back(encoder->is_control(static_cast<int64_t>(id)));
       starts_word.push_back(encoder->starts_word(static_cast<int64_t>(id)));
+    }
+    for (int64_t k = added_sentinels - 1; k >= 0; --k) {
+      pieces.push_back("<extra_id_" + std::to_string(k) + ">");
+      is_special.push_back(true);
+      starts_word.push_back(true);
     }
     const auto find = [&](std::initializer_list<const char*> names) {
       for (const auto* name : names)
@@ -183,15 +193,32 @@ struct Tokenizer::Impl {
     settle(special.sep, "[SEP]", "eos");
     settle(special.mask, "[MASK]", "");
     for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id], static_cast<int64_t>(id));
+    for (int64_t k = 0;; ++k) {
+      const auto found = ids.find("<extra_id_" + std::to_string(k) + ">");
+      if (found == ids.end()) break;
+      sentinels.push_back(found->second);
+      is_special[static_cast<size_t>(found->second)] = true;
+    }
   }
 };
 
 Tokenizer Tokenizer::open(const std::string& path) {
   require<DataError>(fs::exists(path), path, ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<Impl>(open_encoder(model_file(path)));
+  const auto file = model_file(path);
+  const auto parent = fs::path(file).parent_path().string();
+  tokenizer.impl_ = std::make_shared<Impl>(open_encoder(file), fs::path(file).filename() == "tokenizer.json" ? 0 : said(parent.empty() ? "." : parent).sentinels);
   return tokenizer;
 }
+
+Tokenizer Tokenizer::with_sentinels(int64_t count) const {
+  require<ConfigError>(impl_->sentinels.empty() || static_cast<int64_t>(impl_->sentinels.size()) == count, "the tokenizer has ", impl_->sentinels.size(), " sentinels already; leave --sentinels out, or give that number");
+  if (!impl_->sentinels.empty()) return *this;
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<Impl>(impl_->encoder, count);
+  return tokenizer;
+}
+const std::vector<int64_t>& Tokenizer::sentinels() const { return impl_->sentinels; }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const {
   std::vector<int32_t> ids;
@@ -221,7 +248,7 @@ bool Tokenizer::starts_word(int64_t id) const { return id < 0 || id >= size() ||
 std::string Tokenizer::kind() const { return impl_->encoder->kind(); }
 
 std::string Tokenizer::fingerprint() const {
-  uint64_t hash = impl_->encoder->lowercase ? 1 : 0;
+  uint64_t hash = (impl_->encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(impl_->added_sentinels);
   for (const auto& [name, content] : impl_->encoder->files()) hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
   return hex(hash);
 }
@@ -233,6 +260,7 @@ void Tokenizer::save(const std::string& folder) const {
   for (const auto& [name, content] : impl_->encoder->files()) write_atomic(in(name), content);
   Json facts{{"format", "cloze-tokenizer"}, {"version", 1}, {"kind", kind()}, {"size", size()}, {"fingerprint", fingerprint()}, {"do_lower_case", impl_->encoder->lowercase},
              {"special", {{"pad", s.pad}, {"unk", s.unk}, {"cls", s.cls}, {"sep", s.sep}, {"mask", s.mask}}}};
+  if (impl_->added_sentinels > 0) facts["sentinels"] = impl_->added_sentinels;
   facts.update(Json::parse(impl_->encoder->facts()));
   write_atomic(in(facts_file), facts.dump(2) + "\n");
 

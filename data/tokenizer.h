@@ -40,6 +40,11 @@ class Tokenizer {
   /// The id spelled `piece`, or -1.
   int64_t id(std::string_view piece) const;
   bool is_special(int64_t id) const;
+  /// The same tokenizer with <extra_id_0> ... <extra_id_(count - 1)> behind the pieces of its model, the first one last, as T5 numbers them.
+  /// Throws ConfigError where it has some already.
+  Tokenizer with_sentinels(int64_t count) const;
+  /// Ids of <extra_id_0>, <extra_id_1>, ...; empty where there are none.
+  const std::vector<int64_t>& sentinels() const;
   /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`, byte-level BPE without `Ġ`).
   bool starts_word(int64_t id) const;
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "objectives/masking.h"
 #include "objectives/pairs.h"
+#include "objectives/writing.h"
 
 namespace cloze {
 
@@ -43,14 +44,17 @@ Tensor to_tensor(const std::vector<int64_t>& values) {
 }  // namespace
 
 struct Collator::Impl {
-  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
+  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data_config, const Rng& rng, const std::string& stage, const EncoderConfig& model_config)
       : store(std::move(tokens)),
+        data(data_config),
+        model(model_config),
+        writing(writing_of(objectives) ? std::optional(*writing_of(objectives)) : std::nullopt),
         mlm(masking_of(objectives) ? std::optional(*masking_of(objectives)) : std::nullopt),
         pairs(pairs_of(objectives, data)),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
         vocabulary(store.tokenizer(), store.train_counts()),
-        sampler(store, packing_of(data, pairs.has_value()), budget, data.short_seq_prob, Rng(rng.key(stage))),
+        sampler(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage))),
         mask_key(Rng(rng.key(stage)).key("mask")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
@@ -58,7 +62,12 @@ struct Collator::Impl {
                        "line, remove that objective, or choose another packing");
   }
 
+  Writer writer() const { return Writer(*writing, data, model, store, vocabulary); }
+
   TokenStore store;
+  DataConfig data;
+  EncoderConfig model;
+  std::optional<ObjectiveConfig> writing;
   std::optional<MlmConfig> mlm;
   std::optional<PairRule> pairs;
   int64_t max_length;
@@ -99,14 +108,24 @@ struct Collator::Impl {
   }
 };
 
-Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage)
-    : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage)) {}
+Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model)
+    : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model)) {}
 
 uint64_t Collator::size() const { return impl_->sampler.size(); }
 const TokenStore& Collator::store() const { return impl_->store; }
 
 Batch Collator::batch(uint64_t first, int64_t count) const {
   const auto& in = *impl_;
+  if (in.writing) {
+    auto writer = in.writer();
+    std::vector<SourceTarget> rows(static_cast<size_t>(count));
+    Example written;
+    for (int64_t row = 0; row < count; ++row) {
+      in.sampler.sample(first + static_cast<uint64_t>(row), written);
+      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)]);
+    }
+    return writer.batch(rows);
+  }
   const int64_t stride = in.max_length;
   std::vector<int64_t> ids(count * stride), lengths(count), seconds(count), labels(count), positions, tokens;
   positions.reserve(count * stride / 4);

@@ -13,7 +13,8 @@ namespace cloze {
 class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
-  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage);
+  /// `model`: what its texts begin and end with; read by objectives that let a decoder write.
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {});
   /// Sequences [first, first + count) of the endless shuffled order.
   Batch batch(uint64_t first, int64_t count) const;
   /// Sequences in an epoch.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/log.h"
+#include "objectives/writing.h"
 #include "train/describe.h"
 #include "train/loader.h"
 #include "train/process.h"
@@ -26,8 +27,31 @@ double gemm_rate(at::ScalarType type) {
   return 2.0 * 2048 * 768 * 2304 * n / since(start) / 1e9;
 }
 
+/// The same for a model that writes: a decoder reads as many tokens as its objective makes of such a text, rounded up to 8, and is asked for each.
+Batch made_up_writing(const RunConfig& config, uint64_t number) {
+  const auto& model = encoder_of(config.model);
+  const int64_t rows = config.train.batch_size, length = config.data.max_seq_length;
+  Stream stream = Rng(7).stream("made up", 0, number);
+  const auto draw = [&](int64_t columns) {
+    auto ids = at::empty({rows, columns}, at::kLong);
+    for (int64_t i = 0; i < ids.numel(); ++i) ids.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(model.vocab_size)));
+    return ids;
+  };
+  int64_t written = length;
+  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]); spans && spans->corruption == "spans") written = (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8;
+  Batch batch;
+  batch.input_ids = draw(length);
+  if (model.is_encoder_decoder) batch.decoder_input_ids = draw(written);
+  else written = length;
+  batch.positions = at::arange(rows * written, at::kLong);
+  batch.labels = draw(written).flatten();
+  batch.tokens = rows * (length + (model.is_encoder_decoder ? written : 0));
+  return batch;
+}
+
 /// A batch of made-up tokens: ids by Zipf's law, a row of two halves, 15 % of the words masked.
 Batch made_up(const RunConfig& config, uint64_t number) {
+  if (writing_of(config.objectives)) return made_up_writing(config, number);
   const auto& model = encoder_of(config.model);
   const int64_t rows = config.train.batch_size, length = config.data.max_seq_length, vocab = model.vocab_size, first_word = std::min<int64_t>(5, vocab - 1);
   Stream stream = Rng(7).stream("made up", 0, number);
@@ -79,7 +103,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   if (!config.data.tokens.empty()) {
     const TokenStore store(config.data.tokens, "train");
     if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
-    collator = std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train");
+    collator = std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model));
   } else if (model.vocab_size == 0) {
     model.vocab_size = 30522;
   }

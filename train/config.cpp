@@ -61,7 +61,7 @@ void validate(const RunConfig& c) {
   std::vector<std::string> broken;
   const auto& model = encoder_of(c.model);
   check_model(model, broken);
-  if (c.data.max_seq_length > model.longest_input())
+  if (c.data.max_seq_length > model.longest_input() && model.position_embeddings != "none")
     broken.push_back(words("data.max_seq_length ", c.data.max_seq_length, " is longer than model.max_position_embeddings ", model.max_position_embeddings,
                            model.positions_after_padding ? words(" allows: ", model.longest_input(), " (places count from pad_token_id + 1)") : "",
                            "; shorten the sequences or give the model more positions"));
@@ -72,6 +72,15 @@ void validate(const RunConfig& c) {
     if (++given[name] == 2) broken.push_back("objective " + name + " is given twice; keep one of them");
     if (const auto* o = std::get_if<MlmConfig>(&objective)) check_masking("mlm", *o, broken);
     if (const auto* o = std::get_if<RtdConfig>(&objective)) check_masking("rtd.mlm", o->mlm, broken);
+  }
+  const auto kind = kind_of(c.model);
+  for (const auto& objective : c.objectives) {
+    const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
+    const bool writes = std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective);
+    if (writes && !model.is_decoder && !model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs a model that writes, ", kind, " sees both sides of a token; choose gpt2, t5, bart, mbart, pegasus or transformer, or set model.is_decoder to true"));
+    if (!writes && model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs an encoder alone, ", kind, " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"));
+    if (name == "clm" && model.is_encoder_decoder) broken.push_back(words("objective clm has nothing for the encoder of ", kind, " to read; choose gpt2, or span_corruption with corruption: prefix_lm"));
+    if (writes && given.size() > 1) broken.push_back(words("objective ", name, " makes its own rows, so no other can stand beside it; keep one of them"));
   }
   if (given["rtd"] && given["mlm"]) broken.push_back("rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
   if (given["rtd"] && model.is_decoder) broken.push_back("rtd needs a generator that sees both sides; set model.is_decoder to false");

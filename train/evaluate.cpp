@@ -31,6 +31,23 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
   return found;
 }
 
+uint64_t label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
+  const auto& tokenizer = collator.store().tokenizer();
+  uint64_t bytes = 0;
+  const auto available = static_cast<int64_t>(collator.size());
+  for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
+    const auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
+    const auto* labels = batch.labels.data_ptr<int64_t>();
+    for (int64_t begin = 0; begin < batch.labels.numel();) {
+      int64_t end = begin;   // texts are told apart by their ends
+      while (end < batch.labels.numel() && !tokenizer.is_special(labels[end])) ++end;
+      if (end > begin) bytes += tokenizer.decode(std::span(labels + begin, static_cast<size_t>(end - begin))).size() + (tokenizer.starts_word(labels[begin]) ? 1 : 0);
+      begin = end + 1;
+    }
+  }
+  return bytes;
+}
+
 HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size) {
   const auto& counts = collator.store().train_counts();
   double total = 0;

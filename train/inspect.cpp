@@ -33,7 +33,7 @@ class Inspector {
  public:
   explicit Inspector(const RunConfig& config)
       : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), masking_(masking_of(config.objectives) ? std::optional(*masking_of(config.objectives)) : std::nullopt),
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train") {}
+        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model)) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
     constexpr int64_t rows = 64;

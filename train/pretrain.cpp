@@ -33,8 +33,12 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   if (model.vocab_size == 0) model.vocab_size = pieces;
   require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
                        " pieces; raise it, or leave it out");
-  model.pad_token_id = store.tokenizer().special().pad;
-  require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
+  const auto& special = store.tokenizer().special();
+  model.pad_token_id = special.pad, model.eos_token_id = special.sep;
+  // T5 and PEGASUS start their decoders with padding, BART with the end of a text, the Transformer with its beginning.
+  const auto kind = kind_of(config.model);
+  model.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
+  require<ConfigError>(config.data.max_seq_length <= model.longest_input() || model.position_embeddings == "none", "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
                        " count from behind it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + config.data.max_seq_length,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze prepare` trains such ones)");
   return config;
@@ -59,8 +63,8 @@ class Run {
  public:
   Run(const RunConfig& given, const PretrainOptions& options)
       : options_(options), store_(given.data.tokens, "train"), held_out_store_(given.data.tokens, "valid"), config_(resolved(given, store_)),
-        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train"),
-        held_out_(held_out_store_, config_.objectives, config_.data, rng_, "valid") {}
+        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model)),
+        held_out_(held_out_store_, config_.objectives, config_.data, rng_, "valid", encoder_of(config_.model)) {}
 
   PretrainReport train() {
     configure_threads(config_.train.threads);

@@ -358,7 +358,8 @@ std::vector<int64_t> last_tokens(const Prompts& prompts, int64_t per_prompt) {
   return tokens;
 }
 
-Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, const std::function<void(int64_t)>& emit, const std::vector<uint64_t>& numbers) {
+Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, const std::function<void(int64_t)>& emit,
+    const std::vector<uint64_t>& numbers) {
   const int64_t vocab = model.vocab(), per_prompt = rows_of_prompt(c);
   History history(prompts, per_prompt, c.max_new_tokens);
   Rules rules(c, vocab, history.length);
@@ -513,7 +514,7 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
       done = !improvable || (early && whole);
       open = open || !done;
     }
-    if (!open || last) break;
+    if (!open) break;
     feed.end();
     history.append(feed.tokens, feed.origins);
   }
@@ -582,14 +583,16 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
       }
       best.begin(2 * size);
       for (int64_t j = 0; j < size; ++j)
-        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length, feed.tokens.data() + prompt_first, first - prompt_first),
+        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length, feed.tokens.data() + prompt_first,
+            first - prompt_first),
                    vocab, scores[static_cast<size_t>(first + j)], j);
       const auto& found = best.list();
       int64_t running = 0;
       for (size_t i = 0; i < found.size() && running < size; ++i) {
         const int64_t row = first + found[i].beam;
         if (found[i].token == c.eos_token_id) {
-          if (i < static_cast<size_t>(size)) group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, made, c, static_cast<size_t>(size));
+          if (i < static_cast<size_t>(size)) group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, made, c,
+              static_cast<size_t>(size));
           continue;
         }
         scores[static_cast<size_t>(first + running)] = found[i].score;
@@ -615,7 +618,6 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
     std::vector<Group::Hypothesis> list;
     for (size_t g = 0; g < static_cast<size_t>(groups); ++g)
       for (auto& h : all[p * static_cast<size_t>(groups) + g].list) list.push_back(std::move(h));
-    std::reverse(list.begin(), list.end());   // of equal ones transformers takes the later
     for (const auto i : best_first([&](size_t j) { return list[j].score; }, list.size(), c.num_return_sequences)) {
       longest = std::max(longest, list[i].ids.size() + 1);
       out[p].push_back({std::move(list[i].ids), double{static_cast<float>(list[i].score)}});
@@ -632,7 +634,8 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
 
 /// Throws ConfigError for an id of the settings that the model has no score for.
 void check_ids(const SearchConfig& c, int64_t vocab) {
-  for (const auto& [name, id] : {std::pair{"eos_token_id", c.eos_token_id}, {"pad_token_id", c.pad_token_id}, {"forced_bos_token_id", c.forced_bos_token_id}, {"forced_eos_token_id", c.forced_eos_token_id}})
+  for (const auto& [name, id] : {std::pair{"eos_token_id", c.eos_token_id}, {"pad_token_id", c.pad_token_id}, {"forced_bos_token_id",
+      c.forced_bos_token_id}, {"forced_eos_token_id", c.forced_eos_token_id}})
     require<ConfigError>(id < vocab, name, " is ", id, ", but the model has ", vocab, " tokens; give an id below that");
 }
 
@@ -654,23 +657,31 @@ void check(const SearchConfig& c) {
   at_least("pad_token_id", c.pad_token_id, 0);
   at_least("forced_bos_token_id", c.forced_bos_token_id, -1);
   at_least("forced_eos_token_id", c.forced_eos_token_id, -1);
-  require<ConfigError>(c.min_new_tokens <= c.max_new_tokens, "min_new_tokens is ", c.min_new_tokens, ", but max_new_tokens is ", c.max_new_tokens, "; lower the one or raise the other");
-  require<ConfigError>(c.early_stopping == "true" || c.early_stopping == "false" || c.early_stopping == "never", "early_stopping is '", c.early_stopping, "'; choose true, false or never");
+  require<ConfigError>(c.min_new_tokens <= c.max_new_tokens, "min_new_tokens is ", c.min_new_tokens, ", but max_new_tokens is ", c.max_new_tokens,
+      "; lower the one or raise the other");
+  require<ConfigError>(c.early_stopping == "true" || c.early_stopping == "false" || c.early_stopping == "never", "early_stopping is '",
+      c.early_stopping, "'; choose true, false or never");
   require<ConfigError>(std::isfinite(c.length_penalty), "length_penalty is ", c.length_penalty, "; give a finite number");
-  require<ConfigError>(c.repetition_penalty > 0 && std::isfinite(c.repetition_penalty), "repetition_penalty is ", c.repetition_penalty, "; give a number above 0 (1 changes nothing)");
+  require<ConfigError>(c.repetition_penalty > 0 && std::isfinite(c.repetition_penalty), "repetition_penalty is ", c.repetition_penalty,
+      "; give a number above 0 (1 changes nothing)");
   require<ConfigError>(c.top_p >= 0 && c.top_p <= 1, "top_p is ", c.top_p, "; give a number from 0 to 1 (1 keeps everything)");
   require<ConfigError>(c.typical_p > 0 && c.typical_p <= 1, "typical_p is ", c.typical_p, "; give a number above 0 and up to 1 (1 keeps everything)");
-  require<ConfigError>(c.num_beams % c.num_beam_groups == 0, "num_beams is ", c.num_beams, ", which ", c.num_beam_groups, " groups cannot share; make num_beams a multiple of num_beam_groups");
+  require<ConfigError>(c.num_beams % c.num_beam_groups == 0, "num_beams is ", c.num_beams, ", which ", c.num_beam_groups,
+      " groups cannot share; make num_beams a multiple of num_beam_groups");
   require<ConfigError>(c.diversity_penalty >= 0 && std::isfinite(c.diversity_penalty), "diversity_penalty is ", c.diversity_penalty, "; give 0 or more");
-  if (c.num_beam_groups > 1) require<ConfigError>(c.diversity_penalty > 0, "num_beam_groups is ", c.num_beam_groups, " and diversity_penalty 0, so that all groups would find the same; set diversity_penalty");
+  if (c.num_beam_groups > 1) require<ConfigError>(c.diversity_penalty > 0, "num_beam_groups is ", c.num_beam_groups,
+      " and diversity_penalty 0, so that all groups would find the same; set diversity_penalty");
   else require<ConfigError>(c.diversity_penalty == 0, "diversity_penalty is ", c.diversity_penalty, ", but there is one group of beams; set num_beam_groups");
   if (c.do_sample) {
     require<ConfigError>(c.num_beams == 1, "do_sample does not go with num_beams ", c.num_beams, "; set num_beams to 1, or do_sample to false");
-    require<ConfigError>(c.temperature > 0 && std::isfinite(c.temperature), "temperature is ", c.temperature, "; give a number above 0, or set do_sample to false for the likeliest token");
+    require<ConfigError>(c.temperature > 0 && std::isfinite(c.temperature), "temperature is ", c.temperature,
+        "; give a number above 0, or set do_sample to false for the likeliest token");
   } else if (c.num_beams == 1) {
-    require<ConfigError>(c.num_return_sequences == 1, "num_return_sequences is ", c.num_return_sequences, ", but greedy search finds one; set do_sample, or num_beams to ", c.num_return_sequences);
+    require<ConfigError>(c.num_return_sequences == 1, "num_return_sequences is ", c.num_return_sequences,
+        ", but greedy search finds one; set do_sample, or num_beams to ", c.num_return_sequences);
   } else {
-    require<ConfigError>(c.num_return_sequences <= c.num_beams, "num_return_sequences is ", c.num_return_sequences, ", but num_beams ", c.num_beams, "; raise num_beams or lower num_return_sequences");
+    require<ConfigError>(c.num_return_sequences <= c.num_beams, "num_return_sequences is ", c.num_return_sequences, ", but num_beams ", c.num_beams,
+        "; raise num_beams or lower num_return_sequences");
   }
 }
 
@@ -683,7 +694,8 @@ std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<s
   if (prompts.empty()) return {};
   for (size_t i = 0; i < prompts.size(); ++i) {
     require<DataError>(!prompts[i].empty(), "prompt ", i, " is empty; begin it with a start token");
-    require<ShapeError>(prompts[i].size() == prompts[0].size(), "prompt ", i, " has ", prompts[i].size(), " tokens, the first ", prompts[0].size(), "; search prompts of one length together");
+    require<ShapeError>(prompts[i].size() == prompts[0].size(), "prompt ", i, " has ", prompts[i].size(), " tokens, the first ", prompts[0].size(),
+        "; search prompts of one length together");
   }
   require<ShapeError>(numbers.empty() || numbers.size() == prompts.size(), numbers.size(), " numbers for ", prompts.size(), " prompts; give one for each");
   if (config.num_beams == 1) return follow(model, prompts, config, emit, numbers);
@@ -691,7 +703,8 @@ std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<s
   return config.num_beam_groups > 1 ? diverse(model, prompts, config) : beam(model, prompts, config);
 }
 
-std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab, const std::vector<int64_t>& ids, int64_t prompt, const SearchConfig& config) {
+std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab, const std::vector<int64_t>& ids, int64_t prompt,
+    const SearchConfig& config) {
   check(config);
   check_ids(config, vocab);
   Rules rules(config, vocab, prompt);

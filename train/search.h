@@ -69,6 +69,7 @@ std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<s
 /// What sampling draws from after `ids`, of which `prompt` are the prompt's: the tokens kept and their probabilities, by id.
 /// logits [vocab]; order of the steps: repetition penalty, n-grams, lengths, forced ids, temperature, top-k, top-p (Holtzman et al. 2020,
 /// section 3.1), typical (Meister et al. 2022, section 4). Throws like search(). Differs: masses are added in double, in transformers in float.
-std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab, const std::vector<int64_t>& ids, int64_t prompt, const SearchConfig& config);
+std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab, const std::vector<int64_t>& ids, int64_t prompt,
+    const SearchConfig& config);
 
 }  // namespace cloze

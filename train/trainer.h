@@ -50,6 +50,9 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
 /// Loss and accuracy of the unigram baseline on the same predictions that `evaluate` scores.
 HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size);
 
+/// Bytes of text that the labels of the first `sequences` sequences stand for.
+uint64_t label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
+
 /// One optimizer step and what surrounds it: the piece that `pretrain` and `benchmark` share.
 class Stepper {
  public:

@@ -1,18 +1,22 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "data/prepare.h"
+#include "objectives/writing.h"
 #include "train/benchmark.h"
 #include "train/describe.h"
 #include "train/fill.h"
+#include "train/generate.h"
 #include "train/inspect.h"
 #include "train/interchange.h"
 #include "train/process.h"
+#include "train/text_metrics.h"
 #include "train/trainer.h"
 
 namespace cloze {
@@ -64,6 +68,48 @@ struct ScratchFolder {
   std::string path;
 };
 
+/// Targets written for held-out sources, beside those of the store.
+struct WrittenPairs {
+  std::vector<std::string> sources, written, references;
+};
+WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c) {
+  require<ConfigError>(store.num_sentences() == 2 * store.num_documents(), "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
+  WrittenPairs found;
+  const auto text = [&](uint64_t sentence) {
+    std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
+    store.read(store.first_token(sentence), ids.size(), ids.data());
+    return run.tokenizer.decode(ids);
+  };
+  for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(c.sequences)); ++d) found.sources.push_back(text(2 * d)), found.references.push_back(text(2 * d + 1));
+  for (const auto& list : generate(run, found.sources, {.search = c.search, .batch_size = c.batch_size})) found.written.push_back(list[0].text);
+  return found;
+}
+
+int run(const GenerateCommand& c) {
+  const auto opened = open_run(c.run);
+  GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
+  const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
+  if (streams) {
+    if (!encoder_of(opened.config.model).is_encoder_decoder) std::printf("%s", c.texts[0].c_str());
+    options.emit = [](const std::string& piece) {
+      std::printf("%s", piece.c_str());
+      std::fflush(stdout);
+    };
+  }
+  const auto all = generate(opened, c.texts, options);
+  if (streams) std::printf("\n");
+  for (size_t i = 0; i < all.size() && !streams; ++i) {
+    if (c.json) {
+      json list = json::array();
+      for (const auto& one : all[i]) list.push_back({{"text", one.text}, {"ids", one.ids}, {"score", one.score}});
+      std::printf("%s\n", json{{"text", c.texts[i]}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+      continue;
+    }
+    for (const auto& one : all[i]) std::printf("%s\n", one.text.c_str());
+  }
+  return 0;
+}
+
 int run(const EvaluateCommand& c) {
   auto opened = open_run(c.run);
   require<ConfigError>(!opened.config.objectives.empty(), c.run, ": has no objective to evaluate; it was imported as a bare encoder");
@@ -80,11 +126,22 @@ int run(const EvaluateCommand& c) {
   const TokenStore store(tokens, split);
   require<ConfigError>(!opened.has_tokenizer || store.tokenizer().fingerprint() == opened.tokenizer.fingerprint(), tokens, ": was made by another tokenizer than the run's; prepare it with --tokenizer ",
                        opened.folder, "/tokenizer");
-  const Collator collator(store, opened.config.objectives, opened.config.data, Rng(static_cast<uint64_t>(opened.config.train.seed)), "valid");
+  const Collator collator(store, opened.config.objectives, opened.config.data, Rng(static_cast<uint64_t>(opened.config.train.seed)), "valid", encoder_of(opened.config.model));
   const auto parts = evaluate(*opened.network, collator, c.sequences, c.batch_size, at::kCPU);
   const auto baseline = unigram_baseline(collator, c.sequences, c.batch_size);
+  const bool writes = writing_of(opened.config.objectives) != nullptr;
+  const double bits = writes && !parts.empty() ? parts[0].loss * static_cast<double>(parts[0].count) / std::log(2.0) / static_cast<double>(std::max<uint64_t>(1, label_bytes(collator, c.sequences, c.batch_size))) : 0;
+  std::optional<WrittenPairs> pairs;
+  if (c.generate) pairs = write_pairs(opened, store, c);
+  json measures = json::object();
+  if (writes) measures["bits_per_byte"] = bits;
+  if (pairs) {
+    const auto b = bleu(pairs->written, pairs->references);
+    const auto r = rouge(pairs->written, pairs->references);
+    measures.update({{"bleu", b.score}, {"chrf", chrf(pairs->written, pairs->references)}, {"rouge1", r.rouge1}, {"rouge2", r.rouge2}, {"rougeL", r.rougeL}, {"exact_match", exact_match(pairs->written, pairs->references)}});
+  }
   if (c.json) {
-    std::printf("%s\n", json{{"run", c.run}, {"checkpoint", opened.checkpoint}, {"tokens", tokens}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
+    std::printf("%s\n", json{{"run", c.run}, {"measures", measures}, {"checkpoint", opened.checkpoint}, {"tokens", tokens}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
                              {"held_out", held_out_json(parts)}, {"unigram", {{"loss", baseline.loss}, {"accuracy", baseline.accuracy}}}}
                             .dump()
                             .c_str());
@@ -95,6 +152,13 @@ int run(const EvaluateCommand& c) {
     std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", part.name.c_str(), part.loss, std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
   if (baseline.count > 0)
     std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", "unigram", baseline.loss, std::exp(baseline.loss), 100 * baseline.accuracy, thousands(static_cast<uint64_t>(baseline.count)).c_str());
+  if (writes) std::printf("%.4f bits for each byte of what was to be written\n", bits);
+  if (pairs) {
+    const auto percent_of = [&](const char* name) { return 100 * measures[name].get<double>(); };
+    std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n", measures["bleu"].get<double>(), measures["chrf"].get<double>(), percent_of("rouge1"), percent_of("rouge2"),
+                percent_of("rougeL"), percent_of("exact_match"), pairs->written.size());
+    for (size_t i = 0; i < std::min<size_t>(3, pairs->written.size()); ++i) std::printf("\n  %s\n  %s\n  (%s)\n", pairs->sources[i].c_str(), pairs->written[i].c_str(), pairs->references[i].c_str());
+  }
   return 0;
 }
 

@@ -1,0 +1,190 @@
+#include "objectives/writing.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace cloze {
+
+const ObjectiveConfig* writing_of(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective)) return &objective;
+  return nullptr;
+}
+
+namespace {
+
+template <class Kind>
+const Kind* as(const ObjectiveConfig& objective) { return std::get_if<Kind>(&objective); }
+
+bool needs_sentinels(const ObjectiveConfig& objective) {
+  const auto* spans = as<SpanCorruptionConfig>(objective);
+  return spans && (spans->corruption == "spans" || spans->corruption == "iid");
+}
+
+BartNoise noise_of(const DenoisingConfig& c) {
+  return {.permute_sentences = c.permute_sentences, .mask_ratio = c.mask_ratio, .poisson_lambda = c.poisson_lambda, .random_ratio = c.random_ratio, .insert_ratio = c.insert_ratio,
+          .rotate_prob = c.rotate_prob, .mask_length = c.mask_length, .replace_length = c.replace_length};
+}
+
+}  // namespace
+
+Writer::Writer(const ObjectiveConfig& objective, const DataConfig& data, const EncoderConfig& model, const TokenStore& store, const Vocabulary& vocabulary)
+    : objective_(objective), data_(data), model_(model), store_(store), vocabulary_(vocabulary), eos_(vocabulary.special.sep) {
+  const auto& sentinels = store.tokenizer().sentinels();
+  require<ConfigError>(!needs_sentinels(objective) || !sentinels.empty(),
+                       "span_corruption marks what is missing by <extra_id_0>, <extra_id_1>, ..., which the tokenizer of ", data.tokens, " does not have; prepare the text with --sentinels 100");
+  require<DataError>(!as<PairsConfig>(objective) || store.num_sentences() == 2 * store.num_documents(), data.tokens.empty() ? "the text" : data.tokens, " does not hold pairs of texts; prepare them with --format pairs");
+  ids_ = {.mask = vocabulary.special.mask, .vocabulary = sentinels.empty() ? vocabulary.size : std::max<int64_t>(1, std::min(sentinels.back(), sentinels.front())), .first_random = 0};
+  while (ids_.first_random + 1 < ids_.vocabulary && vocabulary.is_special[static_cast<size_t>(ids_.first_random)]) ++ids_.first_random;
+}
+
+Packing Writer::packing() const {
+  if (as<PairsConfig>(objective_)) return Packing::whole;
+  if (data_.packing == "full") return Packing::full;
+  if (data_.packing == "doc_sentences" || as<GapSentencesConfig>(objective_)) return Packing::doc_sentences;   // whole sentences are what it hides
+  return data_.packing == "full_sentences" ? Packing::full_sentences : Packing::document;
+}
+
+uint64_t Writer::length() const {
+  const int64_t begin = model_.texts_begin ? 1 : 0, most = data_.max_seq_length;
+  if (const auto* spans = as<SpanCorruptionConfig>(objective_); spans && spans->corruption == "spans" && model_.is_encoder_decoder)
+    return static_cast<uint64_t>(raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length));
+  if (as<ClmConfig>(objective_)) return static_cast<uint64_t>(most + 1 - begin);   // the last one is only a label
+  return static_cast<uint64_t>(std::max<int64_t>(1, most - begin - 1));
+}
+
+void Writer::gather(const Example& example) {
+  tokens_.clear(), sentence_lengths_.clear();
+  uint64_t left = example.target_length;
+  for (const auto& span : example.spans) {
+    if (left == 0) break;
+    if (!tokens_.empty()) {
+      tokens_.push_back(eos_), --left;   // a separator takes the place that the sampler left free
+      if (!sentence_lengths_.empty()) ++sentence_lengths_.back();
+    }
+    const uint64_t count = std::min(span.count, left), at = tokens_.size();
+    tokens_.resize(at + count);
+    store_.read(span.first, count, tokens_.data() + at);
+    for (uint64_t token = span.first, sentence = store_.sentence_of(span.first); token < span.first + count; ++sentence) {
+      const uint64_t end = std::min(store_.first_token(sentence + 1), span.first + count);
+      sentence_lengths_.push_back(static_cast<int64_t>(end - token));
+      token = end;
+    }
+    left -= count;
+  }
+  const int64_t largest = tokens_.empty() ? 0 : *std::max_element(tokens_.begin(), tokens_.end());
+  require<DataError>(largest < vocabulary_.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary_.size, " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+}
+
+/// Cuts what is too long, its end token kept, and begins texts where the model's begin.
+void Writer::finish(SourceTarget& row) const {
+  const auto most = static_cast<size_t>(data_.max_seq_length - (model_.texts_begin ? 1 : 0));
+  for (auto* side : {&row.source, &row.target}) {
+    if (side->size() > most) side->resize(most), side->back() = eos_;
+    if (model_.texts_begin) side->insert(side->begin(), vocabulary_.special.cls);
+  }
+}
+
+void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
+  row.source.clear(), row.target.clear();
+  if (as<PairsConfig>(objective_)) {
+    const auto first = example.spans.front().first, middle = store_.first_token(store_.sentence_of(first) + 1), end = first + example.spans.front().count;
+    row.source.resize(middle - first), row.target.resize(end - middle);
+    store_.read(first, middle - first, row.source.data());
+    store_.read(middle, end - middle, row.target.data());
+    row.source.push_back(eos_), row.target.push_back(eos_);
+    return finish(row);
+  }
+  gather(example);
+  const auto n = static_cast<int64_t>(tokens_.size());
+  if (as<ClmConfig>(objective_)) {
+    const auto& last = example.spans.back();
+    const bool ends = last.first + last.count == store_.document_token(store_.document_of(last.first) + 1);   // of its document
+    if (ends && n < static_cast<int64_t>(length())) tokens_.push_back(eos_);
+    row.target = tokens_;
+    if (model_.texts_begin) row.target.insert(row.target.begin(), vocabulary_.special.cls);
+    return;
+  }
+  if (const auto* spans = as<SpanCorruptionConfig>(objective_)) {
+    const auto& kind = spans->corruption;
+    const double density = spans->noise_density;
+    if (kind == "spans") row = span_corruption(tokens_, random_spans(n, density, spans->mean_noise_span_length, stream), store_.tokenizer().sentinels(), eos_);
+    else if (kind == "iid") row = span_corruption(tokens_, iid_mask(n, density, stream), store_.tokenizer().sentinels(), eos_);
+    else if (kind == "drop") row = drop_tokens(tokens_, iid_mask(n, density, stream), eos_);
+    else if (kind == "mass") row = mass(tokens_, iid_mask(n, density, stream), ids_, eos_);
+    else if (kind == "bert") row = [&] { const auto noise = iid_mask(n, density, stream); return bert_style(tokens_, noise, 0.1, ids_, eos_, stream); }();
+    else if (kind == "deshuffle") row = deshuffle(tokens_, eos_, stream);
+    else row = prefix_lm(tokens_, eos_, stream);
+    return finish(row);
+  }
+  if (const auto* denoising = as<DenoisingConfig>(objective_)) {
+    row.target = tokens_;
+    row.target.push_back(eos_);
+    row.target.insert(row.target.begin(), vocabulary_.special.cls);   // the noise keeps both ends where they are
+    word_starts_.assign(row.target.size(), 1);
+    for (size_t i = 0; i < row.target.size(); ++i) word_starts_[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
+    row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream);
+    for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
+    return finish(row);
+  }
+  const auto& gaps = std::get<GapSentencesConfig>(objective_);
+  sentences_.resize(sentence_lengths_.size());
+  auto at = tokens_.begin();
+  for (size_t s = 0; s < sentences_.size(); at += sentence_lengths_[s++]) sentences_[s].assign(at, at + sentence_lengths_[s]);
+  row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose == "principal" ? "ind-orig" : gaps.choose, vocabulary_.special.mask, eos_, stream);
+  finish(row);
+}
+
+Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
+  const auto count = static_cast<int64_t>(rows.size());
+  const bool two = model_.is_encoder_decoder;
+  Batch batch;
+  std::vector<int64_t> positions, labels, line;
+  // Lines of ids, padded on the right; `fill` appends row number r to the line it is given.
+  const auto table = [&](const auto& fill, Tensor* mask) {
+    std::vector<std::vector<int64_t>> lines(rows.size());
+    int64_t longest = 1, total = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      fill(r, lines[r]);
+      longest = std::max(longest, static_cast<int64_t>(lines[r].size())), total += static_cast<int64_t>(lines[r].size());
+    }
+    auto ids = at::full({count, longest}, vocabulary_.special.pad, at::kLong);
+    for (size_t r = 0; r < rows.size(); ++r) std::copy(lines[r].begin(), lines[r].end(), ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * longest);
+    if (mask && total < count * longest) {
+      *mask = at::zeros({count, longest}, at::kBool);
+      for (size_t r = 0; r < rows.size(); ++r) std::fill_n(mask->data_ptr<bool>() + static_cast<int64_t>(r) * longest, lines[r].size(), true);
+    }
+    batch.tokens += total;
+    return ids;
+  };
+  if (two) {
+    batch.input_ids = table([&](size_t r, auto& out) { out = rows[r].source; }, &batch.attention_mask);
+    batch.decoder_input_ids = table([&](size_t r, auto& out) {
+      const auto& target = rows[r].target;
+      out.push_back(model_.decoder_starts_with_last ? target.back() : model_.decoder_start_token_id);
+      out.insert(out.end(), target.begin(), target.end() - 1);
+    }, nullptr);
+  } else {
+    batch.input_ids = table([&](size_t r, auto& out) {
+      out = rows[r].source;
+      out.insert(out.end(), rows[r].target.begin(), rows[r].target.end());
+      out.pop_back();   // nothing follows the last one
+    }, &batch.attention_mask);
+  }
+  const int64_t width = two ? batch.decoder_input_ids.size(1) : batch.input_ids.size(1);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const auto& [source, target] = rows[r];
+    // Place p is asked for what stands behind it. A decoder alone has nothing before its first token.
+    const int64_t before = two ? 0 : static_cast<int64_t>(source.size()) - 1;
+    for (int64_t k = before < 0 ? 1 : 0; k < static_cast<int64_t>(target.size()); ++k) {
+      positions.push_back(static_cast<int64_t>(r) * width + before + k);
+      labels.push_back(target[static_cast<size_t>(k)]);
+    }
+  }
+  batch.positions = at::tensor(positions, at::kLong);
+  batch.labels = at::tensor(labels, at::kLong);
+  return batch;
+}
+
+}  // namespace cloze

@@ -1,0 +1,47 @@
+#pragma once
+// Rows of the objectives that let a decoder write: what is read, what is written.
+#include "data/config.h"
+#include "data/sampler.h"
+#include "models/config.h"
+#include "objectives/batch.h"
+#include "objectives/config.h"
+#include "objectives/masking.h"
+#include "objectives/noising.h"
+
+namespace cloze {
+
+/// The objective of a list that lets a decoder write, or null.
+const ObjectiveConfig* writing_of(const Objectives& objectives);
+
+/// Makes rows. Holds scratch space: one for each thread.
+class Writer {
+ public:
+  /// Throws ConfigError for an objective that the tokenizer or the tokens cannot serve.
+  Writer(const ObjectiveConfig& objective, const DataConfig& data, const EncoderConfig& model, const TokenStore& store, const Vocabulary& vocabulary);
+  /// How the text is cut for it, and into how many tokens.
+  Packing packing() const;
+  uint64_t length() const;
+  /// One row, end token included, each side at most data.max_seq_length.
+  void write(const Example& example, Stream stream, SourceTarget& row);
+  /// Rows side by side. An encoder reads sources, its decoder the targets moved on by one; a decoder alone reads both in one line and is asked
+  /// for the targets. `packing` decides for a decoder alone what is cut.
+  Batch batch(const std::vector<SourceTarget>& rows) const;
+
+ private:
+  void gather(const Example& example);
+  void finish(SourceTarget& row) const;
+
+  const ObjectiveConfig& objective_;
+  const DataConfig& data_;
+  const EncoderConfig& model_;
+  const TokenStore& store_;
+  const Vocabulary& vocabulary_;
+  NoiseIds ids_;
+  int64_t eos_;
+  std::vector<int64_t> tokens_;               // of the example, with a separator between documents
+  std::vector<int64_t> sentence_lengths_;
+  std::vector<uint8_t> word_starts_;
+  std::vector<std::vector<int64_t>> sentences_;
+};
+
+}  // namespace cloze

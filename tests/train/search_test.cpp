@@ -1,0 +1,542 @@
+#include "train/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "core/error.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+using Ids = std::vector<int64_t>;
+using Prompts = std::vector<Ids>;
+
+/// A model whose logits are a hash of all that a row has read. It remembers only the hash, so that a wrong origin shows.
+struct Fake : NextToken {
+  int64_t size, eos = 2;
+  uint64_t seed;
+  float sharp, bias;   // logits lie in [-4, 4) * sharp, that of eos has `bias` added; all exact in float
+  int64_t rows_each = 1;
+  std::vector<uint64_t> state;
+  std::vector<float> out;
+  std::vector<Ids> fed;
+
+  Fake(int64_t vocabulary, uint64_t model_seed, float sharpness, float eos_bias) : size(vocabulary), seed(model_seed), sharp(sharpness), bias(eos_bias) {}
+
+  static uint64_t finalise(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+  }
+  static uint64_t read(uint64_t h, int64_t token) { return finalise(h + static_cast<uint64_t>(token) + 1); }
+  float logit(uint64_t h, int64_t v) const {
+    const auto bits = static_cast<int64_t>(finalise(h ^ (static_cast<uint64_t>(v) * 0x9E3779B97F4A7C15 + 77)) >> 40);
+    return static_cast<float>(bits - (1 << 23)) / static_cast<float>(1 << 21) * sharp + (v == eos ? bias : 0);
+  }
+  void start(const Prompts& prompts, int64_t rows) {
+    rows_each = rows;
+    state.clear(), fed.clear();
+    for (const auto& prompt : prompts) {
+      uint64_t h = seed;
+      for (size_t i = 0; i + 1 < prompt.size(); ++i) h = read(h, prompt[i]);
+      state.insert(state.end(), static_cast<size_t>(rows), h);
+    }
+    out.resize(state.size() * static_cast<size_t>(size));
+  }
+  int64_t vocab() const override { return size; }
+  const float* step(const Ids& tokens, const Ids& origins) override {
+    REQUIRE(tokens.size() == state.size());
+    REQUIRE((origins.empty() || origins.size() == state.size()));
+    fed.push_back(tokens);
+    const auto before = state;
+    for (size_t row = 0; row < state.size(); ++row) {
+      const size_t from = origins.empty() ? row : static_cast<size_t>(origins[row]);
+      REQUIRE(from / static_cast<size_t>(rows_each) == row / static_cast<size_t>(rows_each));
+      state[row] = read(before[from], tokens[row]);
+      for (int64_t v = 0; v < size; ++v) out[row * static_cast<size_t>(size) + static_cast<size_t>(v)] = logit(state[row], v);
+    }
+    return out.data();
+  }
+};
+
+std::vector<std::vector<Generated>> run(Fake model, const Prompts& prompts, const SearchConfig& config, const std::vector<uint64_t>& numbers = {}) {
+  model.start(prompts, rows_of_prompt(config));
+  return search(model, prompts, config, {}, numbers);
+}
+
+/// What transformers gave for the same model and settings.
+void same(const std::vector<std::vector<Generated>>& found, const std::vector<Generated>& expected) {
+  std::vector<Generated> flat;
+  for (const auto& list : found) flat.insert(flat.end(), list.begin(), list.end());
+  REQUIRE(flat.size() == expected.size());
+  for (size_t i = 0; i < flat.size(); ++i) {
+    INFO("text " << i);
+    CHECK(flat[i].ids == expected[i].ids);
+    CHECK(flat[i].score == Approx(expected[i].score).epsilon(1e-6).margin(1e-6));
+  }
+}
+
+/// Every text that a model can give, with log-probability / length^penalty.
+void enumerate(const Fake& model, uint64_t state, const Ids& ids, double sum, int64_t made, const SearchConfig& c, std::vector<Generated>& all) {
+  if (made == c.max_new_tokens || (made > 0 && ids.back() == c.eos_token_id)) {
+    all.push_back({ids, sum / std::pow(static_cast<double>(made), c.length_penalty)});
+    return;
+  }
+  double total = 0;
+  for (int64_t v = 0; v < model.size; ++v) total += std::exp(double{model.logit(state, v)});
+  for (int64_t v = 0; v < model.size; ++v) {
+    auto longer = ids;
+    longer.push_back(v);
+    enumerate(model, Fake::read(state, v), longer, sum + double{model.logit(state, v)} - std::log(total), made + 1, c, all);
+  }
+}
+
+std::vector<float> random_logits(int64_t n, uint64_t seed, float scale) {
+  std::vector<float> x;
+  for (int64_t v = 0; v < n; ++v) x.push_back(Fake(n, seed, scale, 0).logit(seed, v));
+  return x;
+}
+
+/// The definitions as sorts over the whole vocabulary, in double.
+std::map<int64_t, double> naive_distribution(std::vector<double> x, const SearchConfig& c) {
+  const size_t n = x.size();
+  for (auto& v : x) v /= c.temperature;
+  const auto softmax = [&] {
+    std::vector<double> p;
+    double sum = 0;
+    for (const auto v : x) p.push_back(std::exp(v)), sum += p.back();
+    for (auto& v : p) v /= sum;
+    return p;
+  };
+  const auto ordered = [&](const std::vector<double>& key) {
+    std::vector<size_t> order(n);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key[a] < key[b]; });
+    return order;
+  };
+  const auto keep_until = [&](const std::vector<double>& key, double mass) {
+    const auto p = softmax();
+    double before = 0;
+    for (const auto i : ordered(key)) {
+      if (before >= mass && before > 0) x[i] = -std::numeric_limits<double>::infinity();
+      before += p[i];
+    }
+  };
+  const auto negative = [&] {
+    auto key = x;
+    for (auto& v : key) v = -v;
+    return key;
+  };
+  if (c.top_k > 0) {
+    const auto order = ordered(negative());
+    for (size_t i = static_cast<size_t>(c.top_k); i < n; ++i) x[order[i]] = -std::numeric_limits<double>::infinity();
+  }
+  if (c.top_p < 1) keep_until(negative(), c.top_p);
+  if (c.typical_p < 1) {
+    const auto p = softmax();
+    double entropy = 0;
+    for (const auto v : p) entropy -= v > 0 ? v * std::log(v) : 0;
+    std::vector<double> key;
+    for (const auto v : p) key.push_back(std::abs(-std::log(v) - entropy));
+    keep_until(key, c.typical_p);
+  }
+  std::map<int64_t, double> out;
+  const auto p = softmax();
+  for (size_t i = 0; i < n; ++i)
+    if (p[i] > 0) out[static_cast<int64_t>(i)] = p[i];
+  return out;
+}
+
+void refused(const SearchConfig& config, const std::string& message) {
+  INFO(message);
+  CHECK_THROWS_AS(check(config), ConfigError);
+  CHECK_THROWS_WITH(check(config), message);
+}
+
+/// The same scores for every row and step.
+struct Fixed : NextToken {
+  std::vector<float> scores, out;
+  explicit Fixed(std::vector<float> given) : scores(std::move(given)) {}
+  int64_t vocab() const override { return static_cast<int64_t>(scores.size()); }
+  const float* step(const Ids& tokens, const Ids&) override {
+    out.clear();
+    for (size_t i = 0; i < tokens.size(); ++i) out.insert(out.end(), scores.begin(), scores.end());
+    return out.data();
+  }
+};
+
+const Prompts two = {{7, 9}, {30, 5}};
+
+}  // namespace
+
+// ---- literal results of transformers 5.23 ----
+
+TEST_CASE("greedy search gives the ids of transformers, ended rows padded", "[search]") {
+  same(run({300, 11, 1, 3.5F}, two, {.max_new_tokens = 12, .eos_token_id = 2, .pad_token_id = 1}), {{{7, 9, 204, 2}, -5.611792}, {{30, 5, 2, 1}, -3.523696}});
+}
+
+TEST_CASE("beam search gives the ids and scores of transformers, whatever stops it", "[search]") {
+  SearchConfig c{.max_new_tokens = 12, .num_beams = 3, .num_return_sequences = 2, .eos_token_id = 2, .pad_token_id = 1};
+  c.early_stopping = "true";
+  same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1}, -3.047543}, {{7, 9, 60, 92, 2}, -4.187437}});
+  c.early_stopping = "false";
+  same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1, 1}, -3.047543}, {{7, 9, 60, 92, 155, 2}, -3.959084}});
+  c.early_stopping = "never";
+  same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1, 1, 1, 1}, -3.047543}, {{7, 9, 60, 92, 203, 49, 262, 2}, -3.915609}});
+}
+
+TEST_CASE("a length penalty makes beams longer or shorter as in transformers", "[search]") {
+  SearchConfig c{.max_new_tokens = 12, .num_beams = 3, .num_return_sequences = 2, .length_penalty = 2, .early_stopping = "never", .eos_token_id = 2,
+      .pad_token_id = 1};
+  same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 274, 183, 293, 180, 273, 35, 269, 126, 70, 289, 252, 2}, -0.283094},
+                                        {{7, 9, 274, 183, 293, 180, 273, 35, 269, 126, 70, 289, 65, 2}, -0.297145},
+                                        {{30, 5, 30, 298, 1, 151, 35, 198, 106, 178, 266, 89, 63, 2}, -0.304592},
+                                        {{30, 5, 30, 298, 1, 151, 35, 198, 106, 178, 266, 89, 292, 2}, -0.305271}});
+  c.num_beams = 4, c.num_return_sequences = 1, c.length_penalty = -1, c.early_stopping = "false";
+  same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 38, 2}, -8.495248}, {{30, 5, 2, 1}, -2.573126}});
+}
+
+TEST_CASE("n-grams, least lengths, forced ids and repetitions rule beams as in transformers", "[search]") {
+  const SearchConfig c{.max_new_tokens = 12, .min_new_tokens = 6, .num_beams = 4, .repetition_penalty = 1.3, .no_repeat_ngram_size = 2, .eos_token_id = 2,
+                       .pad_token_id = 1, .forced_bos_token_id = 5, .forced_eos_token_id = 2};
+  same(run({12, 11, 1, 2}, {{7}, {3}}, c), {{{7, 5, 0, 1, 4, 10, 10, 2, 1}, -0.928381}, {{3, 5, 6, 1, 3, 8, 6, 9, 2}, -0.726833}});
+}
+
+TEST_CASE("beams are filled up with eos where the padding id is 0, as transformers does", "[search]") {
+  const SearchConfig c{.max_new_tokens = 12, .num_beams = 4, .num_return_sequences = 3, .eos_token_id = 2, .pad_token_id = 0};
+  same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 38, 2, 2}, -2.123812}, {{7, 9, 204, 2, 2}, -2.411954}, {{7, 9, 274, 64, 2}, -2.524031},
+                                        {{30, 5, 254, 2, 2}, -2.213457}, {{30, 5, 2, 2, 2}, -2.573126}, {{30, 5, 20, 2, 2}, -3.451124}});
+}
+
+TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[search]") {
+  same(run({300, 11, 1, 4.5}, two,
+           {.max_new_tokens = 12, .num_beams = 4, .num_beam_groups = 2, .num_return_sequences = 4, .diversity_penalty = 1.5, .eos_token_id = 2,
+               .pad_token_id = 1}),
+       {{{7, 9, 38, 2, 1}, -2.123812}, {{7, 9, 204, 2, 1}, -2.411954}, {{7, 9, 203, 2, 1}, -3.156521}, {{7, 9, 274, 183, 2}, -3.202477},
+        {{30, 5, 254, 2, 1}, -2.213457}, {{30, 5, 2, 1, 1}, -2.573126}, {{30, 5, 2, 1, 1}, -2.573126}, {{30, 5, 30, 2, 1}, -3.525430}});
+  same(run({300, 11, 1, 4.5}, two,
+           {.max_new_tokens = 12, .num_beams = 6, .num_beam_groups = 3, .num_return_sequences = 3, .diversity_penalty = 0.5, .no_repeat_ngram_size = 2,
+            .early_stopping = "true", .eos_token_id = 2, .pad_token_id = 1}),
+       {{{7, 9, 38, 2}, -2.123812}, {{7, 9, 76, 2}, -2.311594}, {{7, 9, 204, 2}, -2.411954},
+        {{30, 5, 254, 2}, -2.213457}, {{30, 5, 2, 1}, -2.573126}, {{30, 5, 2, 1}, -2.573126}});
+  // Found by search over settings: each depends on a detail (what counts as taken, when a group is full, which ends count).
+  same(run({60, 127, 0.5, 2}, {{7, 9}},
+           {.max_new_tokens = 5, .num_beams = 9, .num_beam_groups = 3, .num_return_sequences = 3, .length_penalty = 2, .diversity_penalty = 0.25,
+            .early_stopping = "true", .eos_token_id = 2, .pad_token_id = 1}),
+       {{{7, 9, 4, 10, 19, 2}, -0.589184}, {{7, 9, 4, 10, 50, 2}, -0.657747}, {{7, 9, 4, 10, 43, 2}, -0.677864}});
+  same(run({60, 449, 0.5, 3}, {{7, 9}},
+           {.max_new_tokens = 3, .num_beams = 2, .num_beam_groups = 2, .length_penalty = 2, .diversity_penalty = 0.25, .early_stopping = "never",
+               .eos_token_id = 2, .pad_token_id = 1}),
+       {{{7, 9, 59, 24, 2}, -0.782113}});
+  same(run({60, 370, 0.5, 2}, {{7, 9}},
+           {.max_new_tokens = 3, .num_beams = 6, .num_beam_groups = 3, .num_return_sequences = 2, .length_penalty = 0, .diversity_penalty = 0.25,
+            .early_stopping = "never", .eos_token_id = 2, .pad_token_id = 1}),
+       {{{7, 9, 18, 2, 1}, -4.460036}, {{7, 9, 48, 34, 2}, -7.668612}});
+}
+
+TEST_CASE("what sampling draws from equals the processors of transformers, one after the other", "[search]") {
+  Fake model(12, 11, 1, 0);
+  model.start({{7, 9}}, 1);
+  const SearchConfig c{.do_sample = true, .temperature = 0.7, .top_p = 0.95, .typical_p = 0.9, .top_k = 8, .repetition_penalty = 1.5, .eos_token_id = 2};
+  const auto kept = distribution(model.step({9}, {}), 12, {7, 9}, 2, c);
+  REQUIRE(kept.size() == 2);
+  CHECK(kept[0].first == 4);
+  CHECK(kept[0].second == Approx(0.6795517802).epsilon(1e-6));
+  CHECK(kept[1].first == 11);
+  CHECK(kept[1].second == Approx(0.3204481900).epsilon(1e-6));
+}
+
+// ---- oracles ----
+
+TEST_CASE("enough beams find the best of all texts", "[search]") {
+  for (uint64_t seed = 0; seed < 12; ++seed)
+    for (const double penalty : {0.0, 1.0, 2.0, -1.0}) {
+      INFO("seed " << seed << " length penalty " << penalty);
+      const SearchConfig c{.max_new_tokens = 4, .num_beams = 128, .num_return_sequences = 20, .length_penalty = penalty, .early_stopping = "never",
+          .eos_token_id = 2, .pad_token_id = 1};
+      const Fake model(4, seed, 0.5, 0);
+      std::vector<Generated> all;
+      enumerate(model, Fake::read(seed, 3), {3}, 0, 0, c, all);
+      std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+      const auto found = run(model, {{3}}, c)[0];
+      for (size_t i = 0; i < 20; ++i) {
+        auto ids = all[i].ids;
+        ids.resize(found[i].ids.size(), 1);
+        CHECK(found[i].ids == ids);
+        CHECK(found[i].score == Approx(all[i].score).epsilon(1e-5));
+      }
+    }
+}
+
+TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and typical keep", "[search]") {
+  for (const int64_t vocab : {3, 50, 67, 3001})
+    for (const float scale : {0.25F, 1.0F, 3.0F})
+      for (const double temperature : {1.0, 0.6, 2.0})
+        for (const int64_t top_k : {0, 1, 40})
+          for (const double top_p : {1.0, 0.9, 0.3})
+            for (const double typical : {1.0, 0.9, 0.2}) {
+              const SearchConfig c{.do_sample = true, .temperature = temperature, .top_p = top_p, .typical_p = typical, .top_k = std::min(top_k, vocab)};
+              INFO("vocab " << vocab << " scale " << scale << " temperature " << temperature << " top_k " << top_k << " top_p " << top_p << " typical " << typical);
+              const auto logits = random_logits(vocab, 5 + static_cast<uint64_t>(vocab), scale);
+              const auto expected = naive_distribution({logits.begin(), logits.end()}, c);
+              const auto kept = distribution(logits.data(), vocab, {0}, 1, c);
+              REQUIRE(kept.size() == expected.size());
+              double largest = 0;
+              for (const auto& [id, p] : kept) {
+                REQUIRE(expected.count(id) == 1);
+                largest = std::max(largest, std::abs(p - expected.at(id)));
+              }
+              CHECK(largest < 1e-6);
+            }
+}
+
+TEST_CASE("a penalty for repetition counts a token once, however often it came", "[search]") {
+  const std::vector<float> logits = {1, -1, 0.5, 2};
+  const SearchConfig c{.do_sample = true, .repetition_penalty = 2};
+  const auto found = distribution(logits.data(), 4, {1, 3, 3, 1, 99}, 1, c), expected = distribution(std::vector<float>{1, -2, 0.5, 1}.data(), 4, {0},
+      1, {.do_sample = true});
+  for (size_t i = 0; i < 4; ++i) CHECK(found[i].second == Approx(expected[i].second));
+}
+
+TEST_CASE("scores are log-probabilities to six digits in a large vocabulary", "[search]") {
+  for (const bool rising : {false, true}) {
+    auto logits = random_logits(5003, 1, 2);
+    if (rising) std::sort(logits.begin(), logits.end());
+    double sum = 0;
+    for (const auto x : logits) sum += std::exp(double{x});
+    const auto best = std::max_element(logits.begin(), logits.end());
+    const double expected = double{*best} - std::log(sum);
+    Fixed model(logits);
+    for (const SearchConfig& c : {SearchConfig{.max_new_tokens = 1}, SearchConfig{.max_new_tokens = 1, .num_beams = 2}}) {
+      const auto found = search(model, {{3}}, c)[0][0];
+      CHECK(found.ids[1] == best - logits.begin());
+      CHECK(found.score == Approx(expected).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("draws follow the distribution, and the score is their log-probability", "[search]") {
+  const SearchConfig c{.max_new_tokens = 1, .num_return_sequences = 20000, .do_sample = true, .temperature = 1.3, .top_k = 5};
+  Fake model(30, 3, 0.5, 0);
+  model.start({{4}}, 1);
+  const auto kept = distribution(model.step({4}, {}), 30, {4}, 1, c);
+  std::map<int64_t, double> count;
+  const auto texts = run({30, 3, 0.5, 0}, {{4}}, c);
+  for (const auto& g : texts[0]) {
+    count[g.ids[1]] += 1;
+    const auto it = std::find_if(kept.begin(), kept.end(), [&](const auto& k) { return k.first == g.ids[1]; });
+    REQUIRE(it != kept.end());
+    REQUIRE(g.score == Approx(std::log(it->second)));
+  }
+  double chi = 0;
+  for (const auto& [id, p] : kept) chi += (count[id] - 20000 * p) * (count[id] - 20000 * p) / (20000 * p);
+  CHECK(chi < 18.5);   // 99.9 % of chi-square with 4 degrees of freedom
+  CHECK(count.size() == 5);
+}
+
+// ---- invariants ----
+
+TEST_CASE("a draw depends on seed, number of the prompt, sequence and place, never on the batch", "[search]") {
+  const SearchConfig c{.max_new_tokens = 9, .num_return_sequences = 2, .do_sample = true};
+  const Fake model(200, 1, 0.5, 0);
+  const auto both = run(model, {{3, 4}, {5, 6}}, c), second = run(model, {{5, 6}}, c, {1});
+  for (size_t i = 0; i < 2; ++i) CHECK(both[1][i].ids == second[0][i].ids);
+  CHECK(both[0][0].ids != both[0][1].ids);
+  CHECK(run(model, {{5, 6}}, c)[0][0].ids != second[0][0].ids);
+  auto other = c;
+  other.seed = 2;
+  CHECK(run(model, {{5, 6}}, other, {1})[0][0].ids != second[0][0].ids);
+  Fixed flat(std::vector<float>(100));   // here only the draws differ
+  const auto drawn = search(flat, {{5}}, {.max_new_tokens = 50, .do_sample = true})[0][0].ids;
+  CHECK(std::set<int64_t>(drawn.begin(), drawn.end()).size() > 25);
+}
+
+TEST_CASE("a prompt finds the same in a batch as alone, but for padding", "[search]") {
+  const Prompts prompts = {{7, 9}, {30, 5}, {8, 8}, {1, 2}};
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    for (const std::string stopping : {"true", "false", "never"})
+      for (const int64_t groups : {1, 2}) {
+        const SearchConfig c{.max_new_tokens = 10, .num_beams = 4, .num_beam_groups = groups, .num_return_sequences = 2,
+            .diversity_penalty = groups > 1 ? 0.7 : 0,
+                             .early_stopping = stopping, .eos_token_id = 2, .pad_token_id = 1};
+        const Fake model(100, seed, 0.5, 3);
+        const auto together = run(model, prompts, c);
+        for (size_t p = 0; p < prompts.size(); ++p) {
+          const auto alone = run(model, {prompts[p]}, c)[0];
+          for (size_t i = 0; i < 2; ++i) {
+            auto ids = alone[i].ids;
+            ids.resize(together[p][i].ids.size(), 1);
+            CHECK(ids == together[p][i].ids);
+            CHECK(alone[i].score == together[p][i].score);
+          }
+        }
+      }
+}
+
+TEST_CASE("groups begin with different tokens where beams begin with the same", "[search]") {
+  std::set<int64_t> plain, diverse;
+  SearchConfig c{.max_new_tokens = 6, .num_beams = 4, .num_return_sequences = 4};
+  const auto beams = run({100, 4, 1, 0}, {{7}}, c);
+  for (const auto& g : beams[0]) plain.insert(g.ids[1]);
+  c.num_beam_groups = 4, c.diversity_penalty = 100;
+  const auto groups = run({100, 4, 1, 0}, {{7}}, c);
+  for (const auto& g : groups[0]) diverse.insert(g.ids[1]);
+  CHECK(diverse.size() == 4);
+  CHECK(plain.size() < 4);
+}
+
+TEST_CASE("no n-gram comes twice and none ends before its least length", "[search]") {
+  for (uint64_t seed = 0; seed < 10; ++seed)
+    for (const int64_t n : {1, 2, 3})
+      for (const int kind : {0, 1, 2}) {
+        SearchConfig c{.max_new_tokens = 12, .min_new_tokens = 5, .no_repeat_ngram_size = n, .eos_token_id = 2, .pad_token_id = 1};
+        if (kind == 1) c.do_sample = true;
+        if (kind == 2) c.num_beams = 3;
+        auto ids = run({16, seed, 1, 3}, {{7, 4}}, c)[0][0].ids;
+        const auto end = std::find(ids.begin() + 2, ids.end(), 2);
+        CHECK(end - ids.begin() >= 7);
+        ids.erase(end, ids.end());
+        std::set<Ids> seen;
+        for (auto i = ids.begin(); i + n <= ids.end(); ++i) CHECK(seen.insert(Ids(i, i + n)).second);
+      }
+  // min_length counts the prompt
+  CHECK(run({16, 0, 1, 9}, {{7, 4}}, {.max_new_tokens = 12, .min_length = 6, .eos_token_id = 2})[0][0].ids.size() == 7);
+}
+
+TEST_CASE("ids are forced after a prompt of one token and at the last place", "[search]") {
+  for (const int64_t beams : {1, 3}) {
+    const SearchConfig c{.max_new_tokens = 5, .min_new_tokens = 5, .num_beams = beams, .eos_token_id = 2, .forced_bos_token_id = 6, .forced_eos_token_id = 2};
+    const auto one = run({16, 8, 1, 0}, {{7}}, c)[0][0].ids, more = run({16, 8, 1, -9}, {{7, 4}}, c)[0][0].ids;
+    CHECK(one[1] == 6);
+    CHECK(one.back() == 2);
+    CHECK(more[2] != 6);
+    CHECK(more.back() == 2);
+  }
+}
+
+TEST_CASE("ended rows are fed padding, and the model is not asked for more than is needed", "[search]") {
+  Fake model(300, 11, 1, 3.5);
+  model.start(two, 1);
+  search(model, two, {.max_new_tokens = 12, .eos_token_id = 2, .pad_token_id = 1});
+  CHECK(model.fed == std::vector<Ids>{{9, 5}, {204, 2}});
+  model.start({{3}}, 1);
+  search(model, {{3}}, {.max_new_tokens = 3});
+  CHECK(model.fed.size() == 3);
+  CHECK(model.fed[0] == Ids{3});
+  // Both stop when nothing better can come, long before max_new_tokens.
+  for (const int64_t groups : {1, 2}) {
+    model = Fake(300, 11, 1, 9);
+    model.start(two, 2);
+    search(model, two, {.max_new_tokens = 50, .num_beams = 2, .num_beam_groups = groups, .diversity_penalty = groups > 1 ? 0.1 : 0,
+        .early_stopping = "true", .eos_token_id = 2});
+    CHECK(model.fed.size() < 8);
+  }
+}
+
+TEST_CASE("a single row is handed out token by token", "[search]") {
+  Ids heard;
+  const auto listen = [&](int64_t id) { heard.push_back(id); };
+  Fake model(300, 11, 1, 3.5);
+  for (const bool sample : {false, true}) {
+    heard.clear();
+    model.start({two[0]}, 1);
+    auto ids = search(model, {two[0]}, {.max_new_tokens = 5, .do_sample = sample, .eos_token_id = 2}, listen)[0][0].ids;
+    ids.erase(ids.begin(), ids.begin() + 2);
+    CHECK(heard == ids);
+  }
+  heard.clear();
+  model.start(two, 1);
+  search(model, two, {.max_new_tokens = 2}, listen);
+  model.start({two[0]}, 2);
+  search(model, {two[0]}, {.max_new_tokens = 2, .num_beams = 2}, listen);
+  CHECK(heard.empty());
+}
+
+TEST_CASE("of equal scores the lower token goes first", "[search]") {
+  Fixed flat(std::vector<float>(100));
+  CHECK(search(flat, {{5}}, {.max_new_tokens = 3})[0][0].ids == Ids{5, 0, 0, 0});
+  const auto found = search(flat, {{5}}, {.max_new_tokens = 2, .num_beams = 4, .num_return_sequences = 4})[0];
+  for (int64_t i = 0; i < 4; ++i) CHECK(found[static_cast<size_t>(i)].ids == Ids{5, 0, i});
+}
+
+// ---- refusals ----
+
+TEST_CASE("settings that make no sense are refused with what to do", "[search]") {
+  check({});
+  check({.num_beams = 4, .num_beam_groups = 2, .num_return_sequences = 4, .diversity_penalty = 1});
+  check({.num_return_sequences = 9, .do_sample = true, .temperature = 0.1, .top_p = 0, .typical_p = 0.1});
+  check({.temperature = 0});   // not read
+  refused({.max_new_tokens = 0}, "max_new_tokens is 0; give 1 or more");
+  refused({.min_new_tokens = -1}, "min_new_tokens is -1; give 0 or more");
+  refused({.min_length = -1}, "min_length is -1; give 0 or more");
+  refused({.num_beams = 0}, "num_beams is 0; give 1 or more");
+  refused({.num_beam_groups = 0}, "num_beam_groups is 0; give 1 or more");
+  refused({.num_return_sequences = 0}, "num_return_sequences is 0; give 1 or more");
+  refused({.top_k = -1}, "top_k is -1; give 0 or more");
+  refused({.no_repeat_ngram_size = -1}, "no_repeat_ngram_size is -1; give 0 or more");
+  refused({.eos_token_id = -2}, "eos_token_id is -2; give -1 or more");
+  refused({.pad_token_id = -1}, "pad_token_id is -1; give 0 or more");
+  refused({.forced_bos_token_id = -2}, "forced_bos_token_id is -2; give -1 or more");
+  refused({.forced_eos_token_id = -2}, "forced_eos_token_id is -2; give -1 or more");
+  refused({.max_new_tokens = 3, .min_new_tokens = 4}, "min_new_tokens is 4, but max_new_tokens is 3; lower the one or raise the other");
+  refused({.early_stopping = "yes"}, "early_stopping is 'yes'; choose true, false or never");
+  refused({.length_penalty = std::nan("")}, "length_penalty is nan; give a finite number");
+  refused({.repetition_penalty = 0}, "repetition_penalty is 0; give a number above 0 (1 changes nothing)");
+  refused({.top_p = 1.5}, "top_p is 1.5; give a number from 0 to 1 (1 keeps everything)");
+  refused({.top_p = -0.5}, "top_p is -0.5; give a number from 0 to 1 (1 keeps everything)");
+  refused({.typical_p = 0}, "typical_p is 0; give a number above 0 and up to 1 (1 keeps everything)");
+  refused({.typical_p = 2}, "typical_p is 2; give a number above 0 and up to 1 (1 keeps everything)");
+  refused({.num_beams = 5, .num_beam_groups = 2, .diversity_penalty = 1},
+      "num_beams is 5, which 2 groups cannot share; make num_beams a multiple of num_beam_groups");
+  refused({.num_beams = 4, .num_beam_groups = 2},
+      "num_beam_groups is 2 and diversity_penalty 0, so that all groups would find the same; set diversity_penalty");
+  refused({.num_beams = 4, .diversity_penalty = 1}, "diversity_penalty is 1, but there is one group of beams; set num_beam_groups");
+  refused({.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = -1}, "diversity_penalty is -1; give 0 or more");
+  refused({.num_beams = 4, .do_sample = true}, "do_sample does not go with num_beams 4; set num_beams to 1, or do_sample to false");
+  refused({.do_sample = true, .temperature = 0}, "temperature is 0; give a number above 0, or set do_sample to false for the likeliest token");
+  refused({.num_return_sequences = 2}, "num_return_sequences is 2, but greedy search finds one; set do_sample, or num_beams to 2");
+  refused({.num_beams = 2, .num_return_sequences = 3}, "num_return_sequences is 3, but num_beams 2; raise num_beams or lower num_return_sequences");
+}
+
+TEST_CASE("prompts and ids that the model cannot read are refused", "[search]") {
+  Fake model(20, 1, 1, 0);
+  const auto refuses = [&](const Prompts& prompts, const SearchConfig& c, const std::string& message) { CHECK_THROWS_WITH(search(model, prompts, c),
+      message); };
+  refuses({{3}}, {.max_new_tokens = 0}, "max_new_tokens is 0; give 1 or more");
+  refuses({{3}, {}}, {}, "prompt 1 is empty; begin it with a start token");
+  refuses({{3}, {4, 5}}, {}, "prompt 1 has 2 tokens, the first 1; search prompts of one length together");
+  refuses({{3}}, {.eos_token_id = 20}, "eos_token_id is 20, but the model has 20 tokens; give an id below that");
+  refuses({{3}}, {.pad_token_id = 20}, "pad_token_id is 20, but the model has 20 tokens; give an id below that");
+  refuses({{3}}, {.forced_bos_token_id = 21}, "forced_bos_token_id is 21, but the model has 20 tokens; give an id below that");
+  refuses({{3}}, {.forced_eos_token_id = 22}, "forced_eos_token_id is 22, but the model has 20 tokens; give an id below that");
+  CHECK_THROWS_WITH(search(model, {{3}}, {}, {}, {1, 2}), "2 numbers for 1 prompts; give one for each");
+  Fake one(1, 1, 1, 0);
+  CHECK_THROWS_WITH(search(one, {{0}}, {.num_beams = 2}), "num_beams is 2, but the model has one token; set num_beams to 1");
+  CHECK(search(model, {}, {}).empty());
+}
+
+TEST_CASE("scores that are not numbers stop every search, as does a row without an allowed token a draw", "[search]") {
+  struct Broken : NextToken {
+    std::vector<float> out = std::vector<float>(4 * 70);
+    int64_t vocab() const override { return 70; }
+    const float* step(const Ids&, const Ids&) override { return out.data(); }
+  };
+  for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()})
+    for (const size_t place : {0, 3, 66, 69}) {
+      Broken model;
+      model.out[place] = bad;
+      INFO("score " << bad << " at " << place);
+      for (const SearchConfig& c : {SearchConfig{}, SearchConfig{.do_sample = true}, SearchConfig{.do_sample = true, .top_k = 5}, SearchConfig{.num_beams = 4},
+                                    SearchConfig{.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = 1}})
+        CHECK_THROWS_WITH(search(model, {{3}}, c), Catch::Contains("not finite numbers"));
+    }
+  Fake small(3, 1, 1, 0);
+  small.start({{0, 1, 2}}, 1);
+  CHECK_THROWS_WITH(search(small, {{0, 1, 2}}, {.do_sample = true, .no_repeat_ngram_size = 1}), "every token is forbidden; lower no_repeat_ngram_size");
+}
