@@ -81,7 +81,10 @@ Stack::Stack(const StackConfig& c) : config(c) {
     }
     if (head < 0) head = i;
   }
-  if (c.relative_attention_num_buckets > 0) relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight);
+  if (c.relative_attention_num_buckets > 0) {
+    buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.is_decoder);
+    relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight);
+  }
   if (c.norm_place == "pre" && c.final_norm) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
 }
 
@@ -100,8 +103,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
     auto keys = queries;
     if (cache && cache->at(0).own.defined()) keys = places(at::cat({cache->at(0).own.select(-1, 0), x.select(-1, 0)}, 1));
     const auto distance = at::cat({keys - keys.slice(0, -1), queries.slice(0, 1)});
-    const auto bucket = distance_buckets(distance, config.relative_attention_num_buckets, config.relative_attention_max_distance, config.is_decoder);
-    context.distance_bias = at::embedding(relative_attention_bias.value(), bucket).t();   // [H, T + S - 1]
+    context.distance_bias = at::embedding(relative_attention_bias.value(), (*buckets)(distance)).t();   // [H, T + S - 1]
   }
   const auto note = [&](const Tensor& state) {
     if (trace) trace->hidden_states.push_back(state);
@@ -125,20 +127,22 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   return x;
 }
 
-Tensor distance_buckets(const Tensor& distance, int64_t buckets, int64_t max_distance, bool causal) {
-  const int64_t count = causal ? buckets : buckets / 2, exact = count / 2;
-  // Where each bucket beyond the exact ones begins. Counted here in fp32, as the published code does, and compared as integers: a
-  // logarithm that is off by one place would move whole distances.
+DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal) : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {
+  // Counted in fp32, as the published code does, and compared as integers: a logarithm that is off by one place would move whole distances.
   std::vector<int64_t> begins;
-  for (int64_t n = exact, last = exact; last < count - 1 && n <= 2 * max_distance; ++n) {
-    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact)) / static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
-    const auto bucket = std::min(count - 1, exact + static_cast<int64_t>(share * static_cast<float>(count - exact)));
+  for (int64_t n = exact_, last = exact_; last < count_ - 1 && n <= 2 * max_distance; ++n) {
+    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) / static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
+    const auto bucket = std::min(count_ - 1, exact_ + static_cast<int64_t>(share * static_cast<float>(count_ - exact_)));
     for (; last < bucket; ++last) begins.push_back(n);
   }
-  const auto far = causal ? (-distance).clamp_min(0) : distance.abs();
-  const auto bound = begins.empty() ? at::full({1}, int64_t{1} << 40, at::kLong) : at::tensor(begins, at::kLong);
-  const auto number = far.clamp_max(exact) + far.unsqueeze(-1).ge(bound.to(distance.device())).sum(-1);
-  return causal ? number : number + distance.gt(0).to(at::kLong) * count;
+  if (begins.empty()) begins.push_back(int64_t{1} << 40);
+  begins_ = at::tensor(begins, at::kLong);
+}
+
+Tensor DistanceBuckets::operator()(const Tensor& distance) const {
+  const auto far = causal_ ? (-distance).clamp_min(0) : distance.abs();
+  const auto number = far.clamp_max(exact_) + far.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
+  return causal_ ? number : number + distance.gt(0).to(at::kLong) * count_;
 }
 
 }  // namespace cloze

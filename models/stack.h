@@ -1,5 +1,7 @@
 #pragma once
 // The stack of blocks that every family shares.
+#include <optional>
+
 #include "models/attention.h"
 #include "models/backbone.h"
 
@@ -24,6 +26,21 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;   // [B, T, D] to [B, T, F]
 };
 
+/// Buckets of distances (key minus query): small ones each have their own, larger ones share them by their logarithm. A causal stack
+/// tells only what lies behind apart, another one both sides.
+/// Source: Raffel et al. 2020, section 2.1; Mesh TensorFlow, transformer_layers.py.
+class DistanceBuckets {
+ public:
+  DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal);
+  /// int64, as `distance`.
+  Tensor operator()(const Tensor& distance) const;
+
+ private:
+  int64_t count_, exact_;   // of one side
+  bool causal_;
+  Tensor begins_;           // int64: the first distance of each bucket behind the exact ones
+};
+
 /// Layers one after the other; a layer is one block, or the blocks of a group.
 struct Stack : Layer {
   explicit Stack(const StackConfig& config);
@@ -36,11 +53,8 @@ struct Stack : Layer {
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
   std::shared_ptr<Norm> final_norm;      ///< pre-norm only
   Param relative_attention_bias;         ///< [buckets, H], where places are a bias of scores
+  std::optional<DistanceBuckets> buckets;
   bool gradient_checkpointing = false;   ///< each block is run again in the backward pass
 };
-
-/// Buckets of distances (key minus query), int64 as `distance`: small ones each have their own, larger ones share them by their logarithm.
-/// Source: Raffel et al. 2020, section 2.1; Mesh TensorFlow, transformer_layers.py.
-Tensor distance_buckets(const Tensor& distance, int64_t buckets, int64_t max_distance, bool causal);
 
 }  // namespace cloze

@@ -9,7 +9,9 @@ namespace cloze {
 namespace {
 
 void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
-  if (m.hidden_size % m.num_attention_heads != 0)
+  if (m.decoder_attention_heads > 0 && m.d_kv == 0 && m.hidden_size % m.decoder_attention_heads != 0)
+    broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.decoder_attention_heads ", m.decoder_attention_heads, "; choose a number of heads that divides it"));
+  if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
   const char* attention = std::visit([](const auto& a) { return a.kind; }, m.attention);

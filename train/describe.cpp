@@ -1,10 +1,25 @@
 #include "train/describe.h"
 
+#include <algorithm>
+
 #include "core/log.h"
 #include "core/tensor/param.h"
 #include "objectives/objective.h"
+#include "objectives/writing.h"
 
 namespace cloze {
+
+namespace {
+
+/// Tokens that are written for each that is read.
+double written_share(const RunConfig& config) {
+  const auto* writing = writing_of(config.objectives);
+  const auto* spans = writing ? std::get_if<SpanCorruptionConfig>(writing) : nullptr;
+  if (!spans || spans->corruption != "spans") return 1;
+  return static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density, spans->mean_noise_span_length)) / static_cast<double>(config.data.max_seq_length);
+}
+
+}  // namespace
 
 Cost cost_of(const RunConfig& config, double length) {
   const auto& m = encoder_of(config.model);
@@ -12,8 +27,9 @@ Cost cost_of(const RunConfig& config, double length) {
   Cost cost;
   const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size), inner = static_cast<double>(m.inner_group_num);
   const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
-  cost.linear = layers * inner * (4 * h * h + (m.feed_forward == "gated" ? 3 : 2) * h * f) + projection;
-  double seen = length * layers;   // keys that a query scores, over all layers
+  const double products = m.feed_forward == "gated" ? 3 : 2, heads = static_cast<double>(m.heads_width());
+  cost.linear = layers * inner * (4 * h * heads + products * h * f) + projection;
+  double seen = length * layers * (m.is_decoder ? 0.5 : 1);   // keys that a query scores, over all layers
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     const auto windows = windows_of(*window);
     seen = 0;
@@ -28,7 +44,12 @@ Cost cost_of(const RunConfig& config, double length) {
   } else if (m.relative_positions > 0) {
     seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
-  cost.attention = inner * 2 * seen * h;
+  cost.attention = inner * 2 * seen * heads;
+  if (m.is_encoder_decoder) {   // what a token that is written costs stands with the head
+    const double depth = m.num_decoder_layers > 0 ? static_cast<double>(m.num_decoder_layers) : layers, inside = m.decoder_ffn_dim > 0 ? static_cast<double>(m.decoder_ffn_dim) : f;
+    cost.linear += depth * 2 * h * heads;   // keys and values for the decoder
+    cost.head += depth * (6 * h * heads + products * h * inside + 2 * (length * written_share(config) / 2 + length) * heads);
+  }
   for (const auto& objective : config.objectives) {
     if (std::holds_alternative<MlmConfig>(objective)) {
       cost.head += h * e + e * vocab;
@@ -42,6 +63,8 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
+    } else if (writing_of({objective})) {
+      cost.head += e * vocab;
     } else {
       cost.pooled += h * h + 2 * h;
     }
@@ -61,27 +84,27 @@ Description describe_run(const RunConfig& given) {
   if (!d.vocab_known) m.vocab_size = 1, m.freeze_pad_embedding = false;
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   for (const auto& [name, param] : collect_params(*network)) {
+    const int64_t trained = param.fixed() ? 0 : param.value().numel();
     // Blocks are alike: they are shown once, with their number.
     std::string shown = name;
-    const auto at = shown.find("stack.");
-    if (at != std::string::npos) {
-      const auto dot = shown.find('.', at + 6);
-      if (shown.substr(at + 6, dot - at - 6) != "0") {
-        for (auto& row : d.layers)
-          if (row.name == shown.substr(0, at + 6) + "*" + shown.substr(dot)) row.parameters += param.value().numel();
-        d.parameters += param.value().numel();
+    if (const auto digit = name.find_first_of("0123456789"); digit != std::string::npos && name[digit - 1] == '.') {
+      const auto dot = name.find('.', digit);
+      shown = name.substr(0, digit) + "*" + name.substr(dot);
+      const auto row = std::find_if(d.layers.begin(), d.layers.end(), [&](const auto& r) { return r.name == shown; });
+      if (row != d.layers.end()) {
+        row->parameters += param.value().numel(), d.parameters += trained;
         continue;
       }
-      shown = shown.substr(0, at + 6) + "*" + shown.substr(dot);
     }
     std::string shape;
     for (const auto size : param.value().sizes()) shape += (shape.empty() ? "" : " x ") + (!d.vocab_known && size == 1 ? std::string("V") : std::to_string(size));
-    d.layers.push_back({shown, shape, param.value().numel()});
-    d.parameters += param.value().numel();
+    d.layers.push_back({shown + (param.fixed() ? " (not trained)" : ""), shape, param.value().numel()});
+    d.parameters += trained;
   }
   const double length = static_cast<double>(config.data.max_seq_length), rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
   d.cost = cost_of(config, length);
   if (const auto* masking = masking_of(config.objectives)) d.predicted_share = masking->mlm_probability;
+  if (writing_of(config.objectives)) d.predicted_share = written_share(config);
   const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);

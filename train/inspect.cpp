@@ -7,6 +7,7 @@
 #include "core/log.h"
 #include "objectives/collator.h"
 #include "objectives/masking.h"
+#include "objectives/writing.h"
 #include "train/process.h"
 
 namespace cloze {
@@ -207,20 +208,30 @@ std::string coloured(const std::string& text) {
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences) {
   require<ConfigError>(!config.data.tokens.empty(), "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
+  if (writing_of(config.objectives)) return inspect_writing(config, examples, std::max(examples, sequences));
   return Inspector(config).run(examples, std::max(examples, sequences));
 }
 
 std::string to_text(const Inspection& found, bool colour) {
   std::string out;
   for (const auto& e : found.examples) {
-    out += "text       " + e.text + "\nread       " + (colour ? coloured(e.corrupted) : e.corrupted) + "\npredicted  " + e.targets + "\n";
+    const auto marked = [&](const std::string& pieces) { return colour ? coloured(pieces) : pieces; };
+    if (e.token_type_ids.empty()) out += "read       " + marked(e.corrupted) + "\nwritten    " + marked(e.targets) + "\n";   // by a decoder
+    else out += "text       " + e.text + "\nread       " + marked(e.corrupted) + "\npredicted  " + e.targets + "\n";
     if (e.pair_label >= 0) out += words("pair       ", e.pair_label == 0 ? "0: B follows A" : "1: it does not", "\n");
     out += "\n";
   }
   const auto& f = found.facts;
-  out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
+  if (f.contains("source_length")) {
+    char lengths[160];
+    std::snprintf(lengths, sizeof lengths, "lengths    %.1f tokens read, %.1f written on average; %.2f masks in a text read\n", f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
+    out += words("{what stands for hidden text}\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
+                 percent(f["unknown_share"]), "; ", percent(f["as_long_as_allowed_share"]), " as long as they may be\n", lengths);
+  } else {
+    out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                percent(f["unknown_share"]), "\npredicted  ", percent(f["predicted_share"]), " of all tokens, ", percent(f["predicted_share_of_candidates"]), " of those that may be chosen; ",
                f["sequences_without_prediction"].get<int64_t>(), " sequences without any\n");
+  }
   if (f.contains("split")) out += words("split      mask ", percent(f["split"]["mask"]), ", random ", percent(f["split"]["random"]), ", keep ", percent(f["split"]["keep"]), "\n");
   if (f.contains("pair_label_1_share")) out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
   const auto histogram = [&](const char* name, const std::vector<int64_t>& counts) {
@@ -248,6 +259,7 @@ json to_json(const Inspection& found) {
   for (const auto& e : found.examples) {
     examples.push_back({{"input_ids", e.input_ids}, {"labels", e.labels}, {"token_type_ids", e.token_type_ids}, {"text", e.text}, {"corrupted", e.corrupted}, {"targets", e.targets}});
     if (e.pair_label >= 0) examples.back()["pair_label"] = e.pair_label;
+    if (!e.decoder_input_ids.empty()) examples.back()["decoder_input_ids"] = e.decoder_input_ids;
   }
   for (const auto& c : found.checks) checks.push_back({{"name", c.name}, {"observed", c.observed}, {"expected", c.expected}, {"p_value", c.p_value}, {"passed", c.passed}});
   return {{"examples", examples}, {"facts", found.facts}, {"checks", checks}, {"run_lengths", found.run_lengths}, {"word_lengths", found.word_lengths}};

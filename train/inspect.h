@@ -8,7 +8,8 @@ namespace cloze {
 
 /// One sequence as a network reads it, and in words.
 struct InspectedExample {
-  std::vector<int64_t> input_ids, labels, token_type_ids;   ///< labels: -100 = not predicted
+  std::vector<int64_t> input_ids, labels, token_type_ids;   ///< labels: -100 = not predicted; of a decoder: what it should write
+  std::vector<int64_t> decoder_input_ids{};                 ///< what a decoder beside an encoder reads
   int64_t pair_label = -1;                                  ///< -1: the objective has no pairs
   std::string text, corrupted, targets;                     ///< `corrupted` marks what was changed: {masked} <random> (kept)
 };
@@ -30,6 +31,8 @@ struct Inspection {
 
 /// Reads `sequences` sequences of the training order, the first `examples` of them in full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
+/// The same for an objective that lets a decoder write.
+Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences);
 
 std::string to_text(const Inspection& found, bool colour);
 nlohmann::json to_json(const Inspection& found);

@@ -7,13 +7,17 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
 #include "core/tensor/safetensors.h"
+#include "train/generate.h"
 #include "train/huggingface.h"
+#include "train/huggingface_decoders.h"
 #include "train/interchange.h"
+#include "train/torchscript_parts.h"
 
 extern char** environ;
 
@@ -22,9 +26,6 @@ namespace cloze {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-namespace {
-
-/// The module tree of a layer, holding the same tensors, so that the tracer knows them.
 torch::jit::Module mirror(const Layer& layer, const std::string& type) {
   torch::jit::Module module{c10::QualifiedName(type)};
   module.register_attribute("training", c10::BoolType::get(), false);
@@ -36,8 +37,27 @@ torch::jit::Module mirror(const Layer& layer, const std::string& type) {
   return module;
 }
 
+void add_traced(torch::jit::Module& module, const std::string& name, const torch::jit::Stack& example, const std::vector<std::string>& arguments,
+                const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
+  at::NoGradGuard no_grad;
+  const auto [state, result] = torch::jit::tracer::trace(
+      example,
+      [&](torch::jit::Stack in) -> torch::jit::Stack {
+        std::vector<Tensor> given;
+        for (const auto& value : in) given.push_back(value.toTensor());
+        std::vector<c10::IValue> tensors;
+        for (const auto& tensor : f(given)) tensors.emplace_back(tensor);
+        return {c10::ivalue::Tuple::create(std::move(tensors))};
+      },
+      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false, &module, arguments);
+  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), name), state->graph));
+}
+
+namespace {
+
 struct Case {
   Tensor ids, mask, types, global;   // global: of attention in a window, else undefined
+  Tensor read{};                     // what a decoder beside an encoder reads
 };
 
 /// Shapes that the tracer did not see, with padding and without.
@@ -53,7 +73,7 @@ std::vector<Case> make_cases(const EncoderConfig& c) {
       global = ids.remainder(7).eq(3);
       global[0].fill_(false);   // one row without any
     }
-    cases.push_back({ids, mask, ids.remainder(c.type_vocab_size), global});
+    cases.push_back({ids, mask, ids.remainder(c.type_vocab_size), global, c.is_encoder_decoder ? ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size) : Tensor()});
   }
   return cases;
 }
@@ -62,10 +82,29 @@ std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.
 
 std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
   at::NoGradGuard no_grad;
-  return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types, .global_attention_mask = c.global});
+  return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types, .global_attention_mask = c.global, .decoder_input_ids = c.read});
+}
+
+/// Settings of the searches that a file with `generate` is tried with.
+constexpr std::array<int64_t, 2> beams_tried{1, 3};
+constexpr int64_t tokens_tried = 6;
+
+/// What the network writes for the texts of a case, as the file's `generate` lays it out.
+Tensor written(Network& network, const Case& c, int64_t beams) {
+  const auto& model = encoder_of(network.model_config());
+  std::vector<Prompt> prompts;
+  for (int64_t row = 0; row < c.ids.size(0); ++row) {
+    const auto* ids = c.ids.data_ptr<int64_t>() + row * c.ids.size(1);
+    const std::vector<int64_t> text(ids, ids + (model.is_encoder_decoder ? c.mask[row].sum().item<int64_t>() : c.ids.size(1)));
+    prompts.push_back(model.is_encoder_decoder ? Prompt{.source = text, .beginning = {model.decoder_start_token_id}} : Prompt{.beginning = text});
+  }
+  std::vector<Tensor> rows;
+  for (const auto& list : generate_ids(network, prompts, {.max_new_tokens = tokens_tried, .num_beams = beams, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id})) rows.push_back(at::tensor(list[0].ids, at::kLong));
+  return at::stack(rows);
 }
 
 torch::jit::Module traced_module(Network& network) {
+  if (writes_text(network.model_config())) return writing_module(network);
   auto module = mirror(network, "Cloze");
   const bool window = std::holds_alternative<WindowAttention>(encoder_of(network.model_config()).attention);
   auto some = at::zeros({2, 4}, at::kBool);
@@ -150,7 +189,15 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
     const auto number = std::to_string(k);
     torch::jit::Stack arguments{stored.get("input_ids." + number), stored.get("attention_mask." + number)};
     if (stored.contains("global_attention_mask." + number)) arguments.emplace_back(stored.get("global_attention_mask." + number));
-    arguments.emplace_back(stored.get("token_type_ids." + number));
+    if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
+    if (stored.contains("decoder_input_ids." + number)) arguments.emplace_back(stored.get("decoder_input_ids." + number));
+    if (const auto generate = module.find_method("generate"); generate && stored.contains("generate." + number))
+      for (const auto beams : beams_tried) {
+        torch::jit::Stack settings{stored.get("input_ids." + number)};
+        if (stored.contains("decoder_input_ids." + number)) settings.emplace_back(stored.get("attention_mask." + number));
+        settings.insert(settings.end(), {tokens_tried, beams});
+        results.push_back({words("generated", beams, ".", number), (*generate)(settings).toTensor().contiguous()});
+      }
     const auto answer = module.forward(arguments).toGenericDict();
     for (const auto& item : answer) results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
   }
@@ -179,12 +226,17 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
   const auto cases = make_cases(encoder);
+  // Searches are compared in float32: rounding to bf16 makes equal scores. A text must leave room for what follows it.
+  const bool writes = writes_text(run.config.model);
+  const auto tried = [&](const Case& c) { return writes && !bf16 && !run.config.objectives.empty() && c.ids.size(1) + tokens_tried <= encoder.longest_input(); };
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < cases.size(); ++k) {
     const auto number = std::to_string(k);
     inputs.push_back({"input_ids." + number, cases[k].ids});
     inputs.push_back({"attention_mask." + number, cases[k].mask});
-    inputs.push_back({"token_type_ids." + number, cases[k].types});
+    if (!writes) inputs.push_back({"token_type_ids." + number, cases[k].types});
+    if (cases[k].read.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].read});
+    if (tried(cases[k])) inputs.push_back({"generate." + number, at::zeros({1})});
     if (cases[k].global.defined()) inputs.push_back({"global_attention_mask." + number, cases[k].global});
   }
   save_safetensors(cases_file, inputs);
@@ -202,6 +254,12 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
       require<CheckpointError>(error <= receipt.tolerance * scale, "the exported file differs from the model: output '", name, "' at shape ", shape_words(cases[k].ids), " by ", error, " (tolerance ",
                                receipt.tolerance * scale, "); nothing was written");
       errors[name] = std::max(errors[name], error);
+    }
+    for (const auto beams : beams_tried) {
+      if (!tried(cases[k])) continue;
+      const auto wanted = written(*run.network, cases[k], beams), got = results.get(words("generated", beams, ".", k));
+      require<CheckpointError>(got.sizes() == wanted.sizes() && at::equal(got, wanted), "the exported file writes another text than the model, with ", beams, " beams, at shape ", shape_words(cases[k].ids), "; nothing was written");
+      errors[words("generate, ", beams, beams == 1 ? " beam" : " beams")] = 0;
     }
   }
   receipt.largest_error.assign(errors.begin(), errors.end());

@@ -12,7 +12,6 @@ from paired import paired
 
 root = Path(__file__).resolve().parents[2]
 short = "--set train.batch_size=8 --set train.accumulation=1 --set data.max_seq_length=128"
-longformer = "--set model.attention.attention_window=256 --set model.attention.global_tokens=none"
 cases = {  # name: wanted ratio, wanted share of the peer's memory, ours, theirs
     "bert-mini default": (8, None, "bert/mini.yaml", "peer_train.py bert-mini --mode default --steps 5"),
     "bert-mini tuned": (3, None, "bert/mini.yaml", "peer_train.py bert-mini --mode tuned --steps 8"),
@@ -21,8 +20,10 @@ cases = {  # name: wanted ratio, wanted share of the peer's memory, ours, theirs
     "bert-base default": (4, None, f"bert/base.yaml {short}", "peer_train.py bert-base --mode default --steps 4"),
     "electra-small tuned": (3, None, "electra/small.yaml --set train.batch_size=32 --set data.max_seq_length=128", "peer_train.py electra-small --mode tuned --steps 4"),
     "albert-base tuned": (1.7, None, f"albert/base.yaml --set model.vocab_size=30522 {short}", "peer_train.py albert-base --mode tuned --steps 5"),
-    "longformer masked": (2.5, 0.5, f"longformer/mini.yaml {longformer}", "peer_train.py longformer-4096 --mode tuned --masked --steps 5"),
+    "longformer masked": (2.5, 0.5, "longformer/long.yaml --set train.accumulation=1", "peer_train.py longformer-4096 --mode tuned --masked --steps 5"),
     "performer tuned": (None, None, "performer/long.yaml --set train.accumulation=1", "peer_train.py performer-4096 --mode tuned --steps 4"),
+    "t5-mini tuned": (2.5, None, "t5/mini.yaml", "peer_train.py t5-mini --mode tuned --steps 5"),
+    "bart-mini tuned": (2.5, None, "bart/mini.yaml", "peer_train.py bart-mini --mode tuned --steps 5"),
     "performer causal, attention alone": (8, None, None, "peer_attention.py 2048 --seconds 1"),
 }
 

@@ -1,0 +1,167 @@
+#include <cmath>
+
+#include "core/error.h"
+#include "models/families.h"
+#include "tests/support/catch.h"
+#include "tests/support/close_to.h"
+#include "tests/support/naive.h"
+
+using namespace cloze;
+
+namespace {
+
+template <class Config>
+Config small(Config c) {
+  c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2, c.max_position_embeddings = 16, c.layer_norm_eps = 1e-6;
+  if (c.is_encoder_decoder) c.num_decoder_layers = 3;
+  if (c.d_kv > 0) c.d_kv = 6;
+  return c;
+}
+
+/// A decoder of each family.
+std::vector<std::pair<std::string, EncoderConfig>> families() {
+  auto gated = small(T5Config{});
+  gated.feed_forward = "gated", gated.hidden_act = "gelu_new";
+  return {{"gpt2", small(Gpt2Config{})}, {"t5", small(T5Config{})}, {"t5 1.1", gated}, {"bart", small(BartConfig{})}, {"mbart", small(MBartConfig{})}, {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
+}
+
+std::shared_ptr<Backbone> make(const EncoderConfig& c) {
+  auto model = make_backbone(c, {});
+  initialize(collect_params(*model), 0.3, false, Rng(5));
+  at::NoGradGuard no_grad;
+  for (auto [name, param] : collect_params(*model))   // no norm of one, no bias of zero
+    if (!param.fixed() && param.value().dim() == 1) param.value().add_(at::sin(at::arange(param.value().numel(), at::kFloat)) * 0.2);
+  model->eval();
+  return model;
+}
+
+Tensor some_ids(int64_t rows, int64_t length, int64_t step = 7) { return at::arange(rows * length, at::kLong).mul(step).remainder(19).add(3).view({rows, length}); }
+
+double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+}  // namespace
+
+TEST_CASE("buckets of distances are those of the published code, at every edge", "[models][t5]") {
+  const auto at_distance = [](int64_t n, bool causal) { return DistanceBuckets(32, 128, causal)(at::tensor({n}, at::kLong)).item<int64_t>(); };
+  // Where each bucket begins: counted from the formula with exact logarithms.
+  const std::vector<int64_t> both{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}, past{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
+  for (size_t k = 0; k < both.size(); ++k) {
+    CHECK(at_distance(-both[k], false) == static_cast<int64_t>(k));
+    if (k > 0) CHECK(at_distance(both[k], false) == static_cast<int64_t>(k) + 16);
+    if (k > 8) CHECK(at_distance(1 - both[k], false) == static_cast<int64_t>(k) - 1);
+  }
+  for (size_t k = 0; k < past.size(); ++k) CHECK(at_distance(-past[k], true) == static_cast<int64_t>(k));
+  CHECK(at_distance(-5000, true) == 31);
+  CHECK(at_distance(7, true) == 0);
+  CHECK(at_distance(-200, false) == 15);
+  CHECK(at_distance(127, false) == 31);
+}
+
+TEST_CASE("tokens decoded one by one with a cache have the states of the whole text", "[models][decoder]") {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, config] : families()) {
+    INFO(name);
+    auto model = make(config);
+    Inputs in{.input_ids = some_ids(2, 7), .attention_mask = at::ones({2, 7}, at::kBool)};
+    in.attention_mask[1].narrow(0, 5, 2).fill_(false);
+    const auto text = some_ids(2, 6, 5);
+    Memory memory;
+    Tensor whole;
+    if (config.is_encoder_decoder) {
+      in.decoder_input_ids = text;
+      memory = model->encode(in);
+      whole = model->hidden(in);
+    } else {
+      whole = model->hidden({.input_ids = text});
+    }
+    std::vector<BlockCache> cache;
+    auto states = model->decode(text.narrow(1, 0, 2), memory, cache);   // the beginning at once
+    for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), memory, cache)}, 1);
+    CHECK(difference(states, whole) < 2e-6);
+  }
+}
+
+TEST_CASE("a decoder ignores what follows, what pads its source, and other rows", "[models][decoder]") {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, config] : families()) {
+    INFO(name);
+    auto model = make(config);
+    const bool two = config.is_encoder_decoder;
+    const auto run = [&](const Tensor& ids, const Tensor& mask, const Tensor& read) { return model->hidden(two ? Inputs{.input_ids = ids, .attention_mask = mask, .decoder_input_ids = read} : Inputs{.input_ids = read}); };
+    const auto ids = some_ids(1, 5), read = some_ids(1, 6, 5);
+    const auto alone = run(ids, {}, read);
+    auto changed = read.clone();
+    changed[0][4] = 22;
+    CHECK(difference(run(ids, {}, changed).narrow(1, 0, 4), alone.narrow(1, 0, 4)) < 1e-6);
+    CHECK(difference(run(ids, {}, changed).narrow(1, 4, 1), alone.narrow(1, 4, 1)) > 1e-3);
+    if (!two) continue;
+    const auto padded = at::cat({ids, at::full({1, 3}, config.pad_token_id, at::kLong)}, 1), mask = at::cat({at::ones({1, 5}, at::kBool), at::zeros({1, 3}, at::kBool)}, 1);
+    CHECK(difference(run(padded, mask, read), alone) < 1e-6);
+    const auto beside = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}), at::cat({some_ids(1, 6, 11), read}));
+    CHECK(difference(beside[1], alone[0]) < 1e-6);
+    auto other = ids.clone();
+    other[0][2] = 22;
+    CHECK(difference(run(other, {}, read), alone) > 1e-3);   // the source is read
+  }
+}
+
+TEST_CASE("the fused step of every decoder has the values and gradients of the plain one", "[models][decoder]") {
+  for (const auto& [name, config] : families()) {
+    INFO(name);
+    auto model = make(config);
+    model->train();
+    const auto outcome = [&](bool fused) {
+      set_fused(fused);
+      for (auto [n, p] : collect_params(*model)) p.value().mutable_grad() = Tensor();
+      Inputs in{.input_ids = some_ids(2, 7), .attention_mask = at::ones({2, 7}, at::kBool), .dropout_key = 9};
+      in.attention_mask[0].narrow(0, 4, 3).fill_(false);
+      if (config.is_encoder_decoder) in.decoder_input_ids = some_ids(2, 6, 5);
+      const auto states = model->hidden(in);
+      (states * at::cos(at::arange(states.numel(), at::kFloat).view(states.sizes()))).sum().backward();
+      std::vector<Tensor> all{states.detach()};
+      for (auto [n, p] : collect_params(*model)) all.push_back(p.value().grad().defined() ? p.value().grad().clone() : at::zeros_like(p.value()));
+      set_fused(true);
+      return all;
+    };
+    const auto fast = outcome(true), slow = outcome(false);
+    const auto params = collect_params(*model);
+    for (size_t i = 0; i < fast.size(); ++i) {
+      INFO((i ? params[i - 1].name : "states"));
+      CHECK(difference(fast[i], slow[i]) < 2e-4 * std::max(1.0, slow[i].abs().max().item<double>()));
+    }
+  }
+}
+
+TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each part, a bias of scores by distance", "[models][t5]") {
+  at::NoGradGuard no_grad;
+  auto config = small(T5Config{});
+  config.num_hidden_layers = config.num_decoder_layers = 1;
+  auto model = make(config);
+  std::map<std::string, Tensor> w;
+  for (const auto& [name, param] : collect_params(*model)) w[name] = param.value().detach().to(at::kDouble);
+  const auto ids = some_ids(1, 6);
+  const auto norm = [&](const Tensor& x, const std::string& name) { return x / (x.square().mean(-1, true) + 1e-6).sqrt() * w.at(name + ".weight"); };
+  const int64_t heads = 3, width = 6;
+  auto x = w.at("embeddings.word").index_select(0, ids[0]);   // [T, D]
+  const auto y = norm(x, "encoder.0.attention_norm");
+  const auto qkv = at::matmul(y, w.at("encoder.0.attention.qkv.weight").t());   // [T, 3 H C]
+  std::vector<Tensor> mixed;
+  for (int64_t h = 0; h < heads; ++h) {
+    const auto part = [&](int64_t k) { return qkv.narrow(1, (k * heads + h) * width, width); };
+    auto scores = at::matmul(part(0), part(1).t());
+    for (int64_t t = 0; t < 6; ++t)
+      for (int64_t s = 0; s < 6; ++s) scores[t][s] += w.at("encoder.relative_attention_bias")[std::abs(s - t) + (s > t ? 16 : 0)][h];
+    mixed.push_back(at::matmul(at::softmax(scores, -1), part(2)));
+  }
+  x = x + at::matmul(at::cat(mixed, 1), w.at("encoder.0.attention.output.weight").t());
+  x = x + at::matmul(at::relu(at::matmul(norm(x, "encoder.0.output_norm"), w.at("encoder.0.intermediate.weight").t())), w.at("encoder.0.output.weight").t());
+  CHECK(difference(model->encode({.input_ids = ids}).states[0].to(at::kDouble), norm(x, "encoder.final_norm")) < 1e-5);
+}
+
+TEST_CASE("a model that sees both sides refuses to write, in words", "[models][decoder]") {
+  BertConfig config;
+  config.vocab_size = 23, config.hidden_size = 12, config.num_attention_heads = 3, config.num_hidden_layers = 1;
+  auto model = make_backbone(config, {});
+  std::vector<BlockCache> cache;
+  CHECK_THROWS_WITH(model->decode(some_ids(1, 2), {}, cache), Catch::Contains("sees both sides of a token, so it writes no text"));
+}

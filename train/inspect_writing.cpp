@@ -1,0 +1,148 @@
+// What the objectives of a decoder do to real text.
+#include <cmath>
+
+#include "objectives/collator.h"
+#include "objectives/writing.h"
+#include "train/inspect.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr double least_p = 1e-4;
+
+/// P(|normal| >= z).
+double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
+
+class WritingInspector {
+ public:
+  explicit WritingInspector(const RunConfig& config)
+      : config_(config), model_(encoder_of(config.model)), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), objective_(*writing_of(config.objectives)),
+        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", resolved()) {}
+
+  Inspection run(int64_t examples, int64_t sequences) {
+    constexpr int64_t rows = 64;
+    for (int64_t first = 0; first < sequences; first += rows) {
+      const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first));
+      const auto& asked = model_.is_encoder_decoder ? batch.decoder_input_ids : batch.input_ids;
+      places_ += batch.input_ids.numel() + (model_.is_encoder_decoder ? asked.numel() : 0), tokens_ += batch.tokens;
+      std::vector<std::vector<int64_t>> labels(static_cast<size_t>(asked.size(0)));
+      for (int64_t i = 0; i < batch.positions.numel(); ++i) labels[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i] / asked.size(1))].push_back(batch.labels.data_ptr<int64_t>()[i]);
+      for (int64_t row = 0; row < batch.input_ids.size(0); ++row) {
+        const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
+        InspectedExample e;
+        const auto* ids = batch.input_ids.data_ptr<int64_t>() + row * batch.input_ids.size(1);
+        e.input_ids.assign(ids, ids + length);
+        e.labels = labels[static_cast<size_t>(row)];
+        if (model_.is_encoder_decoder) {
+          const auto* read = asked.data_ptr<int64_t>() + row * asked.size(1);
+          e.decoder_input_ids.assign(read, read + e.labels.size());
+        }
+        count(e);
+        if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
+        e.corrupted = pieces(e.input_ids), e.targets = pieces(e.labels), e.text = store_.tokenizer().decode(e.labels);
+        found_.examples.push_back(std::move(e));
+      }
+    }
+    conclude();
+    return std::move(found_);
+  }
+
+ private:
+  /// The model with what training takes from the tokenizer.
+  EncoderConfig resolved() {
+    const auto& special = vocabulary_.special;
+    const auto kind = kind_of(config_.model);
+    model_.pad_token_id = special.pad, model_.eos_token_id = special.sep;
+    model_.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
+    return model_;
+  }
+  bool sentinel(int64_t id) const { return store_.tokenizer().piece(id).rfind("<extra_id_", 0) == 0; }
+
+  std::string pieces(const std::vector<int64_t>& ids) const {
+    std::string text;
+    for (const auto id : ids) text += (text.empty() ? "" : " ") + (sentinel(id) || id == vocabulary_.special.mask ? "{" + store_.tokenizer().piece(id) + "}" : store_.tokenizer().piece(id));
+    return text;
+  }
+
+  void note_run(int64_t n) {
+    if (n == 0) return;
+    if (static_cast<int64_t>(found_.run_lengths.size()) <= n) found_.run_lengths.resize(static_cast<size_t>(n) + 1);
+    ++found_.run_lengths[static_cast<size_t>(n)];
+  }
+
+  void count(const InspectedExample& e) {
+    ++sequences_;
+    source_ += static_cast<int64_t>(e.input_ids.size()), target_ += static_cast<int64_t>(e.labels.size());
+    int64_t marks = 0, kept = 0, written = 0, marks_written = 0, run = 0, masks = 0;
+    const size_t begin = model_.texts_begin ? 1 : 0;   // what stands between it and the end token is text
+    for (size_t i = begin; i + 1 < e.input_ids.size(); ++i) {
+      const auto id = e.input_ids[i];
+      marks += sentinel(id), masks += id == vocabulary_.special.mask, kept += !sentinel(id);
+      unknown_ += id == vocabulary_.special.unk;
+    }
+    for (size_t i = begin; i + 1 < e.labels.size(); ++i) {
+      if (sentinel(e.labels[i])) ++marks_written, note_run(run), run = 0;
+      else ++written, ++run;
+    }
+    if (marks_written > 0) note_run(run);
+    masks_ += masks;
+    long_ += static_cast<int64_t>(e.input_ids.size()) >= config_.data.max_seq_length || static_cast<int64_t>(e.labels.size()) >= config_.data.max_seq_length;
+    if (model_.is_encoder_decoder) unended_ += e.labels.empty() || e.labels.back() != vocabulary_.special.sep || e.input_ids.back() != vocabulary_.special.sep;
+    if (std::holds_alternative<ClmConfig>(objective_)) {
+      for (size_t i = 0; i + 1 < e.labels.size(); ++i) wrong_ += e.labels[i] != e.input_ids[i + 1 + (e.input_ids.size() - e.labels.size())];
+      return;
+    }
+    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective_)) {
+      const int64_t whole = kept + written;
+      if (spans->corruption == "spans" && whole > 1) {
+        const auto noise = std::clamp<int64_t>(std::llrint(static_cast<double>(whole) * spans->noise_density), 1, whole - 1);
+        const auto runs = std::min({std::max<int64_t>(1, std::llrint(static_cast<double>(noise) / spans->mean_noise_span_length)), noise, whole - noise});
+        wrong_ += written != noise || marks != runs || marks_written != runs;
+      } else if (spans->corruption == "iid" || spans->corruption == "drop") {
+        drawn_ += whole, hidden_ += written;
+      } else if (spans->corruption == "mass" || spans->corruption == "deshuffle" || spans->corruption == "bert") {
+        drawn_ += written, hidden_ += masks;
+        wrong_ += e.input_ids.size() != e.labels.size();
+      } else if (spans->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
+        const auto n = static_cast<double>(whole);
+        deviation_ += static_cast<double>(kept) - n / 2, variance_ += ((n - 1) * (n - 1) - 1) / 12;
+      }
+    }
+  }
+
+  void conclude() {
+    const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
+    found_.facts = {{"sequences", sequences_}, {"tokens", tokens_}, {"padding_share", 1 - share(tokens_, places_)}, {"unknown_share", share(unknown_, source_)}, {"source_length", share(source_, sequences_)},
+                    {"target_length", share(target_, sequences_)}, {"masks_in_a_source", share(masks_, sequences_)}, {"as_long_as_allowed_share", share(long_, sequences_)}};
+    const auto add = [&](std::string name, double observed, double expected, double p) { found_.checks.push_back({std::move(name), observed, expected, p, p >= least_p}); };
+    const auto none = [&](const char* name, int64_t broken) { add(name, static_cast<double>(broken), 0, broken == 0 ? 1 : 0); };
+    if (model_.is_encoder_decoder) none("sources and targets that do not end with the end of a text", unended_);
+    if (std::holds_alternative<ClmConfig>(objective_)) none("labels that are not the token behind their place", wrong_);
+    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective_);
+    if (!spans) return;
+    const auto& kind = spans->corruption;
+    const double expected = static_cast<double>(drawn_) * spans->noise_density;
+    // Sources that were cut lost what the rule counts.
+    if (kind == "spans" && model_.is_encoder_decoder) none("texts with another number of hidden tokens, or of runs, than the rule gives", wrong_);
+    if (kind == "mass" || kind == "deshuffle" || kind == "bert") none("sources of another length than their targets", wrong_);
+    if (kind == "iid" || kind == "drop" || kind == "mass") add("hidden tokens", static_cast<double>(hidden_), expected, expected > 0 ? normal_tail((static_cast<double>(hidden_) - expected) / std::sqrt(expected * (1 - spans->noise_density))) : 1);
+    if (kind == "prefix_lm" && variance_ > 0) add("length of prefixes beside half of the text (deviations)", deviation_ / std::sqrt(variance_), 0, normal_tail(deviation_ / std::sqrt(variance_)));
+  }
+
+  RunConfig config_;
+  EncoderConfig model_;
+  TokenStore store_;
+  Vocabulary vocabulary_;
+  ObjectiveConfig objective_;
+  Collator collator_;
+  Inspection found_;
+  int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0;
+  double deviation_ = 0, variance_ = 0;
+};
+
+}  // namespace
+
+Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences) { return WritingInspector(config).run(examples, sequences); }
+
+}  // namespace cloze

@@ -1,0 +1,19 @@
+#pragma once
+// What makes TorchScript modules of networks. Used by torchscript.cpp and torchscript_writing.cpp.
+#include <torch/csrc/jit/api/module.h>
+
+#include "objectives/network.h"
+
+namespace cloze {
+
+/// The module tree of a layer, holding the same tensors, so that the tracer knows them.
+torch::jit::Module mirror(const Layer& layer, const std::string& type);
+
+/// Gives `module` a method `name` that computes what `f` computes from `example`; f returns tensors, the method a tuple of them.
+void add_traced(torch::jit::Module& module, const std::string& name, const torch::jit::Stack& example, const std::vector<std::string>& arguments,
+                const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f);
+
+/// The module of a network that writes: forward, generate, and of an encoder with a decoder encode and decode.
+torch::jit::Module writing_module(Network& network);
+
+}  // namespace cloze
