@@ -320,9 +320,23 @@ json huggingface_config(const RunConfig& config) {
 
 namespace {
 
+/// The class of a kind that writes is the kind as it stands, but for its sizes.
+void require_decoder_class(const RunConfig& config) {
+  const auto& c = encoder_of(config.model);
+  const auto kind = kind_of(config.model);
+  require<ConfigError>(kind != "transformer", "transformer has no class at Hugging Face; export to torchscript");
+  const auto plain = std::visit([](const auto& m) -> EncoderConfig { return std::decay_t<decltype(m)>{}; }, config.model);
+  for (const auto& [option, value, usual] : {std::tuple<const char*, std::string, std::string>{"norm_place", c.norm_place, plain.norm_place}, {"norm_kind", c.norm_kind, plain.norm_kind},
+                                             {"position_embeddings", c.position_embeddings, plain.position_embeddings}, {"relative_positions", std::to_string(c.relative_positions), "0"},
+                                             {"feed_forward", c.feed_forward, kind == "t5" ? c.feed_forward : "plain"}, {"is_decoder", c.is_decoder ? "true" : "false", plain.is_decoder ? "true" : "false"}})
+    require<ConfigError>(value == usual, "model.", option, " ", value, " has no class at Hugging Face for ", kind, "; export to torchscript");
+  require<ConfigError>(std::holds_alternative<FullAttention>(c.attention), "model.attention of another kind than full has no class at Hugging Face for ", kind, "; export to torchscript");
+}
+
 /// Refuses what no class of transformers computes.
 void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
+  if (writes_text(config.model)) return require_decoder_class(config);
   require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
   require<ConfigError>(c.position_embeddings == "learned" || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
   const auto model = kind_of(config.model);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden cases from transformers: config.json, model.safetensors, inputs.safetensors, expected.safetensors in a folder for each.
 
-usage: make_cases.py OUT_FOLDER        needs torch, transformers and safetensors; `cloze verify parity OUT_FOLDER/NAME` compares
+usage: make_cases.py OUT_FOLDER [NAME ...]     needs torch, transformers and safetensors; `cloze verify parity OUT_FOLDER/NAME` compares
 """
 import sys
 import torch, transformers as hf
@@ -23,6 +23,13 @@ CASES = {
     "electra-generator-untied": (hf.ElectraForMaskedLM, bert | dict(embedding_size=14, hidden_size=24, num_attention_heads=2, intermediate_size=33, hidden_act="relu", tie_word_embeddings=False)),
     "longformer-uneven": (hf.LongformerForMaskedLM, bert | dict(hidden_size=24, num_attention_heads=2, intermediate_size=33, attention_window=[8, 4, 16], hidden_act="relu", type_vocab_size=1, pad_token_id=4)),
     "longformer-local": (hf.LongformerForMaskedLM, bert | dict(hidden_size=24, num_attention_heads=3, intermediate_size=33, attention_window=8, type_vocab_size=2, tie_word_embeddings=False)),
+    "t5-uneven": (hf.T5ForConditionalGeneration, dict(d_model=24, d_kv=7, d_ff=31, num_layers=1, num_decoder_layers=3, num_heads=3, relative_attention_num_buckets=12, relative_attention_max_distance=20, pad_token_id=0, decoder_start_token_id=0)),
+    "t5-silu-untied": (hf.T5ForConditionalGeneration, dict(d_model=24, d_kv=5, d_ff=31, num_layers=2, num_heads=2, feed_forward_proj="gated-silu", tie_word_embeddings=False, pad_token_id=3, decoder_start_token_id=3)),
+    "bart-scaled-uneven": (hf.BartForConditionalGeneration, dict(d_model=24, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=31, decoder_ffn_dim=17, activation_function="relu", scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
+    "mbart": (hf.MBartForConditionalGeneration, dict(d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=3, encoder_ffn_dim=31, decoder_ffn_dim=17, scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
+    "pegasus": (hf.PegasusForConditionalGeneration, dict(d_model=24, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=3, encoder_ffn_dim=31, decoder_ffn_dim=17, scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
+    "gpt2-relu": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=3, n_head=5, n_inner=None, n_positions=40, activation_function="relu")),
+    "gpt2-untied": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=1, n_head=2, n_inner=33, n_positions=40, tie_word_embeddings=False)),
     "distilbert-sinusoidal": (hf.DistilBertForMaskedLM, dict(dim=26, n_layers=3, n_heads=2, hidden_dim=39, activation="relu", sinusoidal_pos_embds=True, max_position_embeddings=40)),
 }
 
@@ -37,20 +44,27 @@ def make(folder, cls, options):
     B, T = 3, 15
     ids = torch.randint(0, 97, (B, T))
     mask = torch.ones(B, T, dtype=torch.long); mask[1, 9:] = 0; mask[2, 4:] = 0
-    ids[(mask == 1) & (ids == config.pad_token_id)] = 11
-    ids[mask == 0] = config.pad_token_id
+    pad = config.pad_token_id if config.pad_token_id is not None else 0
+    ids[(mask == 1) & (ids == pad)] = 11
+    ids[mask == 0] = pad
     inputs = dict(input_ids=ids, attention_mask=mask)
     if hasattr(config, "type_vocab_size"): inputs["token_type_ids"] = torch.randint(0, config.type_vocab_size, (B, T))
     if cls is hf.LongformerForMaskedLM and "uneven" in folder:
         inputs["global_attention_mask"] = torch.zeros_like(ids); inputs["global_attention_mask"][0, [0, 7, 8]] = 1; inputs["global_attention_mask"][1, 3] = 1; inputs["global_attention_mask"][2, 0] = 1
     pretraining = cls.__name__.endswith("ForPreTraining")
     if cls is hf.ElectraForPreTraining: inputs["labels"] = torch.randint(0, 2, (B, T))
-    elif not cls.__name__.endswith("Model"):
+    elif not cls.__name__.endswith("Model") or "LMHead" in cls.__name__:
         chosen = (torch.rand(B, T) < 0.3) & (mask == 1); chosen[:, 1] = True
         inputs["labels"] = torch.where(chosen, torch.randint(0, 97, (B, T)), -100)
         if pretraining: inputs["sentence_order_label" if cls is hf.AlbertForPreTraining else "next_sentence_label"] = torch.tensor([0, 1, 1])
+    two = getattr(config, "is_encoder_decoder", False)
+    if two:
+        inputs["labels"] = torch.randint(4, 97, (B, 8)); inputs["labels"][1, 5:] = -100
     out = net(**inputs, output_hidden_states=True, output_attentions=True)
-    expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {"attentions.0": out.attentions[0]}
+    if two:
+        expected = {f"{side}_hidden_states.{i}": h for side in ("encoder", "decoder") for i, h in enumerate(getattr(out, f"{side}_hidden_states"))}
+        expected |= {f"{side}_attentions.0": getattr(out, f"{side}_attentions")[0] for side in ("encoder", "decoder", "cross")} | {"encoder_last_hidden_state": out.encoder_last_hidden_state}
+    else: expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {"attentions.0": out.attentions[0]}
     for name in ("loss", "prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "last_hidden_state", "pooler_output"):
         if getattr(out, name, None) is not None: expected[name] = getattr(out, name)
     if getattr(out, "loss", None) is not None:
@@ -61,4 +75,5 @@ def make(folder, cls, options):
     save_file({k: v.detach().contiguous().clone() for k, v in expected.items()}, f"{folder}/expected.safetensors")
 
 
-for name, (cls, options) in CASES.items(): make(f"{sys.argv[1]}/{name}", cls, options)
+for name, (cls, options) in CASES.items():
+    if not sys.argv[2:] or name in sys.argv[2:]: make(f"{sys.argv[1]}/{name}", cls, options)
