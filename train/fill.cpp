@@ -1,5 +1,9 @@
 #include "train/fill.h"
 
+#include <algorithm>
+
+#include "train/generate.h"
+
 namespace cloze {
 
 namespace {
@@ -57,6 +61,49 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
       const auto id = order[i].item<int64_t>();
       list.push_back({id, run.tokenizer.piece(id), values[i].item<double>()});
     }
+  }
+  return found;
+}
+
+bool fills_by_writing(const LoadedRun& run) {
+  return std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<SpanCorruptionConfig>(o) || std::holds_alternative<DenoisingConfig>(o); });
+}
+
+std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
+  require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  const auto parts = parts_of(text);
+  require<ConfigError>(parts.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
+  const auto& model = encoder_of(run.config.model);
+  const auto& special = run.tokenizer.special();
+  const auto& sentinels = run.tokenizer.sentinels();
+  const bool spans = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<SpanCorruptionConfig>(o); });
+  require<ConfigError>(!spans || parts.size() <= sentinels.size() + 1, "the text has ", parts.size() - 1, " blanks, the tokenizer ", sentinels.size(), " sentinels; fill fewer at once");
+  Prompt prompt{.beginning = {model.decoder_start_token_id}};
+  if (model.texts_begin) prompt.source.push_back(special.cls);
+  std::vector<std::vector<int32_t>> pieces;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    pieces.push_back(run.tokenizer.encode(parts[i]));
+    prompt.source.insert(prompt.source.end(), pieces.back().begin(), pieces.back().end());
+    if (i + 1 < parts.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
+  }
+  prompt.source.push_back(model.eos_token_id);
+  const int64_t beams = std::max<int64_t>(top, 4), length = static_cast<int64_t>(prompt.source.size());
+  const int64_t wanted = spans ? 12 * static_cast<int64_t>(parts.size()) : length + 16;
+  const int64_t most = model.position_embeddings == "none" ? wanted : std::min(wanted, model.longest_input() - 1);
+  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, most), .num_beams = beams, .num_return_sequences = top, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id};
+  std::vector<std::pair<std::string, double>> found;
+  const auto texts = generate_ids(*run.network, {prompt}, search);
+  for (const auto& one : texts[0]) {
+    std::vector<int64_t> whole = one.ids;
+    if (spans) {   // what stands behind each sentinel goes to its blank
+      whole.clear();
+      for (size_t i = 0; i < parts.size(); ++i) {
+        whole.insert(whole.end(), pieces[i].begin(), pieces[i].end());
+        const auto at = i + 1 < parts.size() ? std::find(one.ids.begin(), one.ids.end(), sentinels[i]) : one.ids.end();
+        for (auto id = at == one.ids.end() ? at : at + 1; id != one.ids.end() && std::find(sentinels.begin(), sentinels.end(), *id) == sentinels.end() && *id != model.eos_token_id; ++id) whole.push_back(*id);
+      }
+    }
+    found.emplace_back(run.tokenizer.decode(whole), one.score);
   }
   return found;
 }

@@ -90,9 +90,9 @@ int run(const GenerateCommand& c) {
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
-    if (!encoder_of(opened.config.model).is_encoder_decoder) std::printf("%s", c.texts[0].c_str());
-    options.emit = [](const std::string& piece) {
-      std::printf("%s", piece.c_str());
+    options.emit = [before = encoder_of(opened.config.model).is_encoder_decoder ? std::string() : c.texts[0]](const std::string& piece) mutable {
+      std::printf("%s%s", before.c_str(), piece.c_str());
+      before.clear();
       std::fflush(stdout);
     };
   }
@@ -165,6 +165,15 @@ int run(const EvaluateCommand& c) {
 int run(const FillCommand& c) {
   const auto opened = open_run(c.run);
   for (const auto& text : c.texts) {
+    if (fills_by_writing(opened)) {
+      json list = json::array();
+      for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
+        if (c.json) list.push_back({{"text", whole}, {"score", score}});
+        else std::printf("%s\n", whole.c_str());
+      }
+      if (c.json) std::printf("%s\n", json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+      continue;
+    }
     const auto blanks = fill(opened, text, c.top);
     if (c.json) {
       json list = json::array();

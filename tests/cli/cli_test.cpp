@@ -140,6 +140,38 @@ TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text, Catch::Contains("preset 'google-bert'"));
 }
 
+TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
+  auto& w = world();
+  std::string pairs;
+  for (int i = 0; i < 60; ++i) pairs += "The cat number " + std::to_string(i) + " slept.\tIt woke " + std::to_string(i) + ".\n";
+  const auto tokens = w.dir / "pairs", run = w.dir / "translator";
+  const auto prepared = cloze("prepare " + w.dir.write("pairs.tsv", pairs) + " --format pairs --train wordpiece --vocab-size 70 --held-out 0.2 --out " + tokens);
+  INFO(prepared.text);
+  REQUIRE(prepared.code == 0);
+  const auto trained = cloze("pretrain " SOURCE_DIR "/configs/transformer/multi30k.yaml --set model.hidden_size=32 --set model.intermediate_size=32 --set model.num_hidden_layers=1 --set train.budget.steps=6 --set train.batch_size=8 --set schedule.warmup=2 --set data.tokens=" + tokens + " --run " + run);
+  INFO(trained.text);
+  REQUIRE(trained.code == 0);
+  const auto written = cloze("generate " + run + " 'The cat number 3 slept.' 'The cat' --num-beams 3 --max-new-tokens 7 --json");
+  CHECK(written.code == 0);
+  CHECK_THAT(written.text, Catch::Contains("\"generated\":[{\"ids\":["));
+  CHECK_THAT(cloze("evaluate " + run + " --generate --max-new-tokens 8").text, Catch::Contains("BLEU") && Catch::Contains("chrF") && Catch::Contains("ROUGE-L") && Catch::Contains("bits for each byte"));
+  CHECK_THAT(cloze("export " + run + " --to torchscript --out " + w.dir / "translator.pt").text, Catch::Contains("generate, 3 beams: largest difference 0.0e+00"));
+  CHECK_THAT(cloze("inspect objective " + run + "/run.yaml --sequences 20").text, Catch::Contains("written    "));
+  // Blanks filled by writing, with sentinels and without.
+  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --sentinels 20 --out " + w.dir / "marked").code == 0);
+  for (const std::string kind : {"t5", "bart"}) {
+    const auto filler = w.dir / kind;
+    REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" + " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.d_kv=16 --set train.budget.steps=3 --run " + filler).code == (kind == "t5" ? 0 : 2));
+    if (kind == "bart") REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" + " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=3 --run " + filler).code == 0);
+    const auto filled = cloze("fill " + filler + " 'The cat [MASK] on [MASK].' --top 2 --json");
+    INFO(filled.text);
+    CHECK(filled.code == 0);
+    CHECK_THAT(filled.text, Catch::Contains("\"filled\":[{\"score\":"));
+    check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
+  }
+  check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2, "transformer has no class at Hugging Face; export to torchscript");
+}
+
 TEST_CASE("bad input is answered in one sentence with the right exit code, and nothing breaks", "[cli]") {
   auto& w = world();
   check_refused("prepare " + w.dir / "none.txt" + " --out " + w.dir / "x", 1, "none.txt: no such file; check the name");
@@ -155,6 +187,11 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2, "choose a width that the heads divide");
   check_refused("pretrain " + w.config() + " --set data.max_seq_length=999 --run " + w.dir / "x", 2, "is longer than model.max_position_embeddings");
   check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be made");
+  check_refused("generate " + w.run + " 'The cat'", 2, "was not trained to write text; train it with clm");
+  check_refused("generate " + w.run + " 'The cat' --num-beams 0", 2, "num_beams");
+  check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2, "texts were given both as words and by --file; give one of them");
+  check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2, "--sentinels is -1, must be in [0, 10000]");
+  check_refused("prepare " + w.dir / "text.txt" + " --target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--target names the other side of pairs; add --format pairs");
   check_refused("fill " + w.run + " 'no blank'", 2, "has no [MASK] to fill");
   check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
   check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name the file to write");
@@ -181,8 +218,15 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"bert/tiny.yaml --set objectives.1.from_step=9 --set objectives.1.until_step=9", "objective nsp: until_step 9 is not behind from_step 9; raise it, or set it to 0"},
       {"bert/tiny.yaml --set objectives.0.until_step=5 --set objectives.1.until_step=7", "no objective counts at step 7; let one begin earlier or end later (from_step, until_step)"},
       {"roberta/tiny.yaml --set data.packing=sentence_pair", "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose another packing"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm needs a model that writes, bert sees both sides of a token; choose gpt2, t5, bart"},
+      {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"},
+      {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: prefix_lm"},
+      {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'", "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
+      {"bart/tiny.yaml --set model.decoder_attention_heads=3", "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that divides it"},
+      {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
+      {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},
       {"bert/tiny.yaml --set init.from=nowhere", "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
-  for (const auto& [command, sentence] : rules) check_refused(std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " + w.dir / "x", std::string(sentence).find("nowhere") == 0 ? 1 : 2, sentence);
+  for (const auto& [command, sentence] : rules) check_refused(std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " + w.dir / "x", std::string(sentence).find("nowhere") == 0 || std::string(sentence).find("does not hold pairs") == 0 ? 1 : 2, sentence);
   CHECK_FALSE(std::filesystem::exists(w.dir / "x"));
   check_refused("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2, "--vocab-size 100 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
   check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");

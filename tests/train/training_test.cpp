@@ -103,6 +103,41 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   }
 }
 
+TEST_CASE("decoders learn the language, and resume to the same bits", "[train][learning][resume]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 400);
+  PrepareOptions marked;
+  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked", marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
+  prepare(marked);
+  const auto small = [](auto model) {
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0, model.attention_probs_dropout_prob = 0;
+    model.d_kv = model.d_kv > 0 ? 16 : 0;
+    return model;
+  };
+  SpanCorruptionConfig spans;
+  struct Case {
+    ModelConfig model;
+    Objectives objectives;
+    double share;   // of the unigram loss that may stay
+  };
+  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
+    auto config = base;
+    config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
+    const auto name = kind_of(c.model);
+    INFO(name);
+    if (name != "gpt2") config.train.budget.steps = 900;
+    const auto report = pretrain(config, {.run = dir / name});
+    CHECK(report.held_out_loss < c.share * report.unigram_loss);
+    config.train.budget.steps = 4, config.schedule.shape = "constant", config.schedule.warmup = 0;
+    auto longer = config;
+    longer.train.budget.steps = 8;
+    pretrain(longer, {.run = dir / (name + "-whole")});
+    pretrain(config, {.run = dir / (name + "-half")});
+    pretrain(longer, {.run = dir / (name + "-half"), .resume = true});
+    CHECK(same_files(dir / (name + "-whole/step-00000008/weights.safetensors"), dir / (name + "-half/step-00000008/weights.safetensors")));
+  }
+}
+
 TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);

@@ -1,0 +1,205 @@
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "objectives/collator.h"
+#include "objectives/writing.h"
+#include "tests/objectives/store.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+DataConfig data(const TokenStore&, int64_t length, const std::string& packing = "document") {
+  DataConfig config;
+  config.max_seq_length = length, config.packing = packing, config.short_seq_prob = 0;
+  return config;
+}
+
+/// A model whose texts begin and end as its kind's do, with the ids of the store's tokenizer.
+template <class Config>
+EncoderConfig model_of(const TokenStore& store, int64_t start) {
+  EncoderConfig model = Config{};
+  const auto& special = store.tokenizer().special();
+  model.pad_token_id = special.pad, model.eos_token_id = special.sep, model.decoder_start_token_id = start;
+  return model;
+}
+
+std::vector<int64_t> row_of(const Tensor& table, int64_t row, int64_t length) {
+  const auto* at = table.data_ptr<int64_t>() + row * table.size(1);
+  return {at, at + length};
+}
+
+/// What each row of a batch should write.
+std::vector<std::vector<int64_t>> labels_by_row(const Batch& batch, int64_t width, int64_t rows) {
+  std::vector<std::vector<int64_t>> found(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < batch.positions.numel(); ++i) found[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i] / width)].push_back(batch.labels.data_ptr<int64_t>()[i]);
+  return found;
+}
+
+/// The store with sentinels behind its vocabulary.
+TokenStore store_with_sentinels(const TempDir& dir, int64_t sentinels) {
+  tiny_store(dir);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "marked";
+  options.format = "lines";
+  options.tokenizer = dir / "vocab.txt";
+  options.sentinels = sentinels;
+  options.threads = 1;
+  prepare(options);
+  return {options.out, "train"};
+}
+
+}  // namespace
+
+TEST_CASE("a decoder alone is asked for the token behind each place, a text's end included", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const auto model = model_of<Gpt2Config>(store, 0);
+  for (const std::string packing : {"document", "full"}) {
+    const Collator collator(store, {ClmConfig{}}, data(store, 24, packing), Rng(1), "train", model);
+    int64_t ends = 0;
+    for (uint64_t first = 0; first < collator.size(); first += 4) {
+      const auto batch = collator.batch(first, 4);
+      const int64_t width = batch.input_ids.size(1);
+      CHECK(width <= 24);
+      CHECK_FALSE(batch.decoder_input_ids.defined());
+      const auto labels = labels_by_row(batch, width, 4);
+      for (int64_t row = 0; row < 4; ++row) {
+        const auto& wanted = labels[static_cast<size_t>(row)];
+        const auto read = row_of(batch.input_ids, row, static_cast<int64_t>(wanted.size()));
+        REQUIRE_FALSE(wanted.empty());
+        for (size_t t = 0; t + 1 < wanted.size(); ++t) CHECK(wanted[t] == read[t + 1]);
+        ends += wanted.back() == store.tokenizer().special().sep;
+      }
+    }
+    CHECK(ends > 0);
+  }
+}
+
+TEST_CASE("span corruption hides runs behind sentinels, and what is read and written together is the text", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 20);
+  const auto& sentinels = store.tokenizer().sentinels();
+  REQUIRE(sentinels.size() == 20);
+  CHECK(sentinels[0] == sentinels[19] + 19);   // the first has the highest id
+  CHECK(store.tokenizer().piece(sentinels[3]) == "<extra_id_3>");
+  const auto model = model_of<T5Config>(store, 0);
+  const auto settings = data(store, 32);
+  const Collator collator(store, {SpanCorruptionConfig{}}, settings, Rng(1), "train", model);
+  std::set<std::vector<int64_t>> documents;
+  for (uint64_t d = 0; d < store.num_documents(); ++d) {
+    std::vector<int64_t> ids(store.document_token(d + 1) - store.document_token(d));
+    store.read(store.document_token(d), ids.size(), ids.data());
+    documents.insert(ids);
+  }
+  for (uint64_t n = 0; n < 40; ++n) {
+    const auto batch = collator.batch(n, 1);
+    CHECK(batch.input_ids.size(1) <= 32);
+    const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)), target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0], read = row_of(batch.decoder_input_ids, 0, batch.decoder_input_ids.size(1));
+    REQUIRE(source.back() == model.eos_token_id);
+    REQUIRE(target.back() == model.eos_token_id);
+    CHECK(read[0] == 0);
+    CHECK(std::equal(read.begin() + 1, read.end(), target.begin()));   // moved on by one
+    std::map<int64_t, std::vector<int64_t>> hidden;
+    int64_t mark = -1;
+    for (size_t i = 0; i + 1 < target.size(); ++i)
+      if (std::find(sentinels.begin(), sentinels.end(), target[i]) != sentinels.end()) mark = target[i];
+      else hidden[mark].push_back(target[i]);
+    std::vector<int64_t> text;
+    for (size_t i = 0; i + 1 < source.size(); ++i)
+      if (const auto found = hidden.find(source[i]); found != hidden.end()) text.insert(text.end(), found->second.begin(), found->second.end());
+      else text.push_back(source[i]);
+    const bool known = std::any_of(documents.begin(), documents.end(), [&](const auto& d) { return std::search(d.begin(), d.end(), text.begin(), text.end()) != d.end(); });
+    CHECK(known);
+  }
+}
+
+TEST_CASE("every objective of an encoder with a decoder ends both sides, stays within its length, and does not depend on what was asked before", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 30);
+  Objectives all;
+  for (const std::string kind : {"spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm"}) {
+    SpanCorruptionConfig c;
+    c.corruption = kind;
+    all.emplace_back(c);
+  }
+  DenoisingConfig deletion;
+  deletion.mask_length = "subword", deletion.replace_length = 0, deletion.rotate_prob = 1, deletion.insert_ratio = 0.1;
+  all.emplace_back(DenoisingConfig{});
+  all.emplace_back(deletion);
+  all.emplace_back(GapSentencesConfig{});
+  for (const auto& objective : all)
+    for (const int64_t length : {4, 9, 40})
+      for (const bool bart : {false, true}) {
+        const auto model = bart ? model_of<BartConfig>(store, store.tokenizer().special().sep) : model_of<T5Config>(store, 0);
+        INFO(std::visit([](const auto& o) { return std::string(o.kind); }, objective) << " " << length << " " << bart);
+        const Collator collator(store, {objective}, data(store, length), Rng(1), "train", model);
+        const auto batch = collator.batch(0, 16);
+        CHECK(batch.input_ids.size(1) <= length);
+        CHECK(batch.decoder_input_ids.size(1) <= length);
+        const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), 16);
+        for (int64_t row = 0; row < 16; ++row) {
+          REQUIRE_FALSE(labels[static_cast<size_t>(row)].empty());
+          CHECK(labels[static_cast<size_t>(row)].back() == model.eos_token_id);
+          if (bart) CHECK(labels[static_cast<size_t>(row)][0] == store.tokenizer().special().cls);
+        }
+        const auto alone = collator.batch(5, 1);
+        const auto width = alone.input_ids.size(1);
+        CHECK(at::equal(alone.input_ids[0], batch.input_ids[5].narrow(0, 0, width)));
+      }
+}
+
+TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files", "[objectives][writing]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(50));
+  const auto stores = [&] {
+    std::vector<TokenStore> found;
+    PrepareOptions options;
+    options.format = "pairs", options.tokenizer = dir / "vocab.txt", options.held_out = 0, options.threads = 1;
+    std::string columns, lines, source, target;
+    for (int i = 0; i < 20; ++i) {
+      const auto a = "w" + std::to_string(i) + "q w1q. w2q", b = "w" + std::to_string(49 - i) + "q";
+      columns += a + "\t" + b + "\n", lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n", source += a + "\n", target += b + "\n";
+    }
+    columns += "w1q\t\n";   // lacks a side
+    options.inputs = {dir.write("a.tsv", columns)}, options.out = dir / "a";
+    CHECK(prepare(options).incomplete_pairs == 1);
+    found.emplace_back(options.out, "train");
+    options.inputs = {dir.write("b.jsonl", lines)}, options.field = "x,y", options.out = dir / "b";
+    prepare(options);
+    found.emplace_back(options.out, "train");
+    options.inputs = {dir.write("c.en", source)}, options.targets = {dir.write("c.de", target)}, options.out = dir / "c";
+    prepare(options);
+    found.emplace_back(options.out, "train");
+    dir.write("d.de", target + "w1q\n");
+    options.targets = {dir / "d.de"}, options.out = dir / "d";
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains("has more lines than"));
+    options.targets.clear();
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains("no tab between source and target; write both in a line, or name the other file with --target"));
+    return found;
+  }();
+  for (const auto& store : stores) {
+    const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
+    const Collator collator(store, {PairsConfig{}}, data(store, 16), Rng(1), "train", model);
+    CHECK(collator.size() == 20);
+    for (uint64_t n = 0; n < 20; ++n) {
+      const auto batch = collator.batch(n, 1);
+      const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)), target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0];
+      const auto word = std::stoi(store.tokenizer().piece(source[0]).substr(1));
+      REQUIRE(target.size() == 2);
+      CHECK(store.tokenizer().piece(target[0]) == "w" + std::to_string(49 - word) + "q");
+      CHECK(batch.decoder_input_ids[0][0].item<int64_t>() == store.tokenizer().special().cls);
+    }
+  }
+}
+
+TEST_CASE("texts that an objective cannot use are refused in words", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const auto model = model_of<T5Config>(store, 0);
+  CHECK_THROWS_WITH(Collator(store, {SpanCorruptionConfig{}}, data(store, 32), Rng(1), "train", model), Catch::Contains("does not have; prepare the text with --sentinels 100"));
+  CHECK_THROWS_WITH(Collator(store, {PairsConfig{}}, data(store, 32), Rng(1), "train", model), Catch::Contains("does not hold pairs of texts; prepare them with --format pairs"));
+}
