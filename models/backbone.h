@@ -11,13 +11,17 @@ struct Inputs {
   Tensor global_attention_mask{};   ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
   Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
   Memory memory{};           ///< what `encode` gave for these inputs, where it is known
+  Tensor visible{};          ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two streams only, as what follows
+  Tensor target_places{};    ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees nothing
+  std::vector<Tensor> memories{};              ///< [B, M, D] for each layer, of earlier segments; empty: none
+  std::vector<Tensor>* new_memories = nullptr; ///< receives those for the segment behind this one, without gradient
   uint64_t dropout_key = 0;  ///< names this pass's dropout masks (training only)
 };
 
 /// What a stack computes on its way, read by tests and by `verify parity`.
 struct Trace {
-  std::vector<Tensor> hidden_states{};   ///< [B, T, D]: after the embedding, then after each block; the last one behind the final norm
-  std::vector<Tensor> attentions{};      ///< [B, H, T, S] of each attention, in order, where plain operators run
+  std::vector<Tensor> hidden_states{};   ///< [B, T, D]: after the embedding, then after each block; the last one behind the final norm; two streams in turns
+  std::vector<Tensor> attentions{};      ///< [B, H, T, S] of each attention, in order, where plain operators run; two streams in turns
 };
 /// The traces of a network; an encoder alone fills the first.
 struct Traces {
@@ -32,7 +36,7 @@ struct BlockCache {
 
 class Backbone : public Layer {
  public:
-  /// Hidden states [B, T, D], those of the decoder where there is one.
+  /// Hidden states [B, T, D], those of the decoder where there is one; of two streams those of the queries [B, N, D] where target_places are given.
   virtual Tensor hidden(const Inputs& in, Traces* traces = nullptr) = 0;
   /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
   virtual Memory encode(const Inputs& in, Trace* trace = nullptr);

@@ -96,7 +96,7 @@ Tensor places_behind(const Tensor& ids, const Tensor& past) {
 }
 
 std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts) {
-  const auto made = config.is_encoder_decoder ? make_encoder_decoder(config) : std::make_shared<Bert>(config, parts);
+  const auto made = config.two_streams ? make_xlnet(config) : config.is_encoder_decoder ? make_encoder_decoder(config) : std::make_shared<Bert>(config, parts);
   set_init_ranges(*made, config);
   return made;
 }

@@ -175,7 +175,16 @@ struct EncoderConfig : StackConfig {
   bool decoder_starts_with_last = false;  ///< the decoder reads the last target first, in the place of decoder_start_token_id
   bool scale_decoder_outputs = false;     ///< hidden states are divided by sqrt(hidden_size) before the token table
   bool logits_bias = false;               ///< a bias of the tokens that is not trained
+  bool trained_logits_bias = false;       ///< one that is
   bool texts_begin = false;               ///< texts begin with [CLS] (<s>), those that are read and those that are written
+  // ---- of XLNet
+  bool two_streams = false;               ///< a content and a query stream over relative places
+  std::string attn_type = "bi";
+  int64_t clamp_len = -1;
+  int64_t mem_len = 0;
+  int64_t reuse_len = 0;
+  bool bi_data = false;
+  bool same_length = false;
 
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
   /// Tokens of the longest input.
@@ -411,8 +420,30 @@ void describe(V& v, TransformerConfig& c) {
   describe_decoder(v, c);
 }
 
+/// XLNet: a content stream that reads tokens and a query stream that predicts them, over relative places, relative segments and a memory.
+/// Source: Yang et al. 2019, section 2 (arXiv 1906.08237); zihangdai/xlnet, modeling.py; option names shared with the encoders (d_model =
+/// hidden_size) and of transformers' XLNetConfig. Differs: the biases of scores belong to each layer (untie_r), as in the pretraining.
+struct XlnetConfig : EncoderConfig {
+  static constexpr const char* kind = "xlnet";
+  XlnetConfig() {
+    type_vocab_size = 3, pad_token_id = 5, position_embeddings = "none", initializer = "normal", activation_dropout = 0.1;
+    two_streams = trained_logits_bias = true, bare_pooler = embedding_norm = false;
+  }
+};
+template <class V>
+void describe(V& v, XlnetConfig& c) {
+  describe_encoder(v, c);
+  v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
+  v("attn_type", c.attn_type, "bi = a token sees both sides, uni = only itself and what came before", one_of({"bi", "uni"}));
+  v("clamp_len", c.clamp_len, "distances beyond this one count as this one [tokens]; -1 = none do", at_least(-1));
+  v("mem_len", c.mem_len, "states of earlier segments that each layer keeps, where a memory is carried on [tokens]; 0 = all of them", at_least(0));
+  v("reuse_len", c.reuse_len, "of a segment, only so many first states go into the memory [tokens]; 0 = all of them", at_least(0));
+  v("bi_data", c.bi_data, "the second half of a batch holds texts that run backwards: their distances change sign");
+  v("same_length", c.same_length, "attn_type uni: every token sees as many as the memory is long, and itself");
+}
+
 using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig, LongformerConfig, BigBirdConfig, PerformerConfig, Gpt2Config, T5Config, BartConfig, MBartConfig, PegasusConfig,
-                                 TransformerConfig>;
+                                 TransformerConfig, XlnetConfig>;
 
 /// What every kind has.
 inline EncoderConfig& encoder_of(ModelConfig& model) {

@@ -14,11 +14,18 @@ struct Batch {
   Tensor labels;            ///< int64 [N], their tokens
   Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   Tensor decoder_input_ids; ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
+  Tensor visible;           ///< bool [B, T, T], true = this query may see this key; undefined: all it may
+  Tensor target_places;     ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places in the flattened [B N]
+  std::vector<Tensor> memories;   ///< [B, M, D] for each layer, of the segments before these; empty: none
   Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
   int64_t tokens = 0;       ///< real tokens, padding not counted
   int64_t forced_pairs = 0; ///< rows whose pair label was not drawn
 
-  std::vector<Tensor*> tensors() { return {&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &decoder_input_ids, &replaced}; }
+  std::vector<Tensor*> tensors() {
+    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &decoder_input_ids, &visible, &target_places, &replaced};
+    for (auto& memory : memories) all.push_back(&memory);
+    return all;
+  }
 };
 
 /// One loss of a step.

@@ -252,8 +252,36 @@ void describe(V& v, PairsConfig& c) {
   describe_next_token(v, c);
 }
 
-using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig, ClmConfig, SpanCorruptionConfig, DenoisingConfig, GapSentencesConfig, PairsConfig>;
+/// Permutation language modelling: chosen tokens are predicted in a random order, each from the tokens that are not chosen, from those
+/// before it in that order, and from a memory of earlier segments.
+/// Source: Yang et al. 2019, sections 2.2 to 2.4 (arXiv 1906.08237); defaults of zihangdai/xlnet's README, XLNet-Large.
+struct PlmConfig : NextTokenTerms {
+  static constexpr const char* kind = "plm";
+  int64_t num_predict = 85;
+  int64_t reuse_len = 256;
+  int64_t perm_size = 256;
+  int64_t mask_alpha = 6;
+  int64_t mask_beta = 1;
+  int64_t max_ngram = 5;
+};
+template <class V>
+void describe(V& v, PlmConfig& c) {
+  describe_next_token(v, c);
+  v("num_predict", c.num_predict, "most tokens of a sequence that are predicted", at_least(1));
+  v("reuse_len", c.reuse_len, "tokens of the first part of a sequence, which the next sequence reads as memory and which sees nothing of the second part; 0 = one part", at_least(0));
+  v("perm_size", c.perm_size, "tokens that are permuted together; 0 = a whole part", at_least(0));
+  v("mask_alpha", c.mask_alpha, "a span of k tokens is chosen in a context of k mask_alpha / mask_beta", at_least(1));
+  v("mask_beta", c.mask_beta, "the divisor of that context", at_least(1));
+  v("max_ngram", c.max_ngram, "longest span [tokens]; k has probability in proportion to 1/k", in_range(1, 64));
+}
+
+using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig, SboConfig, ClmConfig, SpanCorruptionConfig, DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
+
+/// A decoder writes what is asked for: all that predicts next tokens but plm, which fills places of the text itself.
+inline bool asks_to_write(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective) && !std::holds_alternative<PlmConfig>(objective);
+}
 
 /// The masking that a list of objectives asks of its rows, or null.
 inline const MlmConfig* masking_of(const Objectives& objectives) {

@@ -39,7 +39,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   }
 }
 
-std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) {
+std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
   Batch batch = given;
   std::vector<std::vector<LossPart>> early(objectives.size());
   bool reads = false;
@@ -55,6 +55,10 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key) 
                                .token_type_ids = batch.token_type_ids,
                                .global_attention_mask = batch.global_attention_mask,
                                .decoder_input_ids = batch.decoder_input_ids,
+                               .visible = batch.visible,
+                               .target_places = batch.target_places,
+                               .memories = batch.memories,
+                               .new_memories = new_memories,
                                .dropout_key = dropout_key});
   std::vector<LossPart> all;
   for (size_t k = 0; k < objectives.size(); ++k) {

@@ -43,8 +43,8 @@ class Objective : public Layer {
 class Network : public Layer {
  public:
   Network(const ModelConfig& model, const Objectives& objectives);
-  /// Every loss of every active objective, in the order of the config.
-  std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key);
+  /// Every loss of every active objective, in the order of the config. `new_memories`, where given, receives what the next segment reads.
+  std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_memories = nullptr);
   /// The same without sums: names, weights, numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;
   /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and every head's outputs at all positions, under Hugging Face's names.

@@ -11,7 +11,7 @@ namespace {
 struct NextTokenHead : Layer {
   explicit NextTokenHead(const EncoderConfig& m) : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
     if (!m.tie_word_embeddings) decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight);
-    if (m.logits_bias) bias = own_param("bias", {m.vocab_size}, Init::fixed_zero);
+    if (m.logits_bias || m.trained_logits_bias) bias = own_param("bias", {m.vocab_size}, m.trained_logits_bias ? Init::zero : Init::fixed_zero);
   }
   Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }
   const Param& table(const Param& token_embedding) const { return decoder.defined() ? decoder : token_embedding; }
@@ -48,7 +48,8 @@ struct NextToken final : Objective {
 }  // namespace
 
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms, const EncoderConfig& model) {
-  require<ConfigError>(model.is_decoder || model.is_encoder_decoder, "objective '", name, "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or set model.is_decoder to true");
+  require<ConfigError>((name == PlmConfig::kind) == model.two_streams, name == PlmConfig::kind ? "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet" : "xlnet predicts by its query stream; choose objective kind: plm");
+  require<ConfigError>(model.is_decoder || model.is_encoder_decoder || model.two_streams, "objective '", name, "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or set model.is_decoder to true");
   return std::make_shared<NextToken>(name, terms, model);
 }
 

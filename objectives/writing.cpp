@@ -8,7 +8,7 @@ namespace cloze {
 
 const ObjectiveConfig* writing_of(const Objectives& objectives) {
   for (const auto& objective : objectives)
-    if (std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective)) return &objective;
+    if (asks_to_write(objective)) return &objective;
   return nullptr;
 }
 

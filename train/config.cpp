@@ -78,8 +78,11 @@ void validate(const RunConfig& c) {
   const auto kind = kind_of(c.model);
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
-    const bool writes = std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective);
-    if (writes && !model.is_decoder && !model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs a model that writes, ", kind, " sees both sides of a token; choose gpt2, t5, bart, mbart, pegasus or transformer, or set model.is_decoder to true"));
+    const bool writes = asks_to_write(objective), permutes = name == PlmConfig::kind;
+    if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));
+    if (!permutes && model.two_streams) broken.push_back(words("objective ", name, " is not for xlnet, whose query stream predicts; choose objective kind: plm"));
+    if (permutes && given.size() > 1) broken.push_back("objective plm makes its own rows, so no other can stand beside it; keep one of them");
+    if (writes && !model.two_streams && !model.is_decoder && !model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs a model that writes, ", kind, " sees both sides of a token; choose gpt2, t5, bart, mbart, pegasus or transformer, or set model.is_decoder to true"));
     if (!writes && model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs an encoder alone, ", kind, " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"));
     if (name == "clm" && model.is_encoder_decoder) broken.push_back(words("objective clm has nothing for the encoder of ", kind, " to read; choose gpt2, or span_corruption with corruption: prefix_lm"));
     if (writes && given.size() > 1) broken.push_back(words("objective ", name, " makes its own rows, so no other can stand beside it; keep one of them"));

@@ -19,6 +19,14 @@ double written_share(const RunConfig& config) {
   return static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density, spans->mean_noise_span_length)) / static_cast<double>(config.data.max_seq_length);
 }
 
+/// Tokens that are predicted, as a share of a sequence of `length`.
+double predicted_share(const Objectives& objectives, double length) {
+  for (const auto& o : objectives)
+    if (const auto* plm = std::get_if<PlmConfig>(&o)) return std::min(1.0, static_cast<double>(plm->num_predict) / length);
+  const auto* masking = masking_of(objectives);
+  return masking ? masking->mlm_probability : 0;
+}
+
 }  // namespace
 
 Cost cost_of(const RunConfig& config, double length) {
@@ -44,6 +52,11 @@ Cost cost_of(const RunConfig& config, double length) {
   } else if (m.relative_positions > 0) {
     seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
+  const double predicted = predicted_share(config.objectives, length);
+  if (m.two_streams) {   // scores by content and by distance, which are twice as many; what is predicted runs beside in the second stream
+    seen *= 2 * (1 + predicted);
+    cost.linear += layers * predicted * (2 * h * h + 2 * h * f);
+  }
   cost.attention = inner * 2 * seen * heads;
   if (m.is_encoder_decoder) {   // what a token that is written costs stands with the head
     const double depth = m.num_decoder_layers > 0 ? static_cast<double>(m.num_decoder_layers) : layers, inside = m.decoder_ffn_dim > 0 ? static_cast<double>(m.decoder_ffn_dim) : f;
@@ -63,7 +76,7 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
-    } else if (writing_of({objective})) {
+    } else if (writing_of({objective}) || std::holds_alternative<PlmConfig>(objective)) {
       cost.head += e * vocab;
     } else {
       cost.pooled += h * h + 2 * h;
@@ -103,7 +116,7 @@ Description describe_run(const RunConfig& given) {
   }
   const double length = static_cast<double>(config.data.max_seq_length), rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
   d.cost = cost_of(config, length);
-  if (const auto* masking = masking_of(config.objectives)) d.predicted_share = masking->mlm_probability;
+  d.predicted_share = predicted_share(config.objectives, length);
   if (writing_of(config.objectives)) d.predicted_share = written_share(config);
   const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
   d.flops_per_token = batch / tokens;

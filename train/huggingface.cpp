@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "train/huggingface_decoders.h"
+#include "train/huggingface_xlnet.h"
 #include "train/interchange.h"
 
 namespace cloze {
@@ -91,7 +92,8 @@ ModelConfig model_of_type(const std::string& type, const std::string& path) {
   if (type == "bart") return BartConfig{};
   if (type == "mbart") return MBartConfig{};
   if (type == "pegasus") return PegasusConfig{};
-  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "longformer", "big_bird", "gpt2", "t5", "bart", "mbart", "pegasus"};
+  if (type == "xlnet") return XlnetConfig{};
+  const std::vector<std::string> known{"bert", "roberta", "albert", "electra", "distilbert", "longformer", "big_bird", "gpt2", "t5", "bart", "mbart", "pegasus", "xlnet"};
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
   fail<ConfigError>(path, ": model_type is '", type, "'", did_you_mean(type, known), "; this version imports ", list);
@@ -112,15 +114,17 @@ Objectives objectives_of(const std::string& architecture, const std::string& pat
   if (architecture == "T5ForConditionalGeneration" || architecture == "MT5ForConditionalGeneration") return {SpanCorruptionConfig{}};
   if (architecture == "BartForConditionalGeneration" || architecture == "MBartForConditionalGeneration") return {DenoisingConfig{}};
   if (architecture == "PegasusForConditionalGeneration") return {GapSentencesConfig{}};
+  if (architecture == "XLNetLMHeadModel") return {PlmConfig{}};
   if (ends("Model")) return {};
-  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM, GPT2LMHeadModel, T5, Bart, MBart and PegasusForConditionalGeneration, and ...Model can");
+  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM, GPT2LMHeadModel, XLNetLMHeadModel, T5, Bart, MBart and PegasusForConditionalGeneration, and ...Model can");
 }
 
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto has = [&](const char* kind) { return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return std::visit([&](const auto& c) { return std::string(c.kind) == kind; }, o); }); };
-  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}, {"performer", "Performer"}, {"gpt2", "GPT2"}, {"t5", "T5"}, {"bart", "Bart"}, {"mbart", "MBart"}, {"pegasus", "Pegasus"}, {"transformer", "Transformer"}};
+  static const std::map<std::string, std::string> classes{{"bert", "Bert"}, {"roberta", "Roberta"}, {"albert", "Albert"}, {"electra", "Electra"}, {"distilbert", "DistilBert"}, {"longformer", "Longformer"}, {"bigbird", "BigBird"}, {"performer", "Performer"}, {"gpt2", "GPT2"}, {"t5", "T5"}, {"bart", "Bart"}, {"mbart", "MBart"}, {"pegasus", "Pegasus"}, {"transformer", "Transformer"}, {"xlnet", "XLNet"}};
   const auto& name = classes.at(kind_of(model));
   if (writes_text(model)) return objectives.empty() ? name + "Model" : name + (name == "GPT2" ? "LMHeadModel" : "ForConditionalGeneration");
+  if (has("plm")) return name + "LMHeadModel";
   if (has("rtd") || ((has("nsp") || has("sop")) && (name == "Bert" || name == "Albert" || name == "BigBird"))) return name + "ForPreTraining";
   return name + (has("mlm") ? "ForMaskedLM" : "Model");
 }
@@ -175,6 +179,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   c.initializer = "normal", c.freeze_pad_embedding = true;
   if (c.vocab_size == 0) c.vocab_size = type == "albert" ? 30000 : type == "roberta" ? 50265 : 30522;
   if (writes_text(model.config.model)) read_decoder_config(j, model.config.model, path);
+  else if (c.two_streams) read_xlnet_config(j, c, path);
   else if (type == "distilbert") read_distilbert(j, c, path);
   else read_encoder(j, c, path);
   if (auto* window = std::get_if<WindowAttention>(&c.attention); window && j.contains("attention_window")) {
@@ -218,6 +223,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
     const auto has = [&](const char* name) { return model.tensors.count(name) > 0; };
     Objectives guessed;
     if (writes_text(model.config.model)) guessed = {ClmConfig{}};
+    else if (c.two_streams) guessed = has("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
     else if (has("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
     else if (has(huggingface_names(model.config.model, "mlm.head.transform.weight")[0].c_str())) guessed = {MlmConfig{}};
     if (has("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
@@ -229,7 +235,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   const auto prefix = huggingface_prefix(model.config.model);
   if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return starts_with(item.first, prefix); })) {
     std::map<std::string, at::Tensor> renamed;
-    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") || writes_text(model.config.model) ? prefix + name : name, tensor);
+    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
     model.tensors = std::move(renamed);
   }
   // The ranges and rules of a config that a user writes hold for one that was read.
@@ -239,6 +245,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
 }
 
 Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value) {
+  if (encoder_of(model).two_streams) return xlnet_as_theirs(encoder_of(model), name, value);
   if (name == "lm.head.bias") return value.unsqueeze(0);
   return huggingface_transposed(model, name) && value.dim() == 2 ? value.t() : value;
 }
@@ -260,7 +267,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       if (found == model.tensors.end()) continue;
       used.insert(theirs);
       const auto tensor = found->second.to(at::kFloat);
-      parts.push_back(huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
+      parts.push_back(encoder.two_streams ? xlnet_as_ours(name, tensor) : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
     }
     if (parts.empty()) {
       const bool may_lack = name == "lm.head.bias" || !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
@@ -290,6 +297,11 @@ json huggingface_config(const RunConfig& config) {
   const auto kind = kind_of(config.model);
   if (writes_text(config.model)) {
     auto j = decoder_config(config.model);
+    j["architectures"] = {architecture_of(config.model, config.objectives)}, j["model_type"] = kind;
+    return j;
+  }
+  if (c.two_streams) {
+    auto j = xlnet_config(c);
     j["architectures"] = {architecture_of(config.model, config.objectives)}, j["model_type"] = kind;
     return j;
   }
@@ -338,6 +350,7 @@ void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   if (writes_text(config.model)) return require_decoder_class(config);
   require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
+  if (c.two_streams) return;
   require<ConfigError>(c.position_embeddings == "learned" || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
   const auto model = kind_of(config.model);
   const std::string attention = std::visit([](const auto& a) { return a.kind; }, c.attention);

@@ -3,6 +3,7 @@
 
 #include "train/huggingface.h"
 #include "train/huggingface_decoders.h"
+#include "train/huggingface_xlnet.h"
 
 namespace cloze {
 
@@ -76,6 +77,7 @@ std::string joined(std::string_view first, std::string_view second) { return std
 }  // namespace
 
 std::string huggingface_prefix(const ModelConfig& model) {
+  if (encoder_of(model).two_streams) return "transformer.";
   if (writes_text(model)) return std::holds_alternative<T5Config>(model) ? "" : std::holds_alternative<Gpt2Config>(model) ? "transformer." : "model.";
   return std::string(std::visit(FamilyOf{}, model).prefix);
 }
@@ -86,6 +88,7 @@ bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
 
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
   if (writes_text(model)) return decoder_names(model, name);
+  if (encoder_of(model).two_streams) return xlnet_names(name);
   const auto& family = std::visit(FamilyOf{}, model);
   const std::string_view whole = name;
   if (starts_with(whole, "backbone.stack.")) {
@@ -129,6 +132,7 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
   if (writes_text(model)) return decoder_aliases(model, name);
   const bool tied = encoder_of(model).tie_word_embeddings;
+  if (encoder_of(model).two_streams) return name == "backbone.embeddings.word" && tied ? std::vector<std::string>{"lm_loss.weight"} : std::vector<std::string>{};
   if (name == "mlm.head.bias") {
     // The decoder has a bias under its own name too; some versions store that one, some both.
     if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model)) return {"cls.predictions.decoder.bias"};

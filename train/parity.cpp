@@ -49,6 +49,12 @@ Batch batch_of(const SafeTensors& in, const RunConfig& config) {
   if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
   batch.token_type_ids = in.contains("token_type_ids") ? in.get("token_type_ids").to(at::kLong) : at::zeros_like(batch.input_ids);
   if (in.contains("global_attention_mask")) batch.global_attention_mask = in.get("global_attention_mask").ne(0);
+  if (in.contains("perm_mask")) batch.visible = in.get("perm_mask").le(0);
+  if (in.contains("target_mapping")) {
+    const auto [most, place] = in.get("target_mapping").max(-1);
+    batch.target_places = place.masked_fill(most.le(0), -1);
+  }
+  for (int64_t i = 0; in.contains("mems." + std::to_string(i)); ++i) batch.memories.push_back(in.get("mems." + std::to_string(i)).transpose(0, 1));
   const bool detects = !objectives.empty() && std::holds_alternative<RtdConfig>(objectives[0]);
   if (in.contains("labels") && detects) batch.replaced = in.get("labels").to(at::kLong);
   if (in.contains("decoder_input_ids")) batch.decoder_input_ids = in.get("decoder_input_ids").to(at::kLong);
@@ -169,9 +175,11 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   }
 
   Traces traces;
+  std::vector<Tensor> memories;
   const auto outputs = [&] {
     at::NoGradGuard no_grad;
-    return network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask, .decoder_input_ids = batch.decoder_input_ids}, &traces);
+    return network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask, .decoder_input_ids = batch.decoder_input_ids,
+                             .visible = batch.visible, .target_places = batch.target_places, .memories = batch.memories, .new_memories = &memories}, &traces);
   }();
   std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
   const auto list = [&](const std::string& name, const std::vector<Tensor>& tensors) {
@@ -179,7 +187,11 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   };
   const bool two = encoder_of(model.config.model).is_encoder_decoder;
   list(two ? "encoder_hidden_states" : "hidden_states", traces.encoder.hidden_states);
-  list(two ? "encoder_attentions" : "attentions", traces.encoder.attentions);
+  const bool predicts = batch.target_places.defined();   // by a query stream, which takes turns with the content stream
+  if (!predicts) list(two ? "encoder_attentions" : "attentions", traces.encoder.attentions);
+  for (size_t i = 0; predicts && i < traces.encoder.attentions.size(); ++i) ours[words("attentions.", i / 2, ".", i % 2)] = traces.encoder.attentions[i];
+  for (auto& memory : memories) memory = memory.transpose(0, 1);
+  list("mems", memories);
   list("decoder_hidden_states", traces.decoder.hidden_states);
   for (size_t i = 0; i < traces.decoder.attentions.size(); ++i) ours[(i % 2 ? "cross_attentions." : "decoder_attentions.") + std::to_string(i / 2)] = traces.decoder.attentions[i];   // in turns
   const auto& trace = traces.encoder;
@@ -197,15 +209,20 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   for (const auto& [name, ids] : generated(*network, batch, folder)) ours[name] = ids;
   for (const auto& name : expected.names()) {
     if (name == "loss" || name.rfind("grad.", 0) == 0) continue;
-    const auto wanted = expected.get(name);
+    auto wanted = expected.get(name);
     const auto found = ours.find(name);
+    const bool of_query = predicts && (name == "logits" || name == "last_hidden_state" || (name.rfind("hidden_states.", 0) == 0 && name.back() % 2 == 1) || (name.rfind("attentions.", 0) == 0 && name.back() == '1'));
+    if (of_query && wanted.dim() == 4) {   // there a row for every token: those of what is predicted count
+      const auto place = batch.target_places.unsqueeze(1).unsqueeze(-1).expand({-1, wanted.size(1), -1, wanted.size(3)});
+      wanted = wanted.gather(2, place.clamp_min(0)).masked_fill(place.lt(0), 0);
+    }
     if (found == ours.end()) {
       out.missing(name, "this model has no such output");
     } else if (found->second.sizes() != wanted.sizes()) {
       out.missing(name, words("shape ", found->second.sizes(), " instead of ", wanted.sizes()));
     } else {
       const auto starts = [&](const char* with) { return name.rfind(with, 0) == 0; };
-      const bool of_decoder = two && !starts("encoder_"), by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits" && !of_decoder && !starts("generated.");
+      const bool of_decoder = two && !starts("encoder_"), by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits" && !of_decoder && !of_query && !starts("generated.") && !starts("mems.");
       const double largest = wanted.numel() ? wanted.abs().max().item<double>() : 0;
       out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.find("attentions.") != std::string::npos ? 2 : 1), starts("generated.") ? 0 : output_tolerance * std::max(1.0, largest));
     }

@@ -104,7 +104,7 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                                                            {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"},
                                                            {"bigbird/base", "127,520,694"}, {"spanbert/base", "110,300,480"},
                                                            {"t5/small", "60,506,624"}, {"t5/base", "222,903,552"}, {"t5/v1_1-small", "76,961,152"}, {"bart/base", "139,420,416"}, {"bart/large", "406,291,456"},
-                                                           {"gpt2/small", "124,439,808"}, {"transformer/base", "63,082,496"}};
+                                                           {"gpt2/small", "124,439,808"}, {"transformer/base", "63,082,496"}, {"xlnet/base", "116,750,336"}, {"xlnet/large", "360,300,800"}};
   for (const auto& [name, parameters] : published) CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text, Catch::Contains(parameters));
 }
 

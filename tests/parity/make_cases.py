@@ -8,6 +8,7 @@ import torch, transformers as hf
 from safetensors.torch import save_file
 
 bert = dict(num_hidden_layers=3, max_position_embeddings=40)
+xlnet = dict(n_layer=3, pad_token_id=5)
 CASES = {
     "gelu-new-odd": (hf.BertForPreTraining, bert | dict(hidden_size=30, num_attention_heads=3, intermediate_size=37, hidden_act="gelu_new", type_vocab_size=3, pad_token_id=5)),
     "relu-mlm": (hf.BertForMaskedLM, bert | dict(hidden_size=28, num_attention_heads=4, intermediate_size=41, hidden_act="relu", pad_token_id=7)),
@@ -31,6 +32,9 @@ CASES = {
     "gpt2-relu": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=3, n_head=5, n_inner=None, n_positions=40, activation_function="relu")),
     "gpt2-untied": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=1, n_head=2, n_inner=33, n_positions=40, tie_word_embeddings=False)),
     "distilbert-sinusoidal": (hf.DistilBertForMaskedLM, dict(dim=26, n_layers=3, n_heads=2, hidden_dim=39, activation="relu", sinusoidal_pos_embds=True, max_position_embeddings=40)),
+    "xlnet-clamp-untied": (hf.XLNetLMHeadModel, xlnet | dict(d_model=30, n_head=3, d_inner=37, ff_activation="gelu_new", clamp_len=5, mem_len=7, reuse_len=9, tie_word_embeddings=False)),
+    "xlnet-uni": (hf.XLNetLMHeadModel, xlnet | dict(d_model=24, n_head=2, d_inner=33, ff_activation="relu", attn_type="uni", same_length=True, mem_len=6)),
+    "xlnet-backward": (hf.XLNetLMHeadModel, xlnet | dict(d_model=28, n_head=4, d_inner=41, bi_data=True, clamp_len=9, mem_len=None)),
 }
 
 
@@ -41,9 +45,10 @@ def make(folder, cls, options):
     with torch.no_grad():
         for name, p in net.named_parameters():
             if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + 0.2 * torch.randn_like(p))
-    B, T = 3, 15
+    B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 15   # transformers takes `uni` with a mask for one row only
     ids = torch.randint(0, 97, (B, T))
-    mask = torch.ones(B, T, dtype=torch.long); mask[1, 9:] = 0; mask[2, 4:] = 0
+    mask = torch.ones(B, T, dtype=torch.long); mask[1:2, 9:] = 0; mask[2:3, 4:] = 0
+    if cls is hf.XLNetLMHeadModel: mask[1 % B, :6], mask[1 % B, 6:] = 0, 1   # padding on the left
     pad = config.pad_token_id if config.pad_token_id is not None else 0
     ids[(mask == 1) & (ids == pad)] = 11
     ids[mask == 0] = pad
@@ -51,20 +56,31 @@ def make(folder, cls, options):
     if hasattr(config, "type_vocab_size"): inputs["token_type_ids"] = torch.randint(0, config.type_vocab_size, (B, T))
     if cls is hf.LongformerForMaskedLM and "uneven" in folder:
         inputs["global_attention_mask"] = torch.zeros_like(ids); inputs["global_attention_mask"][0, [0, 7, 8]] = 1; inputs["global_attention_mask"][1, 3] = 1; inputs["global_attention_mask"][2, 0] = 1
+    if cls is hf.XLNetLMHeadModel:
+        inputs["token_type_ids"] = torch.randint(0, 3, (B, T))
+        if "backward" not in folder: inputs |= {f"mems.{i}": torch.randn(4, B, config.d_model) for i in range(config.n_layer)}
+        if "uni" not in folder:   # targets in a random order; some rows predict less
+            targets = torch.stack([torch.randperm(T)[:5] for _ in range(B)]); order = torch.full((B, T), -1); order.scatter_(1, targets, torch.arange(5).repeat(B, 1))
+            inputs["perm_mask"] = ((order[:, :, None] <= order[:, None, :]) & (order[:, None, :] >= 0)).float()
+            inputs["target_mapping"] = torch.nn.functional.one_hot(targets, T).float(); inputs["target_mapping"][1, 3:] = 0
     pretraining = cls.__name__.endswith("ForPreTraining")
     if cls is hf.ElectraForPreTraining: inputs["labels"] = torch.randint(0, 2, (B, T))
     elif not cls.__name__.endswith("Model") or "LMHead" in cls.__name__:
         chosen = (torch.rand(B, T) < 0.3) & (mask == 1); chosen[:, 1] = True
         inputs["labels"] = torch.where(chosen, torch.randint(0, 97, (B, T)), -100)
+        if "target_mapping" in inputs: inputs["labels"] = torch.where((inputs["target_mapping"].sum(-1) > 0) & (mask.gather(1, targets) > 0), ids.gather(1, targets), -100)
         if pretraining: inputs["sentence_order_label" if cls is hf.AlbertForPreTraining else "next_sentence_label"] = torch.tensor([0, 1, 1])
     two = getattr(config, "is_encoder_decoder", False)
     if two:
         inputs["labels"] = torch.randint(4, 97, (B, 8)); inputs["labels"][1, 5:] = -100
-    out = net(**inputs, output_hidden_states=True, output_attentions=True)
+    memory = [v for k, v in inputs.items() if k.startswith("mems.")]
+    out = net(**{k: v for k, v in inputs.items() if not k.startswith("mems.")}, **(dict(mems=memory) if memory else {}), output_hidden_states=True, output_attentions=True)
     if two:
         expected = {f"{side}_hidden_states.{i}": h for side in ("encoder", "decoder") for i, h in enumerate(getattr(out, f"{side}_hidden_states"))}
         expected |= {f"{side}_attentions.0": getattr(out, f"{side}_attentions")[0] for side in ("encoder", "decoder", "cross")} | {"encoder_last_hidden_state": out.encoder_last_hidden_state}
-    else: expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {"attentions.0": out.attentions[0]}
+    else:
+        expected = {f"hidden_states.{i}": h for i, h in enumerate(out.hidden_states)} | {f"mems.{i}": m for i, m in enumerate(getattr(out, "mems", None) or [])}
+        expected |= {f"attentions.0.{i}": a for i, a in enumerate(out.attentions[0])} if isinstance(out.attentions[0], tuple) else {"attentions.0": out.attentions[0]}
     for name in ("loss", "prediction_logits", "seq_relationship_logits", "sop_logits", "logits", "last_hidden_state", "pooler_output"):
         if getattr(out, name, None) is not None: expected[name] = getattr(out, name)
     if getattr(out, "loss", None) is not None:

@@ -46,7 +46,7 @@ TEST_CASE("hidden states, logits, loss and every gradient equal those of transfo
 
 TEST_CASE("every family goes out as TorchScript and to Hugging Face, and comes back as it was", "[interchange]") {
   TempDir dir;
-  for (const std::string name : {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert", "longformer"}) {
+  for (const std::string name : {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert", "longformer", "xlnet-plain", "xlnet-clamp-untied"}) {
     INFO(name);
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
     const auto receipt = export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");

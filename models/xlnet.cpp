@@ -1,0 +1,254 @@
+#include <torch/csrc/jit/frontend/tracer.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/tensor/plain.h"
+#include "core/tensor/recompute.h"
+#include "models/families.h"
+
+namespace cloze {
+
+Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
+  // Row t lacks its first t places once the first T numbers are gone and rows are one shorter.
+  const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2)).slice(-2, 1).reshape_as(by_distance.slice(-1, 1));   // [..., T, S + T - 1]
+  return torch::jit::tracer::isTracing() ? rows.index_select(-1, keys) : rows.narrow(-1, 0, keys.size(0));
+}
+
+namespace {
+
+/// How the queries of one stream stand to the keys: T of the content, N of the predictions.
+struct Outlook {
+  Tensor hidden{};    ///< bool [B, 1, T, S], true = may not be seen; undefined: everything may
+  Tensor apart{};     ///< bool [B, 1, T, S], true = query and key are of different segments; undefined: there are none
+  Tensor number{};    ///< int64 [B, 1, N, S], which distance lies between query and key; undefined: as relative_shift says
+};
+/// What every layer reads beside its streams.
+struct Surroundings {
+  Outlook content{}, query{};
+  Tensor distances{};   ///< [1, S + T, D] sinusoids of S, S - 1, ..., 1 - T; [2, S + T, D] with their negatives
+  Tensor backward{};    ///< int64 [B], 1 = this row's distances are the negatives; undefined: none are
+  Tensor keys{};        ///< int64 [S]: 0, 1, 2, ...
+};
+/// The content stream h [B, T, D], and the query stream g [B, N, D] where something is predicted.
+struct Streams {
+  Tensor h, g;
+};
+
+/// Attention of both streams over the content, behind a memory of earlier content. The score of query i and key j is
+/// ((q_i + r_w)' k_j + (q_i + r_r)' W_r R_{i-j} + (q_i + r_s)' s_ij) / sqrt(C), where s_ij says whether both are of one segment.
+/// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
+struct TwoStreamAttention : Layer {
+  explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads), scale(1 / std::sqrt(static_cast<double>(c.head_width()))) {
+    const auto linear = [&](const char* name, int64_t in, int64_t out) { return own(name, std::make_shared<Linear>(in, out, /*with_bias=*/false)); };
+    query = linear("query", c.hidden_size, c.heads_width());
+    key_value = linear("key_value", c.hidden_size, 2 * c.heads_width());
+    position = linear("position", c.hidden_size, c.heads_width());
+    output = linear("output", c.heads_width(), c.hidden_size);
+    for (auto* bias : {&r_w_bias, &r_r_bias, &r_s_bias}) *bias = own_param(bias == &r_w_bias ? "r_w_bias" : bias == &r_r_bias ? "r_r_bias" : "r_s_bias", {heads, c.head_width()}, Init::weight);
+    seg_embed = own_param("seg_embed", {2, heads, c.head_width()}, Init::weight);
+  }
+
+  /// Both streams' heads side by side, [B, T, H C] and [B, N, H C], before the output projection; keys and values are computed once.
+  Streams mix(const Streams& x, const Tensor& memory, const Surroundings& around, const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
+    const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;   // [B, S, D]
+    const auto kv = key_value->forward(source).chunk(2, -1);
+    auto r = position->forward(around.distances.to(x.h.scalar_type()));                             // [1 or 2, S + T, H C]
+    if (around.backward.defined()) r = r.index_select(0, around.backward);
+    const Keys keys{heads_of(kv[0], heads), heads_of(kv[1], heads), heads_of(r, heads), around.keys};
+    Streams mixed;
+    mixed.h = attend(x.h, keys, around.content, on_content, probabilities);
+    if (x.g.defined()) mixed.g = attend(x.g, keys, around.query, on_query, probabilities);
+    return mixed;
+  }
+
+  int64_t heads;
+  double scale;
+  std::shared_ptr<Linear> query, key_value, position, output;
+  Param r_w_bias, r_r_bias, r_s_bias, seg_embed;   // [H, C]; [2, H, C]: same segment, another one
+
+ private:
+  struct Keys {
+    Tensor k, v, r;   ///< [B, H, S, C]; [1 or B, H, S + T, C]
+    Tensor numbers;   ///< int64 [S]
+  };
+  Tensor attend(const Tensor& x, const Keys& keys, const Outlook& look, const Dropout& drop, std::vector<Tensor>* probabilities) const {
+    const auto type = x.scalar_type(), wide = wide_type(x);
+    const auto q = heads_of(query->forward(x), heads);                                                             // [B, H, T, C]
+    const auto with = [&](const Param& bias) { return (q + plain::weight(bias, type).unsqueeze(1)) * scale; };
+    const auto content = at::matmul(with(r_w_bias), keys.k.transpose(-1, -2)).to(wide);                            // [B, H, T, S]
+    const auto by_distance = at::matmul(with(r_r_bias), keys.r.transpose(-1, -2)).to(wide);                        // [B, H, T, S + T]
+    auto scores = content + (look.number.defined() ? at::gather(by_distance, -1, look.number.expand_as(content)) : relative_shift(by_distance, keys.numbers));
+    if (look.apart.defined()) {
+      const auto by_segment = at::matmul(with(r_s_bias), plain::weight(seg_embed, type).permute({1, 2, 0})).to(wide);   // [B, H, T, 2]
+      scores = scores + at::where(look.apart, by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
+    }
+    const auto p = masked_softmax(scores, look.hidden);
+    if (probabilities) probabilities->push_back(p.detach());
+    return join_heads(at::matmul(dropout(p, drop).to(type), keys.v));
+  }
+};
+
+/// Two-stream attention, then feed-forward, each followed by dropout, residual and norm. The streams share all weights.
+struct XlnetBlock : Layer {
+  explicit XlnetBlock(const StackConfig& c) : config(c) {
+    attention = own("attention", std::make_shared<TwoStreamAttention>(c));
+    attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
+    output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
+    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
+    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
+  }
+  static constexpr uint32_t sites = 8;   ///< places of dropout in a block, four for each stream
+
+  Streams forward(const Streams& x, const Tensor& memory, const Surroundings& around, const Dropout& drop, std::vector<Tensor>* probabilities) const {
+    const auto at_site = [&](double p, uint32_t site) { return Dropout{.p = p, .key = drop.key, .site = drop.site + site, .active = drop.active}; };
+    const double on_scores = config.attention_probs_dropout_prob;
+    const auto mixed = attention->mix(x, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
+    const auto rest = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
+      const auto sum = linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site), in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
+      const auto inner = dropout(linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act), at_site(config.activation_dropout, site + 1));
+      return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2), sum, output_norm->weight, output_norm->bias, output_norm->eps);
+    };
+    return {rest(x.h, mixed.h, 1), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};
+  }
+
+  StackConfig config;
+  std::shared_ptr<TwoStreamAttention> attention;
+  std::shared_ptr<Norm> attention_norm, output_norm;
+  std::shared_ptr<Linear> intermediate, output;
+};
+
+/// Sines of all frequencies, then cosines: [..., D] of distances [...] and `numbers` 0, 1, ..., D - 1. In fp32, as the published code has them.
+Tensor sinusoids(const Tensor& distance, const Tensor& numbers) {
+  const auto frequency = 1 / at::pow(10000, numbers.slice(0, 0, std::nullopt, 2).to(at::kFloat) / static_cast<double>(numbers.size(0)));
+  const auto angle = distance.to(at::kFloat).unsqueeze(-1) * frequency;
+  return at::cat({at::sin(angle), at::cos(angle)}, -1);
+}
+
+/// XLNet (Yang et al. 2019, section 2). Differs: a query that may see nothing gets zeros (there the mean of all values, its own token's
+/// among them); the dropout of the table of distances is drawn once for all rows of a batch.
+struct Xlnet final : Backbone {
+  explicit Xlnet(const EncoderConfig& c) : config(c) {
+    auto tables = c;
+    tables.token_types = false;
+    embeddings = own("embeddings", make_embeddings(tables, {}));
+    mask_emb = own_param("mask_emb", {1, 1, c.hidden_size}, Init::weight);
+    stack = own("stack", std::make_shared<Layer>());
+    for (int64_t i = 0; i < c.num_hidden_layers; ++i) blocks.push_back(stack->own(std::to_string(i), std::make_shared<XlnetBlock>(c)));
+  }
+
+  Tensor hidden(const Inputs& in, Traces* traces) override {
+    require<ShapeError>(in.memories.empty() || in.memories.size() == blocks.size(), "xlnet has ", blocks.size(), " layers, but was given ", in.memories.size(), " memories; give one for each layer");
+    const auto drop_at = [&](uint32_t site) { return Dropout{.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()}; };
+    auto around = surroundings(in);
+    around.distances = dropout(around.distances, drop_at(1));
+    Streams x{embeddings->forward({.ids = in.input_ids}, drop_at(0)), {}};
+    if (in.target_places.defined()) x.g = dropout(plain::weight(mask_emb, x.h.scalar_type()) + at::zeros_like(in.target_places, x.h.scalar_type()).unsqueeze(-1), drop_at(2));
+    const auto note = [&] {
+      for (const auto& state : {x.h, x.g})
+        if (traces && state.defined()) traces->encoder.hidden_states.push_back(state);
+    };
+    note();
+    if (in.new_memories) in.new_memories->clear();
+    uint32_t site = 4;
+    for (size_t i = 0; i < blocks.size(); ++i, site += XlnetBlock::sites) {
+      const auto memory = in.memories.empty() ? Tensor() : in.memories[i];
+      if (in.new_memories) in.new_memories->push_back(remembered(memory, x.h));
+      const bool again = gradient_checkpointing && at::GradMode::is_enabled();
+      const auto run = [block = blocks[i], memory, around, drop = drop_at(site), probabilities = traces && !again ? &traces->encoder.attentions : nullptr](const Streams& s) { return block->forward(s, memory, around, drop, probabilities); };
+      x = again ? run_again(run, x) : run(x);
+      note();
+    }
+    return dropout(x.g.defined() ? x.g : x.h, drop_at(3));
+  }
+
+  /// Who sees whom, at which distance.
+  Surroundings surroundings(const Inputs& in) const {
+    const auto& ids = in.input_ids;
+    const auto past = in.memories.empty() ? Tensor() : at::zeros_like(in.memories[0].select(-1, 0), at::kLong);   // [B, M]
+    const auto behind = [&](const Tensor& x) { return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x; };
+    const auto queries = places(ids), keys = places(behind(ids)), count = queries.slice(0, -1) + 1;           // [T], [S], [1]: T
+    const auto distance = (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);           // [T, S]: query minus key
+    Surroundings around{.keys = keys};
+
+    auto list = at::cat({(keys + 1).flip(0), -queries});   // S, ..., 1, 0, ..., 1 - T
+    if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
+    around.distances = sinusoids(config.bi_data ? at::stack({list, -list}) : list.unsqueeze(0), places(mask_emb.value().flatten(0, 1)));
+    const auto row = at::ones_like(ids.select(1, 0)).cumsum(0) - 1;   // [B]
+    if (config.bi_data) around.backward = (2 * row).gt(row.slice(0, -1)).to(at::kLong);
+
+    const bool past_only = config.attn_type == "uni";
+    const auto target = in.target_places.defined() ? in.target_places.clamp_min(0) : Tensor();                 // [B, N]
+    const auto of_targets = [&](const Tensor& pairs) { return at::gather(pairs, 1, target.unsqueeze(-1).expand_as(around.query.number.squeeze(1))).unsqueeze(1); };   // [B, T, S] to [B, 1, N, S]
+    if (target.defined()) around.query.number = ((count - target).unsqueeze(-1) + keys).unsqueeze(1);          // [B, 1, N, S]
+    if (in.attention_mask.defined() || in.visible.defined() || past_only || target.defined()) {
+      auto hidden = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
+      hidden = behind(hidden).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));                      // [B, T, S]
+      if (in.visible.defined()) {
+        const auto closed = in.visible.logical_not();
+        hidden = hidden.logical_or(past.defined() ? at::cat({past.to(at::kBool).unsqueeze(1).logical_or(at::zeros_like(closed.narrow(-1, 0, 1))), closed}, -1) : closed);
+      }
+      if (past_only) hidden = hidden.logical_or(distance.lt(0));
+      if (past_only && config.same_length) hidden = hidden.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));   // farther than the memory is long
+      around.content.hidden = hidden.logical_and(distance.ne(0)).unsqueeze(1);   // the content stream sees its own token
+      if (target.defined()) around.query.hidden = of_targets(hidden).logical_or(in.target_places.lt(0).unsqueeze(1).unsqueeze(-1));
+    }
+    if (in.token_type_ids.defined()) {
+      const auto apart = in.token_type_ids.unsqueeze(-1).ne(behind(in.token_type_ids).unsqueeze(1));              // [B, T, S]; the memory is segment 0
+      around.content.apart = apart.unsqueeze(1);
+      if (target.defined()) around.query.apart = of_targets(apart);
+    }
+    return around;
+  }
+
+  /// What the next segment reads of this one: what layers read, not what they gave.
+  Tensor remembered(const Tensor& memory, const Tensor& h) const {
+    const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
+    const auto all = memory.defined() ? at::cat({memory.to(h.scalar_type()), kept}, 1) : kept;
+    return (config.mem_len > 0 ? all.slice(1, -config.mem_len) : all).detach();
+  }
+
+  /// Both streams as one, so that a block can be run again.
+  template <class Run>
+  static Streams run_again(const Run& run, const Streams& x) {
+    if (!x.g.defined()) return {recompute([run](const Tensor& h) { return run({h, {}}).h; }, x.h), {}};
+    const std::vector<int64_t> parts{x.h.size(1), x.g.size(1)};
+    const auto both = recompute([run, parts](const Tensor& in) {
+      const auto piece = in.split_with_sizes(parts, 1);
+      const auto out = run({piece[0], piece[1]});
+      return at::cat({out.h, out.g}, 1);
+    }, at::cat({x.h, x.g}, 1)).split_with_sizes(parts, 1);
+    return {both[0], both[1]};
+  }
+
+  Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }
+  const Param& token_embedding() const override { return embeddings->word; }
+  const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
+  bool has_pooler() const override { return false; }
+  void set_gradient_checkpointing(bool on) override { gradient_checkpointing = on; }
+
+  EncoderConfig config;
+  std::shared_ptr<Embeddings> embeddings;
+  Param mask_emb;   // [1, 1, D], what every query starts from
+  std::shared_ptr<Layer> stack;
+  std::vector<std::shared_ptr<XlnetBlock>> blocks;
+  bool gradient_checkpointing = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Backbone> make_xlnet(const EncoderConfig& c) {
+  const auto fixed = [](const char* name, bool as_it_is) { require<ConfigError>(as_it_is, "model.", name, " is not for xlnet; leave it out"); };
+  fixed("norm_place", c.norm_place == "post");
+  fixed("norm_kind", c.norm_kind == "layer");
+  fixed("feed_forward", c.feed_forward == "plain");
+  fixed("position_embeddings", c.position_embeddings == "none");
+  fixed("relative_positions", c.relative_positions == 0);
+  fixed("is_decoder", !c.is_decoder);
+  fixed("attention", std::holds_alternative<FullAttention>(c.attention));
+  require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size, " is not a multiple of num_attention_heads ", c.num_attention_heads, "; choose a width that the heads divide");
+  require<ConfigError>(c.hidden_size % 2 == 0, "model.hidden_size ", c.hidden_size, " is odd; sines and cosines need an even width");
+  return std::make_shared<Xlnet>(c);
+}
+
+}  // namespace cloze
