@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "objectives/masking.h"
 #include "objectives/pairs.h"
+#include "objectives/permutation.h"
 #include "objectives/writing.h"
 
 namespace cloze {
@@ -50,6 +51,7 @@ struct Collator::Impl {
         model(model_config),
         writing(writing_of(objectives) ? std::optional(*writing_of(objectives)) : std::nullopt),
         mlm(masking_of(objectives) ? std::optional(*masking_of(objectives)) : std::nullopt),
+        permuting(only<PlmConfig>(objectives)),
         pairs(pairs_of(objectives, data)),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
@@ -69,6 +71,7 @@ struct Collator::Impl {
   EncoderConfig model;
   std::optional<ObjectiveConfig> writing;
   std::optional<MlmConfig> mlm;
+  std::optional<PlmConfig> permuting;
   std::optional<PairRule> pairs;
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
@@ -125,6 +128,20 @@ Batch Collator::batch(uint64_t first, int64_t count) const {
       writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)]);
     }
     return writer.batch(rows);
+  }
+  if (in.permuting) {
+    std::vector<std::vector<int64_t>> texts(static_cast<size_t>(count));
+    std::vector<Stream> streams;
+    Example read;
+    std::vector<int64_t> line(static_cast<size_t>(in.max_length) + 2);
+    for (int64_t row = 0; row < count; ++row) {
+      in.sampler.sample(first + static_cast<uint64_t>(row), read);
+      int64_t second = 0, label = 0, not_drawn = 0;
+      const int64_t length = in.write_row(read, line.data(), second, label, not_drawn);
+      texts[static_cast<size_t>(row)].assign(line.begin() + 1, line.begin() + length - 1);   // both special tokens stand at its end
+      streams.emplace_back(in.mask_key, read.epoch, read.item);
+    }
+    return permutation_batch(texts, streams, *in.permuting, in.vocabulary);
   }
   const int64_t stride = in.max_length;
   std::vector<int64_t> ids(count * stride), lengths(count), seconds(count), labels(count), positions, tokens;

@@ -71,6 +71,17 @@ Batch made_up(const RunConfig& config, uint64_t number) {
     labels.push_back(ids[i]);
     if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
   }
+  if (model.two_streams) {   // a sixth of the places, each seeing half of the others on average
+    const int64_t targets = std::max<int64_t>(1, length / 6);
+    const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
+    batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
+    batch.target_places = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
+    batch.positions = at::arange(rows * targets, at::kLong);
+    batch.labels = batch.input_ids.gather(1, batch.target_places).flatten();
+    batch.token_type_ids.zero_();
+    batch.tokens = rows * length;
+    return batch;
+  }
   batch.positions = at::tensor(positions, at::kLong);
   batch.labels = at::tensor(labels, at::kLong);
   batch.pair_label = at::arange(rows, at::kLong).remainder(2);

@@ -22,7 +22,7 @@ double written_share(const RunConfig& config) {
 /// Tokens that are predicted, as a share of a sequence of `length`.
 double predicted_share(const Objectives& objectives, double length) {
   for (const auto& o : objectives)
-    if (const auto* plm = std::get_if<PlmConfig>(&o)) return std::min(1.0, static_cast<double>(plm->num_predict) / length);
+    if (const auto* plm = std::get_if<PlmConfig>(&o)) return plm->num_predict > 0 ? std::min(1.0, static_cast<double>(plm->num_predict) / length) : 1.0 / 6;
   const auto* masking = masking_of(objectives);
   return masking ? masking->mlm_probability : 0;
 }

@@ -43,14 +43,19 @@ class Inspector {
       const int64_t width = batch.input_ids.size(1);
       counts_.places += batch.input_ids.numel(), counts_.forced += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
-      for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) labels[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i])] = batch.labels.data_ptr<int64_t>()[i];
+      const bool permuted = batch.target_places.defined();   // places of targets are listed row by row, and rows are padded on the left
+      for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) {
+        auto place = batch.positions.data_ptr<int64_t>()[i];
+        if (permuted) place = place / batch.target_places.size(1) * width + batch.target_places.data_ptr<int64_t>()[place];
+        labels[static_cast<size_t>(place)] = batch.labels.data_ptr<int64_t>()[i];
+      }
       for (int64_t row = 0; row < batch.input_ids.size(0); ++row) {
         const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width;
         InspectedExample e;
-        const auto* ids = batch.input_ids.data_ptr<int64_t>() + row * width;
-        const auto* types = batch.token_type_ids.data_ptr<int64_t>() + row * width;
+        const int64_t begin = row * width + (permuted ? width - length : 0);
+        const auto *ids = batch.input_ids.data_ptr<int64_t>() + begin, *types = batch.token_type_ids.data_ptr<int64_t>() + begin;
         e.input_ids.assign(ids, ids + length), e.token_type_ids.assign(types, types + length);
-        e.labels.assign(labels.begin() + row * width, labels.begin() + row * width + length);
+        e.labels.assign(labels.begin() + begin, labels.begin() + begin + length);
         if (batch.pair_label.defined()) e.pair_label = batch.pair_label.data_ptr<int64_t>()[row];
         count(e);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;

@@ -27,7 +27,7 @@ RunConfig accepted(const std::string& yaml, const std::vector<std::string>& over
 TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
   CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: 1.5, bias_correction: yes}\n") ==
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
-        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, bigbird, performer, gpt2, t5, bart, mbart, pegasus, transformer; did you mean 'bert'?\n"
+        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, bigbird, performer, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
         "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
         "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
         "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"

@@ -1,5 +1,7 @@
+#include "objectives/collator.h"
 #include "objectives/noising.h"
 #include "objectives/objective.h"
+#include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 
@@ -119,4 +121,42 @@ TEST_CASE("plm and xlnet ask for each other in words", "[objectives][plm]") {
   bert.vocab_size = 31;
   CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}), "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet");
   CHECK_THROWS_WITH(Network(small(), {ClmConfig{}}), "xlnet predicts by its query stream; choose objective kind: plm");
+}
+
+TEST_CASE("rows of permutation language modelling keep their text, are padded on the left, and no target sees itself", "[objectives][xlnet]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  DataConfig data;
+  data.max_seq_length = 24, data.short_seq_prob = 0.3;
+  const Collator collator(store, {PlmConfig{}}, data, Rng(1), "train", XlnetConfig{});
+  const auto& special = store.tokenizer().special();
+  int64_t predicted = 0, places = 0;
+  for (uint64_t first = 0; first < 40; first += 8) {
+    const auto batch = collator.batch(first, 8);
+    const int64_t width = batch.input_ids.size(1), columns = batch.target_places.size(1);
+    CHECK(width <= 24);
+    for (int64_t row = 0; row < 8; ++row) {
+      const auto ids = batch.input_ids[row];
+      const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width, from = width - length;
+      CHECK(ids[width - 1].item<int64_t>() == special.cls);
+      CHECK(ids[width - 2].item<int64_t>() == special.sep);
+      CHECK(ids.narrow(0, 0, from).eq(special.pad).all().item<bool>());
+      CHECK(batch.token_type_ids[row][width - 1].item<int64_t>() == 2);
+      CHECK_FALSE(batch.visible[row].narrow(1, 0, from).any().item<bool>());
+      for (int64_t k = 0; k < columns; ++k) {
+        const auto place = batch.target_places[row][k].item<int64_t>();
+        if (place < 0) continue;
+        ++predicted;
+        CHECK(place >= from);
+        CHECK_FALSE(batch.visible[row][place][place].item<bool>());
+      }
+      places += length;
+    }
+    const auto rows = batch.positions.div(columns, "floor"), at = batch.target_places.flatten().index_select(0, batch.positions);
+    CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(0, rows * width + at)));   // the text itself, which stays as it is
+    const auto alone = collator.batch(first + 3, 1);
+    const int64_t own = alone.input_ids.size(1);
+    CHECK(at::equal(alone.visible[0], batch.visible[3].narrow(0, width - own, own).narrow(1, width - own, own)));
+  }
+  CHECK(static_cast<double>(predicted) / static_cast<double>(places) == Approx(1.0 / 6).margin(0.04));
 }
