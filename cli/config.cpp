@@ -22,8 +22,8 @@ std::string documented(const std::string& kind) {
     if (found.empty() && kind == config.kind) found = document(config);
     kinds.emplace_back(config.kind);
   };
-  part(BertConfig{}), part(RobertaConfig{}), part(AlbertConfig{}), part(ElectraConfig{}), part(DistilBertConfig{}), part(LongformerConfig{}), part(BigBirdConfig{}), part(PerformerConfig{});
-  part(MlmConfig{}), part(NspConfig{}), part(SopConfig{}), part(RtdConfig{}), part(SboConfig{});
+  const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
+  each(static_cast<const ModelConfig*>(nullptr)), each(static_cast<const ObjectiveConfig*>(nullptr));
   part(WindowAttention{}), part(LinformerAttention{});   // those of performer and bigbird stand with the models of that name
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
