@@ -246,6 +246,7 @@ void check(const PrepareOptions& o) {
   require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size, ", must be in [16, 1000000]");
   require<ConfigError>(o.sentinels >= 0 && o.sentinels <= 10000, "--sentinels is ", o.sentinels, ", must be in [0, 10000]");
   require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs", "--target names the other side of pairs; add --format pairs");
+  require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()), "--valid-target names the other side of --valid; give --valid and --target too");
   require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(), "--valid and --valid-target name both sides of held-out pairs; give both or none");
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
@@ -332,7 +333,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   Progress done = Pass(options, tokenizer, partial, key, own_valid ? "train" : "", split).run(options.inputs, options.targets);
   require<DataError>(done.report.documents + done.report.valid_documents > 0, files.front(), ": holds no text; name files with text");
   const uint64_t documents = done.report.documents + done.report.valid_documents;
-  if (!own_valid && options.held_out > 0 && options.format != "pairs" && (done.report.valid_documents == 0 || done.report.documents == 0)) {
+  if (!own_valid && options.held_out > 0 && (options.format != "pairs" || documents > 1) && (done.report.valid_documents == 0 || done.report.documents == 0)) {
     // Too few documents for the share: hold out exactly one, or the end of the only one.
     Split one{.below = documents > 1 ? done.smallest_hash + 1 : 0, .tail = documents > 1 ? 0 : std::max(options.held_out, 0.05)};
     fs::remove(partial + "/progress.json");

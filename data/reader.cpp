@@ -245,9 +245,7 @@ struct DocumentReader::Impl {
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
-    } else if (line[0] == '{') {
-      const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-      require<DataError>(object.is_object(), at(), ": not a JSON object; JSON lines hold one object a line");
+    } else if (const auto object = line[0] == '{' ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json(); object.is_object()) {
       const auto comma = options.field.find(',');
       const auto side = [&](const std::string& key) {
         require<DataError>(object.contains(key) && object[key].is_string(), at(), ": has no text '", key, "'; name the keys of both sides with --field source,target");

@@ -30,7 +30,8 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
     : store_(store), packing_(packing), length_(length), short_seq_prob_(short_seq_prob), order_key_(rng.key("order")), short_key_(rng.key("short")) {
   const uint64_t documents = store.num_documents();
   if (packing == Packing::full) {
-    size_ = (store.num_tokens() + documents - 1 + length - 1) / length;   // one place between two documents
+    size_ = documents == 0 ? 0 : (store.num_tokens() + documents - 1 + length - 1) / length;   // one place between two documents
+    require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
     return;
   }
   if (packing == Packing::doc_sentences || packing == Packing::full_sentences) {

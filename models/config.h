@@ -220,7 +220,7 @@ void describe_encoder(V& v, Config& c) {
   v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
   v("initializer", c.initializer,
-    "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products into the residual stream divided by sqrt(2 layers), as in GPT-2; fan_in = T5's deviations, 1 / sqrt(inputs); xavier = 1 / sqrt of the mean of inputs and outputs",
+    "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products into the residual stream divided by sqrt(2 layers), as in GPT-2; fan_in = T5's deviations, 1 / sqrt(inputs), that of queries also divided by sqrt(d_kv); xavier = 1 / sqrt of the mean of inputs and outputs",
     one_of({"truncated_normal", "normal", "normal_scaled", "fan_in", "xavier"}));
   v("norm_place", c.norm_place, "post = behind each sum with the residual, as in BERT; pre = before each half of a block and behind the last", one_of({"post", "pre"}));
   v("norm_kind", c.norm_kind, "layer, or rms = without mean and bias", one_of({"layer", "rms"}));

@@ -43,6 +43,7 @@ struct EncoderDecoder final : Backbone {
   }
 
   Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache) override {
+    require<ShapeError>(decoder->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
     cache.resize(static_cast<size_t>(decoder->depth()));
     const auto x = decoder_embeddings->forward({.ids = ids, .positions = rows(places_behind(ids, cache[0].own))}, {});
     return decoder->forward(x, {}, {}, nullptr, &memory, &cache);
@@ -84,6 +85,8 @@ void set_init_ranges(const Backbone& backbone, const EncoderConfig& c) {
       if (param.init() == Init::embedding) param.set_init_range(1);
       else if (part("relative_attention_bias")) param.set_init_range(root(static_cast<double>(c.hidden_size)));
       else if (product) param.set_init_range(root(inputs));
+      // Scores are not scaled: the queries' weights start smaller by as much.
+      if (product && (part("attention.qkv.") || part("cross_attention.query."))) param.set_init_rows(c.heads_width(), root(static_cast<double>(c.head_width())));
     }
   }
 }

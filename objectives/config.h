@@ -193,7 +193,7 @@ void describe(V& v, SpanCorruptionConfig& c) {
   v("corruption", c.corruption,
     "spans = runs of tokens, each behind a sentinel; iid = tokens one by one; drop = tokens one by one, without sentinels; mass = tokens hidden, the whole text written; bert = the same with a tenth of them random; deshuffle = all tokens in another order; prefix_lm = the start read, the rest written",
     one_of({"spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm"}));
-  v("noise_density", c.noise_density, "share of the tokens that is hidden", in_range(0, 1));
+  v("noise_density", c.noise_density, "share of the tokens that is hidden", in_range(0, 1, open_end));
   v("mean_noise_span_length", c.mean_noise_span_length, "corruption spans: mean length of a run [tokens]", in_range(1, 1000));
 }
 
@@ -219,7 +219,7 @@ void describe(V& v, DenoisingConfig& c) {
   v("permute_sentences", c.permute_sentences, "share of the sentences that change places among themselves", in_range(0, 1));
   v("mask_ratio", c.mask_ratio, "share of the words that is masked or removed", in_range(0, 1));
   v("mask_length", c.mask_length, "how much at once: subword, word, or span-poisson = so many words by a Poisson distribution, none at all included", one_of({"subword", "word", "span-poisson"}));
-  v("poisson_lambda", c.poisson_lambda, "mean of that distribution [words]", in_range(0, 100));
+  v("poisson_lambda", c.poisson_lambda, "mean of that distribution [words]", in_range(0.1, 100));
   v("replace_length", c.replace_length, "what stands for a span: 1 = one [MASK], 0 = nothing, -1 = a [MASK] for each token", in_range(-1, 1));
   v("random_ratio", c.random_ratio, "share of the [MASK]s that is a random token instead", in_range(0, 1));
   v("insert_ratio", c.insert_ratio, "tokens that are inserted, as a share of the length", in_range(0, 1));
@@ -253,7 +253,7 @@ void describe(V& v, PairsConfig& c) {
 }
 
 /// Permutation language modelling: chosen tokens are predicted in a random order, each from the tokens that are not chosen, from those
-/// before it in that order, and from a memory of earlier segments.
+/// before it in that order. Differs: training carries no memory from segment to segment.
 /// Source: Yang et al. 2019, sections 2.2 to 2.4 (arXiv 1906.08237); defaults of zihangdai/xlnet's README, XLNet-Large.
 struct PlmConfig : NextTokenTerms {
   static constexpr const char* kind = "plm";

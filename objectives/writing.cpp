@@ -35,7 +35,8 @@ Writer::Writer(const ObjectiveConfig& objective, const DataConfig& data, const E
   require<ConfigError>(!needs_sentinels(objective) || !sentinels.empty(),
                        "span_corruption marks what is missing by <extra_id_0>, <extra_id_1>, ..., which the tokenizer of ", data.tokens, " does not have; prepare the text with --sentinels 100");
   require<DataError>(!as<PairsConfig>(objective) || store.num_sentences() == 2 * store.num_documents(), data.tokens.empty() ? "the text" : data.tokens, " does not hold pairs of texts; prepare them with --format pairs");
-  ids_ = {.mask = vocabulary.special.mask, .vocabulary = sentinels.empty() ? vocabulary.size : std::max<int64_t>(1, std::min(sentinels.back(), sentinels.front())), .first_random = 0};
+  ids_ = {.mask = vocabulary.special.mask, .vocabulary = vocabulary.size, .first_random = 0};
+  if (!sentinels.empty() && sentinels.back() > vocabulary.size / 2) ids_.vocabulary = std::min(sentinels.back(), sentinels.front());   // they stand last
   while (ids_.first_random + 1 < ids_.vocabulary && vocabulary.is_special[static_cast<size_t>(ids_.first_random)]) ++ids_.first_random;
 }
 
@@ -73,7 +74,11 @@ void Writer::gather(const Example& example) {
     }
     left -= count;
   }
-  const int64_t largest = tokens_.empty() ? 0 : *std::max_element(tokens_.begin(), tokens_.end());
+  check_ids(tokens_);
+}
+
+void Writer::check_ids(const std::vector<int64_t>& ids) const {
+  const int64_t largest = ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end());
   require<DataError>(largest < vocabulary_.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary_.size, " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
 }
 
@@ -84,6 +89,12 @@ void Writer::finish(SourceTarget& row) const {
     if (side->size() > most) side->resize(most), side->back() = eos_;
     if (model_.texts_begin) side->insert(side->begin(), vocabulary_.special.cls);
   }
+  // A decoder alone reads both in one line; the last token is only a label.
+  const auto room = static_cast<size_t>(data_.max_seq_length) + 1;
+  if (model_.is_encoder_decoder || row.source.size() + row.target.size() <= room) return;
+  row.source.resize(std::min(row.source.size(), std::max(room / 2, room - std::min(room, row.target.size()))));
+  row.target.resize(std::min(row.target.size(), room - row.source.size()));
+  row.target.back() = eos_;
 }
 
 void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
@@ -93,6 +104,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
     row.source.resize(middle - first), row.target.resize(end - middle);
     store_.read(first, middle - first, row.source.data());
     store_.read(middle, end - middle, row.target.data());
+    check_ids(row.source), check_ids(row.target);
     row.source.push_back(eos_), row.target.push_back(eos_);
     return finish(row);
   }
@@ -116,6 +128,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
     else if (kind == "bert") row = [&] { const auto noise = iid_mask(n, density, stream); return bert_style(tokens_, noise, 0.1, ids_, eos_, stream); }();
     else if (kind == "deshuffle") row = deshuffle(tokens_, eos_, stream);
     else row = prefix_lm(tokens_, eos_, stream);
+    if (kind == "prefix_lm" && !model_.is_encoder_decoder) row.source.pop_back();   // the text goes on in the same line
     return finish(row);
   }
   if (const auto* denoising = as<DenoisingConfig>(objective_)) {

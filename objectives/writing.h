@@ -28,6 +28,7 @@ class Writer {
   Batch batch(const std::vector<SourceTarget>& rows) const;
 
  private:
+  void check_ids(const std::vector<int64_t>& ids) const;
   void gather(const Example& example);
   void finish(SourceTarget& row) const;
 

@@ -11,6 +11,12 @@ namespace {
 void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   if (m.decoder_attention_heads > 0 && m.d_kv == 0 && m.hidden_size % m.decoder_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.decoder_attention_heads ", m.decoder_attention_heads, "; choose a number of heads that divides it"));
+  const bool plain_attention = std::holds_alternative<FullAttention>(m.attention) && m.relative_positions == 0;
+  if (m.relative_attention_num_buckets > 0 && !plain_attention)
+    broken.push_back("model.relative_attention_num_buckets needs attention of kind full and relative_positions: 0; choose them, or another model");
+  if (m.relative_attention_num_buckets > 0 && m.relative_attention_max_distance <= m.relative_attention_num_buckets / 2)
+    broken.push_back(words("model.relative_attention_max_distance ", m.relative_attention_max_distance, " leaves no distances for the last buckets; raise it above ", m.relative_attention_num_buckets / 2));
+  if (m.is_encoder_decoder && m.is_decoder) broken.push_back("model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false");
   if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
@@ -79,6 +85,10 @@ void validate(const RunConfig& c) {
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
     const bool writes = asks_to_write(objective), permutes = name == PlmConfig::kind;
+    if (permutes && (model.bi_data || model.same_length))
+      broken.push_back(words("model.", model.bi_data ? "bi_data needs texts that run backwards, which plm does not make" : "same_length counts a memory, which training does not carry", "; set it to false"));
+    if (writes && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
+      broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, or tie_word_embeddings to false"));
     if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));
     if (!permutes && model.two_streams) broken.push_back(words("objective ", name, " is not for xlnet, whose query stream predicts; choose objective kind: plm"));
     if (permutes && given.size() > 1) broken.push_back("objective plm makes its own rows, so no other can stand beside it; keep one of them");

@@ -158,7 +158,7 @@ template <class V>
 void describe(V& v, RunConfig& c) {
   v.like(c, "preset for every part that knows this name and has no `like` of its own",
          {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}, {"fairseq-roberta", [](RunConfig&) {}}, {"albert", [](RunConfig&) {}}, {"spanbert", [](RunConfig&) {}},
-          {"electra", [](RunConfig&) {}}, {"megatron", [](RunConfig&) {}}});
+          {"electra", [](RunConfig&) {}}, {"megatron", [](RunConfig&) {}}, {"t5", [](RunConfig&) {}}, {"bart", [](RunConfig&) {}}, {"pegasus", [](RunConfig&) {}}, {"xlnet", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("init", c.init, "weights of another run as the start");
   v("objectives", c.objectives, "losses that are summed in every step");

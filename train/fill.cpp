@@ -65,8 +65,23 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   return found;
 }
 
+namespace {
+
+/// The corruption that a decoder mends: `spans`, `mass`, ..., `denoising`; empty for none.
+std::string corruption_of(const LoadedRun& run) {
+  if (!encoder_of(run.config.model).is_encoder_decoder) return "";
+  for (const auto& o : run.config.objectives) {
+    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&o)) return spans->corruption;
+    if (std::holds_alternative<DenoisingConfig>(o)) return DenoisingConfig::kind;
+  }
+  return "";
+}
+
+}  // namespace
+
 bool fills_by_writing(const LoadedRun& run) {
-  return std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<SpanCorruptionConfig>(o) || std::holds_alternative<DenoisingConfig>(o); });
+  const auto corruption = corruption_of(run);
+  return corruption == "spans" || corruption == "iid" || corruption == "mass" || corruption == "bert" || corruption == "denoising";
 }
 
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
@@ -76,7 +91,8 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   const auto& model = encoder_of(run.config.model);
   const auto& special = run.tokenizer.special();
   const auto& sentinels = run.tokenizer.sentinels();
-  const bool spans = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<SpanCorruptionConfig>(o); });
+  const auto corruption = corruption_of(run);
+  const bool spans = corruption == "spans" || corruption == "iid";
   require<ConfigError>(!spans || parts.size() <= sentinels.size() + 1, "the text has ", parts.size() - 1, " blanks, the tokenizer ", sentinels.size(), " sentinels; fill fewer at once");
   Prompt prompt{.beginning = {model.decoder_start_token_id}};
   if (model.texts_begin) prompt.source.push_back(special.cls);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/interrupt.h"
+#include "objectives/writing.h"
 
 namespace cloze {
 
@@ -71,15 +72,15 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
     const auto& p = prompts[i];
     const auto most = model.longest_input(), wanted = static_cast<int64_t>(p.beginning.size()) + config.max_new_tokens;
     require<ConfigError>(!p.beginning.empty(), "there is nothing to go on from; give a text");
-    require<ConfigError>(!places || wanted <= most, "the text has ", p.beginning.size(), " tokens and ", config.max_new_tokens, " are to follow, the model has ", most, " places; shorten the text, or lower --max-new-tokens");
-    require<ConfigError>(!places || static_cast<int64_t>(p.source.size()) <= most, "the text has ", p.source.size(), " tokens, the model reads ", most, "; shorten it");
+    require<ConfigError>(!places || wanted <= most, "text ", p.number + 1, " has ", p.beginning.size(), " tokens and ", config.max_new_tokens, " are to follow, the model has ", most, " places; shorten the text, or lower --max-new-tokens");
+    require<ConfigError>(!places || static_cast<int64_t>(p.source.size()) <= most, "text ", p.number + 1, " has ", p.source.size(), " tokens, the model reads ", most, "; shorten it");
     by_length[p.beginning.size()].push_back(i);
   }
   std::vector<std::vector<Generated>> found(prompts.size());
   for (const auto& [length, members] : by_length) {
     std::vector<std::vector<int64_t>> sources, beginnings;
     std::vector<uint64_t> numbers;
-    for (const auto i : members) sources.push_back(prompts[i].source), beginnings.push_back(prompts[i].beginning), numbers.push_back(i);
+    for (const auto i : members) sources.push_back(prompts[i].source), beginnings.push_back(prompts[i].beginning), numbers.push_back(prompts[i].number);
     Memory memory;
     if (model.is_encoder_decoder) {
       const auto [ids, mask] = padded(sources, model.pad_token_id);
@@ -102,6 +103,13 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
   auto search = options.search;
   if (search.eos_token_id < 0) search.eos_token_id = model.eos_token_id;
   search.pad_token_id = model.pad_token_id;
+  // A decoder alone goes on with a text, or writes what belongs to it behind its end.
+  const auto* objective = writing_of(run.config.objectives);
+  const auto* spans = objective ? std::get_if<SpanCorruptionConfig>(objective) : nullptr;
+  const bool goes_on = !model.is_encoder_decoder && (!objective || std::holds_alternative<ClmConfig>(*objective) || (spans && spans->corruption == "prefix_lm"));
+  const bool places = model.position_embeddings != "none";
+  if (options.cut && places) search.max_new_tokens = std::clamp<int64_t>(search.max_new_tokens, 1, model.is_encoder_decoder ? model.longest_input() - 1 : std::max<int64_t>(1, model.longest_input() / 2));
+  const int64_t room = model.is_encoder_decoder ? model.longest_input() : model.longest_input() - search.max_new_tokens;
   std::vector<Prompt> prompts;
   for (const auto& text : texts) {
     const auto pieces = run.tokenizer.encode(text);
@@ -110,7 +118,9 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     if (model.texts_begin) ids.push_back(special.cls);
     ids.insert(ids.end(), pieces.begin(), pieces.end());
     if (model.is_encoder_decoder) ids.push_back(model.eos_token_id), prompt.beginning = {model.decoder_start_token_id};
-    else if (ids.empty()) ids.push_back(model.eos_token_id);   // what stands between texts begins one
+    else if (ids.empty() || !goes_on) ids.push_back(model.eos_token_id);   // what stands between texts begins one
+    if (options.cut && places && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = model.eos_token_id;
+    prompt.number = prompts.size() - 1;
   }
   std::vector<std::vector<Written>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
@@ -123,11 +133,20 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
       emit = [&](int64_t id) {
         so_far.push_back(id);
         const auto text = run.tokenizer.decode(so_far);
+        if (text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0) return;   // part of a character
         if (text.size() > shown.size() && text.compare(0, shown.size(), shown) == 0) options.emit(text.substr(shown.size())), shown = text;
       };
-    for (const auto& list : generate_ids(*run.network, some, search, emit)) {
+    const auto lists = generate_ids(*run.network, some, search, emit);
+    for (size_t i = 0; i < lists.size(); ++i) {
       auto& written = all.emplace_back();
-      for (const auto& one : list) written.push_back({run.tokenizer.decode(one.ids), one.ids, one.score});
+      for (const auto& one : lists[i]) {
+        const std::vector<int64_t> own(one.ids.begin() + static_cast<int64_t>(goes_on ? 0 : some[i].beginning.size()), one.ids.end());
+        written.push_back({run.tokenizer.decode(own), one.ids, one.score});
+      }
+    }
+    if (emit) {   // what was held back, and the prompt where nothing came
+      const auto text = run.tokenizer.decode(lists[0][0].ids);
+      options.emit(text.compare(0, shown.size(), shown) == 0 ? text.substr(shown.size()) : "");
     }
   }
   return all;

@@ -9,6 +9,7 @@ namespace cloze {
 struct Prompt {
   std::vector<int64_t> source{};    ///< what an encoder reads, special tokens included; empty for a decoder alone
   std::vector<int64_t> beginning;   ///< what stands before the first new token; at least one
+  uint64_t number = 0;              ///< in the user's list, which draws depend on
 };
 
 /// The texts of each prompt, best first; ids as in `search`. Prompts of any lengths. Throws ConfigError for settings that make no sense and
@@ -18,11 +19,12 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
 struct GenerateOptions {
   SearchConfig search{};
   int64_t batch_size = 8;
+  bool cut = false;   ///< texts that are too long are cut, as in training, instead of refused
   std::function<void(const std::string&)> emit{};   ///< receives text as it comes: one prompt, one sequence, no beams
 };
 /// One text that was written.
 struct Written {
-  std::string text;
+  std::string text;   ///< of a causal language model with what it went on from
   std::vector<int64_t> ids;
   double score = 0;
 };

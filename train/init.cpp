@@ -8,7 +8,7 @@ namespace cloze {
 namespace {
 
 /// The place behind the rows that no token has.
-int64_t first_place(const EncoderConfig& c) { return c.positions_after_padding ? c.pad_token_id + 1 : 0; }
+int64_t first_place(const EncoderConfig& c) { return c.positions_after_padding ? c.pad_token_id + 1 : c.position_offset; }
 
 void tile_places(const Tensor& to, int64_t to_first, const Tensor& from, int64_t from_first) {
   for (int64_t row = 0; row < to_first; ++row) to[row].copy_(from[std::min(row, std::max<int64_t>(from_first - 1, 0))]);
@@ -50,7 +50,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
     if (found != theirs.end()) {
       used.insert(name);
       const auto& from = found->second;
-      const bool places = name == "backbone.embeddings.position" && from.size(1) == value.size(1);
+      const bool places = (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") && from.size(1) == value.size(1);
       if (places && from.size(0) > first_place(old) && (from.size(0) != value.size(0) || first_place(old) != first_place(ours))) {
         tile_places(value, first_place(ours), from, first_place(old));
         report.tiled.push_back(name);
@@ -78,7 +78,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   }
   for (const auto& [name, tensor] : theirs)
     if (!used.count(name)) report.unused.push_back(name);
-  const bool blocks = std::any_of(report.copied.begin(), report.copied.end(), [](const auto& name) { return name.rfind("backbone.stack.", 0) == 0 && name.find("qkv.weight") != std::string::npos; });
+  const bool blocks = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) { return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && theirs.at(name).dim() > 1; });
   require<ConfigError>(blocks, "init.from ", path, ": no block of that ", kind_of(source.config.model), " (hidden_size ", old.hidden_size, ") fits this ", kind_of(network.model_config()), " (hidden_size ", ours.hidden_size, "); name a run of the same width");
   return report;
 }

@@ -76,7 +76,9 @@ class WritingInspector {
     source_ += static_cast<int64_t>(e.input_ids.size()), target_ += static_cast<int64_t>(e.labels.size());
     int64_t marks = 0, kept = 0, written = 0, marks_written = 0, run = 0, masks = 0;
     const size_t begin = model_.texts_begin ? 1 : 0;   // what stands between it and the end token is text
-    for (size_t i = begin; i + 1 < e.input_ids.size(); ++i) {
+    // A decoder alone reads source and target in one line.
+    const size_t read = model_.is_encoder_decoder ? e.input_ids.size() : e.input_ids.size() + 1 - std::min(e.labels.size(), e.input_ids.size() + 1);
+    for (size_t i = begin; i + 1 < read; ++i) {
       const auto id = e.input_ids[i];
       marks += sentinel(id), masks += id == vocabulary_.special.mask, kept += !sentinel(id);
       unknown_ += id == vocabulary_.special.unk;
@@ -103,7 +105,7 @@ class WritingInspector {
         drawn_ += whole, hidden_ += written;
       } else if (spans->corruption == "mass" || spans->corruption == "deshuffle" || spans->corruption == "bert") {
         drawn_ += written, hidden_ += masks;
-        wrong_ += e.input_ids.size() != e.labels.size();
+        wrong_ += read != e.labels.size();
       } else if (spans->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
         const auto n = static_cast<double>(whole);
         deviation_ += static_cast<double>(kept) - n / 2, variance_ += ((n - 1) * (n - 1) - 1) / 12;

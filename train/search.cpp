@@ -659,6 +659,8 @@ void check(const SearchConfig& c) {
   at_least("forced_eos_token_id", c.forced_eos_token_id, -1);
   require<ConfigError>(c.min_new_tokens <= c.max_new_tokens, "min_new_tokens is ", c.min_new_tokens, ", but max_new_tokens is ", c.max_new_tokens,
       "; lower the one or raise the other");
+  require<ConfigError>(c.max_new_tokens <= 1 << 20 && c.num_beams <= 4096 && c.num_return_sequences <= 1 << 16, "max_new_tokens ", c.max_new_tokens, ", num_beams ", c.num_beams, " and num_return_sequences ", c.num_return_sequences,
+                       " must be at most 1048576, 4096 and 65536; lower them");
   require<ConfigError>(c.early_stopping == "true" || c.early_stopping == "false" || c.early_stopping == "never", "early_stopping is '",
       c.early_stopping, "'; choose true, false or never");
   require<ConfigError>(std::isfinite(c.length_penalty), "length_penalty is ", c.length_penalty, "; give a finite number");

@@ -103,8 +103,36 @@ Tensor written(Network& network, const Case& c, int64_t beams) {
   return at::stack(rows);
 }
 
+/// The module of a network of two streams: without target_mapping the content stream answers at every place, with it the query stream
+/// at the places that it names.
+torch::jit::Module two_stream_module(Network& network) {
+  auto module = mirror(network, "Cloze");
+  const auto ids = at::zeros({2, 4}, at::kLong), mask = at::ones({2, 4}, at::kBool), visible = at::ones({2, 4, 4}, at::kBool), places = at::ones({2, 2}, at::kLong);
+  std::vector<std::string> names;
+  const auto run = [&](const std::vector<Tensor>& in) {
+    std::vector<Tensor> tensors;
+    names.clear();
+    for (const auto& [name, tensor] : network.outputs({.input_ids = in[0], .attention_mask = in[1], .token_type_ids = in[2], .visible = in[3], .target_places = in.size() > 4 ? in[4] : Tensor()})) names.push_back(name), tensors.push_back(tensor);
+    return tensors;
+  };
+  add_traced(module, "_content", {ids, mask, ids, visible}, {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
+  add_traced(module, "_query", {ids, mask, ids, visible, places}, {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
+  std::string dict;
+  for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
+  module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None, target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
+                "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
+                "    types = torch.zeros_like(input_ids)\n    if token_type_ids is not None:\n        types = token_type_ids\n"
+                "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
+                "    if target_mapping is not None:\n"
+                "        places = torch.argmax(target_mapping, -1)\n        places = torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(places, -1), places)\n"
+                "        out = self._query(input_ids, mask, types, visible, places)\n        return {" + dict + "}\n"
+                "    out = self._content(input_ids, mask, types, visible)\n    return {" + dict + "}\n");
+  return module;
+}
+
 torch::jit::Module traced_module(Network& network) {
   if (writes_text(network.model_config())) return writing_module(network);
+  if (encoder_of(network.model_config()).two_streams) return two_stream_module(network);
   auto module = mirror(network, "Cloze");
   const bool window = std::holds_alternative<WindowAttention>(encoder_of(network.model_config()).attention);
   auto some = at::zeros({2, 4}, at::kBool);

@@ -81,7 +81,7 @@ WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const Ev
     return run.tokenizer.decode(ids);
   };
   for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(c.sequences)); ++d) found.sources.push_back(text(2 * d)), found.references.push_back(text(2 * d + 1));
-  for (const auto& list : generate(run, found.sources, {.search = c.search, .batch_size = c.batch_size})) found.written.push_back(list[0].text);
+  for (const auto& list : generate(run, found.sources, {.search = c.search, .batch_size = c.batch_size, .cut = true})) found.written.push_back(list[0].text);
   return found;
 }
 

@@ -87,6 +87,7 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
                       param.init_range() > 0 ? param.init_range() : range, truncated);
       });
       if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
+      if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());
       value.copy_(drawn);
     }
   }

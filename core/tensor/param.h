@@ -45,6 +45,10 @@ class Param {
   /// Standard deviation at the start, where it is not that of the network; 0 = it is.
   double init_range() const { return state_->init_range; }
   void set_init_range(double range) { state_->init_range = range; }
+  /// The first `rows` rows start so many times larger.
+  void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
+  int64_t init_rows() const { return state_->init_rows; }
+  double init_factor() const { return state_->init_factor; }
 
  private:
   struct State {
@@ -53,6 +57,8 @@ class Param {
     int64_t frozen_row;
     bool resting = false;
     double init_range = 0;
+    int64_t init_rows = 0;
+    double init_factor = 1;
   };
   std::shared_ptr<State> state_;
 };

@@ -81,7 +81,7 @@ TEST_CASE("a preset sets what it names in every part that knows it, and own keys
   CHECK(config.optimizer.epsilon == 1e-7);
   CHECK(std::get<MlmConfig>(config.objectives[0]).count == "bernoulli");
   CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
-  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, spanbert, electra, megatron; did you mean 'google-bert'?");
+  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
 }
 
 TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {

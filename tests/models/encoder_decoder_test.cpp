@@ -77,7 +77,7 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
     std::vector<BlockCache> cache;
     auto states = model->decode(text.narrow(1, 0, 2), memory, cache);   // the beginning at once
     for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), memory, cache)}, 1);
-    CHECK(difference(states, whole) < 2e-6);
+    CHECK(difference(states, whole) < 5e-6);
   }
 }
 
@@ -92,13 +92,13 @@ TEST_CASE("a decoder ignores what follows, what pads its source, and other rows"
     const auto alone = run(ids, {}, read);
     auto changed = read.clone();
     changed[0][4] = 22;
-    CHECK(difference(run(ids, {}, changed).narrow(1, 0, 4), alone.narrow(1, 0, 4)) < 1e-6);
+    CHECK(difference(run(ids, {}, changed).narrow(1, 0, 4), alone.narrow(1, 0, 4)) < 5e-6);
     CHECK(difference(run(ids, {}, changed).narrow(1, 4, 1), alone.narrow(1, 4, 1)) > 1e-3);
     if (!two) continue;
     const auto padded = at::cat({ids, at::full({1, 3}, config.pad_token_id, at::kLong)}, 1), mask = at::cat({at::ones({1, 5}, at::kBool), at::zeros({1, 3}, at::kBool)}, 1);
-    CHECK(difference(run(padded, mask, read), alone) < 1e-6);
+    CHECK(difference(run(padded, mask, read), alone) < 5e-6);
     const auto beside = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}), at::cat({some_ids(1, 6, 11), read}));
-    CHECK(difference(beside[1], alone[0]) < 1e-6);
+    CHECK(difference(beside[1], alone[0]) < 5e-6);
     auto other = ids.clone();
     other[0][2] = 22;
     CHECK(difference(run(other, {}, read), alone) > 1e-3);   // the source is read

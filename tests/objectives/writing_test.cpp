@@ -152,6 +152,28 @@ TEST_CASE("every objective of an encoder with a decoder ends both sides, stays w
       }
 }
 
+TEST_CASE("a decoder alone reads source and target in one line, is asked for the target, and the line has room", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 30);
+  const auto model = model_of<Gpt2Config>(store, 0);
+  for (const std::string kind : {"spans", "mass", "prefix_lm"})
+    for (const int64_t length : {4, 9, 40}) {
+      INFO(kind << " " << length);
+      SpanCorruptionConfig c;
+      c.corruption = kind;
+      const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 16);
+      const int64_t width = batch.input_ids.size(1);
+      CHECK(width <= length);
+      const auto* at = batch.positions.data_ptr<int64_t>();
+      for (int64_t i = 0; i + 1 < batch.positions.numel(); ++i) {
+        if (at[i + 1] != at[i] + 1 || at[i + 1] / width != at[i] / width) continue;
+        CHECK(batch.labels[i].item<int64_t>() == batch.input_ids.flatten()[at[i] + 1].item<int64_t>());   // what stands behind the place
+      }
+      const auto labels = labels_by_row(batch, width, 16);
+      for (const auto& row : labels) CHECK((row.empty() || row.back() == model.eos_token_id));
+    }
+}
+
 TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files", "[objectives][writing]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));

@@ -138,6 +138,30 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   }
 }
 
+TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked", options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  prepare(options);
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += std::string("w") + static_cast<char>('a' + i % 16) + " wa\tw" + static_cast<char>('a' + i % 7) + "\n";
+  options.inputs = {dir.write("pairs.tsv", pairs)}, options.out = dir / "pairs", options.format = "pairs", options.held_out = 0.2;
+  prepare(options);
+  T5Config model;
+  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.d_kv = 16;
+  config.model = model, config.objectives = {SpanCorruptionConfig{}}, config.data.tokens = dir / "marked";
+  pretrain(config, {.run = dir / "spans"});
+  config.objectives = {PairsConfig{}}, config.data.tokens = dir / "pairs", config.init.from = dir / "spans", config.optimizer.learning_rate = 0;
+  pretrain(config, {.run = dir / "pairs-run"});
+  const auto report = json::parse(read_file(dir / "pairs-run/init.json"));
+  CHECK(report["fresh"].empty());
+  CHECK(report["unused"].empty());
+  const auto before = open_run(dir / "spans"), after = open_run(dir / "pairs-run");
+  const auto old = collect_params(*before.network), now = collect_params(*after.network);
+  for (size_t i = 0; i < old.size(); ++i) CHECK(at::equal(old[i].param.value(), now[i].param.value()));   // nothing was learnt at a rate of 0
+}
+
 TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
