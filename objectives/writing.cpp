@@ -12,6 +12,13 @@ const ObjectiveConfig* writing_of(const Objectives& objectives) {
   return nullptr;
 }
 
+void take_special_ids(ModelConfig& model, const SpecialIds& special) {
+  auto& m = encoder_of(model);
+  const auto kind = kind_of(model);
+  m.pad_token_id = special.pad, m.eos_token_id = special.sep;
+  m.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
+}
+
 namespace {
 
 template <class Kind>

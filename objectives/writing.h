@@ -13,6 +13,10 @@ namespace cloze {
 /// The objective of a list that lets a decoder write, or null.
 const ObjectiveConfig* writing_of(const Objectives& objectives);
 
+/// Gives a model the special ids of the tokenizer that it is trained with. T5 and PEGASUS start their decoders with padding, BART with the
+/// end of a text, the Transformer with its beginning.
+void take_special_ids(ModelConfig& model, const SpecialIds& special);
+
 /// Makes rows. Holds scratch space: one for each thread.
 class Writer {
  public:

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "train/huggingface_decoders.h"
+#include "train/huggingface_json.h"
 #include "train/huggingface_xlnet.h"
 #include "train/interchange.h"
 
@@ -26,17 +27,6 @@ json read_json(const std::string& path) {
   const auto content = json::parse(read_text(path, 64 << 20), nullptr, false);
   require<CheckpointError>(content.is_object(), path, ": is not a JSON object; the file is damaged");
   return content;
-}
-
-template <class T>
-void take(const json& from, const char* key, T& field, const std::string& path) {
-  const auto found = from.find(key);
-  if (found == from.end() || found->is_null()) return;
-  try {
-    field = found->get<T>();
-  } catch (const json::exception&) {
-    fail<ConfigError>(path, ": '", key, "' is ", found->dump(), ", which is not of the right type");
-  }
 }
 
 std::map<std::string, at::Tensor> read_tensors(const std::string& folder) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "train/huggingface_json.h"
 
 namespace cloze {
 
@@ -106,17 +107,6 @@ std::vector<std::string> decoder_aliases(const ModelConfig& model, const std::st
 }
 
 namespace {
-
-template <class T>
-void take(const json& from, const char* key, T& field, const std::string& path) {
-  const auto found = from.find(key);
-  if (found == from.end() || found->is_null()) return;
-  try {
-    field = found->get<T>();
-  } catch (const json::exception&) {
-    fail<ConfigError>(path, ": '", key, "' is ", found->dump(), ", which is not of the right type");
-  }
-}
 
 void read_gpt2(const json& j, EncoderConfig& c, const std::string& path) {
   bool inverse = false, scaled = true;

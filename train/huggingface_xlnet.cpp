@@ -1,4 +1,5 @@
 // Hugging Face's words for XLNet: config.json, names and shapes.
+#include "train/huggingface_json.h"
 #include "train/huggingface_xlnet.h"
 
 #include "core/error.h"
@@ -22,17 +23,6 @@ const std::vector<Pair> block{{"attention_norm.", {"rel_attn.layer_norm."}}, {"o
 
 bool is_product(std::string_view name) { return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos; }
 bool is_output(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
-
-template <class T>
-void take(const json& from, const char* key, T& field, const std::string& path) {
-  const auto found = from.find(key);
-  if (found == from.end() || found->is_null()) return;
-  try {
-    field = found->get<T>();
-  } catch (const json::exception&) {
-    fail<ConfigError>(path, ": '", key, "' is ", found->dump(), ", which is not of the right type");
-  }
-}
 
 }  // namespace
 

@@ -51,11 +51,8 @@ class WritingInspector {
  private:
   /// The model with what training takes from the tokenizer.
   EncoderConfig resolved() {
-    const auto& special = vocabulary_.special;
-    const auto kind = kind_of(config_.model);
-    model_.pad_token_id = special.pad, model_.eos_token_id = special.sep;
-    model_.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
-    return model_;
+    take_special_ids(config_.model, vocabulary_.special);
+    return model_ = encoder_of(config_.model);
   }
   bool sentinel(int64_t id) const { return store_.tokenizer().piece(id).rfind("<extra_id_", 0) == 0; }
 

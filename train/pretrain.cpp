@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "objectives/writing.h"
 #include "train/init.h"
 #include "train/loader.h"
 #include "train/metrics.h"
@@ -33,11 +34,7 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   if (model.vocab_size == 0) model.vocab_size = pieces;
   require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
                        " pieces; raise it, or leave it out");
-  const auto& special = store.tokenizer().special();
-  model.pad_token_id = special.pad, model.eos_token_id = special.sep;
-  // T5 and PEGASUS start their decoders with padding, BART with the end of a text, the Transformer with its beginning.
-  const auto kind = kind_of(config.model);
-  model.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
+  take_special_ids(config.model, store.tokenizer().special());
   require<ConfigError>(config.data.max_seq_length <= model.longest_input() || model.position_embeddings == "none", "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
                        " count from behind it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + config.data.max_seq_length,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze prepare` trains such ones)");
