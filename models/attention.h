@@ -1,5 +1,6 @@
 #pragma once
 // Attention kinds: who scores whom, and how. A kind that cannot honour a fact of the context throws ShapeError.
+#include "core/tensor/plain.h"
 #include "models/config.h"
 #include "models/layers.h"
 
@@ -50,8 +51,8 @@ std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, 
 /// 0, 1, 2, ... along axis 1 of x [B, T, ...], int64 [T]. No size is read, so that a trace runs at other lengths.
 inline Tensor places(const Tensor& x) { return at::ones_like(x.dim() > 2 ? x.select(-1, 0).select(0, 0) : x.select(0, 0), at::kLong).cumsum(0) - 1; }
 
-/// [B, T, H C] to [B, H, T, C].
-inline Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
+using plain::heads_of;
+using plain::masked_softmax;
 /// [B, H, T, C] to [B, T, H C].
 inline Tensor join_heads(const Tensor& mixed) { return mixed.transpose(1, 2).flatten(2); }
 
@@ -64,10 +65,6 @@ inline SplitHeads split_heads(const Tensor& qkv, int64_t heads) {
   return {heads_of(parts[0], heads), heads_of(parts[1], heads), heads_of(parts[2], heads)};
 }
 
-/// softmax(scores) over the last axis where `hidden` (bool, may be undefined) is false; 0 where it is true, also where it is everywhere.
-inline Tensor masked_softmax(const Tensor& scores, const Tensor& hidden) {
-  return hidden.defined() ? at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0) : at::softmax(scores, -1);
-}
 /// The type in which scores of `x` are summed.
 inline at::ScalarType wide_type(const Tensor& x) { return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
 

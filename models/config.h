@@ -136,8 +136,7 @@ struct StackConfig {
   bool linear_bias = true;          ///< products of blocks have biases
   bool scale_scores = true;         ///< by 1 / sqrt(C)
   bool cross_attention = false;     ///< blocks read another stack
-  bool final_norm = true;           ///< behind the last pre-norm block
-  bool final_dropout = false;       ///< behind that norm
+  bool final_dropout = false;       ///< behind the norm of the last pre-norm block
 
   int64_t head_width() const { return d_kv > 0 ? d_kv : hidden_size / num_attention_heads; }
   /// Of all heads side by side.

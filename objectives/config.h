@@ -232,14 +232,15 @@ struct GapSentencesConfig : NextTokenTerms {
   static constexpr const char* kind = "gap_sentences";
   std::string like;
   double gap_sentences_ratio = 0.3;
-  std::string choose = "principal";
+  std::string choose = "ind-orig";
 };
 template <class V>
 void describe(V& v, GapSentencesConfig& c) {
-  v.like(c, "choice as in that paper", {{"pegasus", [](GapSentencesConfig& m) { m.gap_sentences_ratio = 0.3, m.choose = "principal"; }}});
+  v.like(c, "choice as in that paper", {{"pegasus", [](GapSentencesConfig& m) { m.gap_sentences_ratio = 0.3, m.choose = "ind-orig"; }}});
   describe_next_token(v, c);
   v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that is hidden", in_range(0, 1));
-  v("choose", c.choose, "which: principal = those most like the rest, by ROUGE-1; random; lead = the first ones", one_of({"principal", "random", "lead"}));
+  v("choose", c.choose, "which: those most like the rest by ROUGE-1, each scored alone (ind-) or with those chosen before (seq-), a repeated token counted each time (-orig) or once (-uniq); random; lead = the first ones",
+    one_of({"ind-orig", "ind-uniq", "seq-orig", "seq-uniq", "random", "lead"}));
 }
 
 /// Pairs of texts: the decoder writes the second of each.

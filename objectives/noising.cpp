@@ -174,12 +174,6 @@ SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& str
   return out;
 }
 
-SourceTarget lm(std::span<const int64_t> tokens, int64_t eos) {
-  auto out = with_text(tokens, eos);
-  out.source.push_back(eos);
-  return out;
-}
-
 // ---- BART
 
 void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_starts, std::span<const int64_t> lengths, double share, Stream& stream) {

@@ -55,8 +55,6 @@ SourceTarget bert_style(std::span<const int64_t> tokens, const std::vector<bool>
 SourceTarget deshuffle(std::span<const int64_t> tokens, int64_t eos, Stream& stream);
 /// prefix_lm: the first k tokens, k uniform in 1 ... n - 1; the rest. A text of one token has no prefix: its source is `eos` alone.
 SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& stream);
-/// lm: nothing but `eos`; the text.
-SourceTarget lm(std::span<const int64_t> tokens, int64_t eos);
 
 // ---- BART. Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); facebookresearch/fairseq, denoising_dataset.py.
 

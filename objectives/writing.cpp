@@ -152,7 +152,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
   sentences_.resize(sentence_lengths_.size());
   auto at = tokens_.begin();
   for (size_t s = 0; s < sentences_.size(); at += sentence_lengths_[s++]) sentences_[s].assign(at, at + sentence_lengths_[s]);
-  row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose == "principal" ? "ind-orig" : gaps.choose, vocabulary_.special.mask, eos_, stream);
+  row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose, vocabulary_.special.mask, eos_, stream);
   finish(row);
 }
 
@@ -160,7 +160,7 @@ Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
   const auto count = static_cast<int64_t>(rows.size());
   const bool two = model_.is_encoder_decoder;
   Batch batch;
-  std::vector<int64_t> positions, labels, line;
+  std::vector<int64_t> positions, labels;
   // Lines of ids, padded on the right; `fill` appends row number r to the line it is given.
   const auto table = [&](const auto& fill, Tensor* mask) {
     std::vector<std::vector<int64_t>> lines(rows.size());

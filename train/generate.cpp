@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "core/interrupt.h"
 #include "objectives/writing.h"

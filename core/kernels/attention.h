@@ -27,7 +27,6 @@ struct Attention {
   HeadRows<T> q, k, v;                 ///< T, S, S rows
   float scale;                         ///< of Q K'
   const bool* key_mask;                ///< [S], true = may be used, or null
-  const bool* visible;                 ///< [T, S], true = may be used, or null. Not in a window
   bool causal;                         ///< the query at t sees keys up to t + S - T
   const float* distance;               ///< added to a score, or null: number s - t + T - 1. Readable up to T + S + 128. Not in a window
   int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`; T = S

@@ -50,7 +50,7 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
   require<ShapeError>(context.window < 0 || !context.causal, "attention in a window looks to both sides; it cannot be causal");
-  require<ShapeError>(context.window < 0 || !(context.visible.defined() || context.distance_bias.defined()), "attention in a window has no biases by distance and no masks of single pairs");
+  require<ShapeError>(context.window < 0 || !context.distance_bias.defined(), "attention in a window has no biases by distance");
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
 }
 

@@ -52,7 +52,6 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 /// Who may see whom, as facts.
 struct AttentionContext {
   Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
-  Tensor visible{};      ///< bool [B, T, S], true = this query may see this key (undefined: all)
   bool causal = false;   ///< a query sees keys up to its own place; the last one stands at the last key
   Tensor distance_bias{};   ///< [H, T + S - 1], added to scores: number s - t + T - 1 belongs to query t and key s
   double scale = 0;      ///< of Q K'; 0: 1 / sqrt(C)
@@ -65,7 +64,7 @@ struct AttentionContext {
 
 /// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values side by side, before the bias;
 /// bias [3D] or undefined; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory are linear in T,
-/// and neither `visible` nor `distance_bias` is honoured.
+/// and `distance_bias` is not honoured.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 
 /// The same of queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values side by side.

@@ -78,14 +78,17 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
   return residual + plain::dropout(plain::linear(x, w, b), drop);
 }
 
+Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }   // of the config, so a constant of the trace
+
+Tensor masked_softmax(const Tensor& scores, const Tensor& hidden) {
+  return hidden.defined() ? at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0) : at::softmax(scores, -1);
+}
+
 namespace {
 
 struct Heads {
   Tensor q, k, v;   // [B, H, T | S, C]
 };
-
-/// [B, T, H C] to [B, H, T, C]; sizes of heads are the config's, so constants of a trace.
-Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }
 
 Tensor with_bias(const Tensor& x, const Param& bias) { return bias.defined() ? x + weight(bias, x.scalar_type()) : x; }
 
@@ -109,7 +112,6 @@ Tensor visible(const Heads& h, const AttentionContext& context) {
   Tensor seen;
   const auto also = [&](const Tensor& more) { seen = seen.defined() ? seen.logical_and(more) : more; };
   if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));   // [B, 1, 1, S]
-  if (context.visible.defined()) also(context.visible.unsqueeze(1));                   // [B, 1, T, S]
   if (context.causal) also(distances(h).le(0).unsqueeze(0).unsqueeze(0));              // [1, 1, T, S]
   return seen;
 }
@@ -128,9 +130,7 @@ Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
   if (const double scale = scale_of(h, context); scale != 1) scores = scores * scale;
   if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
   const auto seen = visible(h, context);
-  if (!seen.defined()) return at::softmax(scores, -1);
-  const auto hidden = seen.logical_not();
-  return at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
+  return masked_softmax(scores, seen.defined() ? seen.logical_not() : Tensor());
 }
 
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
@@ -145,12 +145,6 @@ Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& dr
   }
   return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
 }
-
-}  // namespace
-
-Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context) { return probabilities_of(split_heads(qkv, bias, heads), context); }
-
-namespace {
 
 /// Heads [first, first + size(1)) of q, k, v and how they look around.
 struct WindowHeads {
@@ -213,7 +207,7 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
     scores = at::cat({side_scores, scores}, -1);
   }
   const auto hidden = seen.logical_not();
-  auto probabilities = at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0);
+  auto probabilities = masked_softmax(scores, hidden);
   if (drop.on()) probabilities = probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
   const int64_t near_columns = 3 * w;
   auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);

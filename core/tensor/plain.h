@@ -8,6 +8,11 @@ namespace cloze::plain {
 /// The parameter in `dtype`: the value itself, its bf16 shadow, or (where gradients are wanted) a cast of the value.
 Tensor weight(const Param& param, at::ScalarType dtype);
 
+/// [B, T, H C] to [B, H, T, C].
+Tensor heads_of(const Tensor& x, int64_t heads);
+/// softmax(scores) over the last axis where `hidden` (bool, may be undefined) is false; 0 where it is true, also where it is everywhere.
+Tensor masked_softmax(const Tensor& scores, const Tensor& hidden);
+
 /// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32.
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop);
 
@@ -22,8 +27,6 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features);
-/// The attention probabilities [B, H, T, S] of the same arguments, before dropout.
-Tensor attention_probabilities(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
