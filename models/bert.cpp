@@ -42,7 +42,7 @@ struct Bert final : Backbone {
     const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
     auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);   // [B, T, E]
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr);
+    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
   }
 
   Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache) override {

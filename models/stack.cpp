@@ -44,7 +44,7 @@ Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
   return dropout(gate ? inner * gate->forward(x) : inner, inside);
 }
 
-Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache) const {
+Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache, const Tensor& places) const {
   const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == "pre";
@@ -53,8 +53,10 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
   const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream, const Norm& norm) {
     return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream) : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm.weight, norm.bias, norm.eps);
   };
+  const auto narrowed = [&](const Tensor& of_all) { return places.defined() ? take_rows(of_all.flatten(0, 1), places) : of_all; };
   auto in = read(x, *attention_norm);
-  auto stream = join(cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0)), *attention->output, on_branch(1), x, *attention_norm);
+  const auto mixed = cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0));
+  auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
   if (cross_attention) {
     require<ShapeError>(memory != nullptr, "a decoder that reads an encoder was run without one");
     if (cache && !cache->memory.defined()) cache->memory = cross_attention->keys_and_values(*memory);
@@ -94,7 +96,7 @@ int64_t Stack::depth() const {
   return blocks;
 }
 
-Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory, std::vector<BlockCache>* cache) const {
+Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory, std::vector<BlockCache>* cache, const Tensor& read_places) const {
   context.causal = config.is_decoder;
   if (trace) context.probabilities = &trace->attentions;
   if (relative_attention_bias.defined()) {
@@ -109,22 +111,26 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
     if (trace) trace->hidden_states.push_back(state);
   };
   note(x);
+  const auto sizes = x.sizes().vec();
+  const bool narrow = read_places.defined() && !layers.empty();
   uint32_t site = drop.site + 1;   // drop.site is the embedding's
   size_t number = 0;
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
+      const bool last = &layer == &layers.back() && &block == &layer.back();
       BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
-      const auto run = [&block, context, drop, site, memory, own_cache](const Tensor& in) { return block->forward(in, context, drop, site, memory, own_cache); };
+      const auto run = [&block, context, drop, site, memory, own_cache, places = narrow && last ? read_places : Tensor()](const Tensor& in) { return block->forward(in, context, drop, site, memory, own_cache, places); };
       x = gradient_checkpointing && at::GradMode::is_enabled() ? recompute(run, x) : run(x);
       site += Block::sites;
       note(x);
     }
   }
-  if (!final_norm) return x;
-  x = final_norm->forward(x);
-  if (config.final_dropout) x = dropout(x, at_site(drop, config.hidden_dropout_prob, site));
-  if (trace) trace->hidden_states.back() = x;
-  return x;
+  if (final_norm) {
+    x = final_norm->forward(x);
+    if (config.final_dropout) x = dropout(x, at_site(drop, config.hidden_dropout_prob, site));
+    if (trace) trace->hidden_states.back() = x;
+  }
+  return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_places, x).view(sizes) : x;
 }
 
 DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal) : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {

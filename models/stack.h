@@ -15,7 +15,8 @@ struct Block : Layer {
   Block(const StackConfig& c, int64_t layer, const Block* from);
   static constexpr uint32_t sites = 6;   ///< places of dropout in a block
   /// x [B, T, D]; `site` is the first of this block's. `cache`, where given, holds keys and values of earlier tokens and receives those of x.
-  Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache) const;
+  /// Behind self-attention the block goes on with `places` of the flattened [B T] alone, and returns [N, D]; undefined: with all.
+  Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache, const Tensor& places) const;
   StackConfig config;
   std::shared_ptr<Attention> attention;
   std::shared_ptr<CrossAttention> cross_attention;
@@ -45,8 +46,9 @@ class DistanceBuckets {
 struct Stack : Layer {
   explicit Stack(const StackConfig& config);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries key, the first site and whether training is on; rates are the config's.
-  /// `cache`, where given, has an element for each block.
-  Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory = nullptr, std::vector<BlockCache>* cache = nullptr) const;
+  /// `cache`, where given, has an element for each block. `read_places` int64 [N]: places of the flattened [B T] that are read; the others
+  /// come out as zeros, and the last block does for them only what the attention of those needs.
+  Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory = nullptr, std::vector<BlockCache>* cache = nullptr, const Tensor& read_places = {}) const;
   /// Blocks, those of shared layers counted each time.
   int64_t depth() const;
   StackConfig config;

@@ -11,6 +11,8 @@ struct MaskedLm final : Objective {
   std::string name() const override { return MlmConfig::kind; }
   std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = name(), .weight = config.weight, .count = batch.positions.numel()}}; }
 
+  Tensor read_places(const Batch& batch) const override { return batch.positions; }
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]

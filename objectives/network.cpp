@@ -39,6 +39,16 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   }
 }
 
+Tensor Network::read_places(const Batch& batch) const {
+  std::vector<Tensor> places;
+  for (const auto& objective : objectives) {
+    if (!objective->active() || !objective->reads_backbone()) continue;
+    places.push_back(objective->read_places(batch));
+    if (!places.back().defined()) return {};
+  }
+  return std::get<0>(at::_unique(at::cat(places)));
+}
+
 std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
   Batch batch = given;
   std::vector<std::vector<LossPart>> early(objectives.size());
@@ -54,6 +64,7 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, 
                                .attention_mask = batch.attention_mask,
                                .token_type_ids = batch.token_type_ids,
                                .global_attention_mask = batch.global_attention_mask,
+                               .read_places = read_places(batch),
                                .decoder_input_ids = batch.decoder_input_ids,
                                .visible = batch.visible,
                                .target_places = batch.target_places,

@@ -18,6 +18,8 @@ class Objective : public Layer {
   void set_step(int64_t step) { step_ = step; }
   /// `losses` reads hidden states.
   virtual bool reads_backbone() const { return true; }
+  /// The places of the flattened [B T] whose hidden states `losses` reads, int64 [N]; undefined: all.
+  virtual Tensor read_places(const Batch&) const { return {}; }
   bool before_step(int64_t step, const Rng& rng) override {
     set_step(step);
     return Layer::before_step(step, rng);
@@ -55,6 +57,8 @@ class Network : public Layer {
   const ModelConfig& model_config() const { return model_; }
 
  private:
+  /// What active objectives read, ascending; undefined: every place.
+  Tensor read_places(const Batch& batch) const;
   ModelConfig model_;
 };
 

@@ -59,7 +59,7 @@ struct ReplacedToken final : Objective {
       const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests());
       std::optional<FusedScope> fused;   // its dropout is that of training although it is not trained
       if (rests() && is_training()) fused.emplace();
-      const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .dropout_key = mix(key, name_hash("generator"))});
+      const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .read_places = batch.positions, .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
       const auto& table = head->table(generator->token_embedding());
       TokenDraw draw{.temperature = config.temperature, .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};

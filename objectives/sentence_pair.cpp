@@ -12,6 +12,8 @@ struct SentencePair final : Objective {
   std::string name() const override { return kind_name; }
   std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}}; }
 
+  Tensor read_places(const Batch& batch) const override { return (at::ones_like(batch.input_ids.select(1, 0)).cumsum(0) - 1) * batch.input_ids.size(1); }
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
     auto logits = head->forward(backbone.pooled(hidden));   // [B, 2]

@@ -33,6 +33,11 @@ struct SpanBoundary final : Objective {
     return {{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets).place.size())}};
   }
 
+  Tensor read_places(const Batch& batch) const override {
+    const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
+    return at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)}).to(batch.input_ids.device());
+  }
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
     LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.place.size())};

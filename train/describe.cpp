@@ -52,6 +52,16 @@ Cost cost_of(const RunConfig& config, double length) {
   } else if (m.relative_positions > 0) {
     seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
+  // Where few places of the last block are read, what follows its attention is done for those alone.
+  const bool all_read = m.is_decoder || m.is_encoder_decoder || m.two_streams || layers == 0 || std::any_of(config.objectives.begin(), config.objectives.end(), [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
+  if (!all_read && !config.objectives.empty()) {
+    const double tail = h * heads + products * h * f;
+    cost.linear -= tail;
+    for (const auto& objective : config.objectives) {
+      if (std::holds_alternative<MlmConfig>(objective)) cost.head += tail;
+      else if (!std::holds_alternative<SboConfig>(objective)) cost.pooled += tail;
+    }
+  }
   const double predicted = predicted_share(config.objectives, length);
   if (m.two_streams) {   // scores by content and by distance, which are twice as many; what is predicted runs beside in the second stream
     seen *= 2 * (1 + predicted);
@@ -73,6 +83,7 @@ Cost cost_of(const RunConfig& config, double length) {
       const double gh = static_cast<double>(g.hidden_size), gf = static_cast<double>(g.intermediate_size), gl = static_cast<double>(g.num_hidden_layers);
       cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
       cost.attention += gl * 2 * length * gh;
+      cost.linear -= gh * gh + 2 * gh * gf, cost.head += gh * gh + 2 * gh * gf;   // its last block, for the masked places alone
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;

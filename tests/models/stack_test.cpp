@@ -87,6 +87,42 @@ TEST_CASE("every choice of the stack trains the same with fused operators as wit
   }
 }
 
+TEST_CASE("where few places are read, the last block computes those alone, with the same numbers and gradients", "[models][stack]") {
+  const auto places = at::tensor({0, 4, 5, 16, 17, 20, 28}, at::kLong);
+  for (const auto& [name, config] : choices()) {
+    for (const bool fused : {false, true}) {
+      INFO(name << (fused ? ", fused" : ", plain"));
+      const auto run = [&, &chosen = config](const Tensor& read, bool again) {
+        set_fused(fused);
+        auto model = make(chosen);
+        model->set_gradient_checkpointing(again);
+        FlatParameters flat(collect_params(*model), at::kCPU);
+        const auto mask = at::ones({2, 17}, at::kBool);
+        mask[1].narrow(0, 12, 5).fill_(false);
+        const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .attention_mask = mask, .read_places = read, .dropout_key = 3}).flatten(0, 1).index_select(0, places);
+        (hidden * numbers(hidden.sizes(), 0.2)).sum().backward();
+        set_fused(true);
+        return std::pair{hidden.detach(), flat.grads.clone()};
+      };
+      const auto [all, all_grads] = run({}, false);
+      for (const bool again : {false, true}) {
+        const auto [few, few_grads] = run(places, again);
+        CHECK(error_of(few, all) < 1e-5);
+        CHECK(error_of(few_grads, all_grads) < 1e-5);
+      }
+    }
+  }
+}
+
+TEST_CASE("nothing may be read at all", "[models][stack]") {
+  auto model = make(small());
+  FlatParameters flat(collect_params(*model), at::kCPU);
+  const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .read_places = at::empty({0}, at::kLong)});
+  hidden.sum().backward();
+  CHECK(hidden.sizes() == at::IntArrayRef{2, 17, 12});
+  CHECK(flat.grads.abs().max().item<double>() == 0);
+}
+
 TEST_CASE("padding changes nothing for real tokens, whatever the stack is made of", "[models][stack]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, config] : choices()) {
