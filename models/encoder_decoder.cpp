@@ -57,9 +57,7 @@ struct EncoderDecoder final : Backbone {
   const Param& token_embedding() const override { return embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return false; }
-  void set_gradient_checkpointing(bool on) override {
-    require<ConfigError>(!on, "train.gradient_checkpointing is not for an encoder with a decoder; set it to false, or choose smaller batches and more accumulation");
-  }
+  void set_gradient_checkpointing(bool on) override { encoder->gradient_checkpointing = decoder->gradient_checkpointing = on; }
 
   EncoderConfig config;
   std::shared_ptr<Embeddings> embeddings, decoder_embeddings;

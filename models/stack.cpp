@@ -119,8 +119,18 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
     for (const auto& block : layer) {
       const bool last = &layer == &layers.back() && &block == &layer.back();
       BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
-      const auto run = [&block, context, drop, site, memory, own_cache, places = narrow && last ? read_places : Tensor()](const Tensor& in) { return block->forward(in, context, drop, site, memory, own_cache, places); };
-      x = gradient_checkpointing && at::GradMode::is_enabled() ? recompute(run, x) : run(x);
+      const auto places = narrow && last ? read_places : Tensor();
+      if (gradient_checkpointing && at::GradMode::is_enabled()) {
+        const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(), places](const std::vector<Tensor>& in) {
+          auto facts = context;
+          facts.distance_bias = in[1];
+          const Memory read{in[2], mask};
+          return std::vector{block->forward(in[0], facts, drop, site, in[2].defined() ? &read : nullptr, nullptr, places)};
+        };
+        x = recompute(again, {x, context.distance_bias, memory ? memory->states : Tensor()})[0];
+      } else {
+        x = block->forward(x, context, drop, site, memory, own_cache, places);
+      }
       site += Block::sites;
       note(x);
     }

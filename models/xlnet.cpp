@@ -154,9 +154,16 @@ struct Xlnet final : Backbone {
     for (size_t i = 0; i < blocks.size(); ++i, site += XlnetBlock::sites) {
       const auto memory = in.memories.empty() ? Tensor() : in.memories[i];
       if (in.new_memories) in.new_memories->push_back(remembered(memory, x.h));
-      const bool again = gradient_checkpointing && at::GradMode::is_enabled();
-      const auto run = [block = blocks[i], memory, around, drop = drop_at(site), probabilities = traces && !again ? &traces->encoder.attentions : nullptr](const Streams& s) { return block->forward(s, memory, around, drop, probabilities); };
-      x = again ? run_again(run, x) : run(x);
+      if (gradient_checkpointing && at::GradMode::is_enabled()) {
+        const auto again = [block = blocks[i], memory, around, drop = drop_at(site)](const std::vector<Tensor>& streams) {
+          const auto out = block->forward({streams[0], streams[1]}, memory, around, drop, nullptr);
+          return out.g.defined() ? std::vector{out.h, out.g} : std::vector{out.h};
+        };
+        const auto out = recompute(again, {x.h, x.g});
+        x = {out[0], out.size() > 1 ? out[1] : Tensor()};
+      } else {
+        x = blocks[i]->forward(x, memory, around, drop_at(site), traces ? &traces->encoder.attentions : nullptr);
+      }
       note();
     }
     return dropout(x.g.defined() ? x.g : x.h, drop_at(3));
@@ -206,19 +213,6 @@ struct Xlnet final : Backbone {
     const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
     const auto all = memory.defined() ? at::cat({memory.to(h.scalar_type()), kept}, 1) : kept;
     return (config.mem_len > 0 ? all.slice(1, -config.mem_len) : all).detach();
-  }
-
-  /// Both streams as one, so that a block can be run again.
-  template <class Run>
-  static Streams run_again(const Run& run, const Streams& x) {
-    if (!x.g.defined()) return {recompute([run](const Tensor& h) { return run({h, {}}).h; }, x.h), {}};
-    const std::vector<int64_t> parts{x.h.size(1), x.g.size(1)};
-    const auto both = recompute([run, parts](const Tensor& in) {
-      const auto piece = in.split_with_sizes(parts, 1);
-      const auto out = run({piece[0], piece[1]});
-      return at::cat({out.h, out.g}, 1);
-    }, at::cat({x.h, x.g}, 1)).split_with_sizes(parts, 1);
-    return {both[0], both[1]};
   }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }

@@ -8,31 +8,55 @@ namespace cloze {
 
 namespace {
 
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
 struct Holder final : torch::CustomClassHolder {
-  explicit Holder(std::function<Tensor(const Tensor&)> run_again) : f(std::move(run_again)) {}
-  std::function<Tensor(const Tensor&)> f;
+  explicit Holder(Run run_again) : f(std::move(run_again)) {}
+  Run f;
 };
 
 struct Recompute : torch::autograd::Function<Recompute> {
-  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
-    context->save_for_backward({x});
+  static variable_list forward(AutogradContext* context, at::TensorList inputs, const Run& f) {
+    context->save_for_backward(inputs.vec());
     context->saved_data["f"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(f));
     at::NoGradGuard no_grad;
     const FusedScope fused;
-    return f(x);
+    return f(inputs.vec());
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list grads) {
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
     const auto capsule = context->saved_data["f"].toCapsule();
     const auto& f = static_cast<const Holder&>(*capsule).f;
-    auto x = context->get_saved_variables()[0].detach().set_requires_grad(true);
+    auto inputs = context->get_saved_variables();
+    for (auto& input : inputs) input = input.detach().set_requires_grad(input.is_floating_point());
     at::AutoGradMode with_grad(true);
-    torch::autograd::backward({f(x)}, {grads[0]});
-    return {x.grad(), Tensor()};
+    variable_list outputs, wanted;
+    const auto all = f(inputs);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (grads[i].defined()) outputs.push_back(all[i]), wanted.push_back(grads[i]);
+    torch::autograd::backward(outputs, wanted);
+    variable_list back;
+    for (const auto& input : inputs) back.push_back(input.grad());
+    back.emplace_back();   // of f
+    return back;
   }
 };
 
 }  // namespace
 
-Tensor recompute(std::function<Tensor(const Tensor&)> f, const Tensor& x) { return Recompute::apply(x, f); }
+std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
+  // Autograd takes no undefined tensors: what is there goes alone, and finds its place again inside.
+  std::vector<Tensor> there;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].defined()) there.push_back(inputs[i]), places.push_back(i);
+  const Run spread = [f = std::move(f), places, count = inputs.size()](const std::vector<Tensor>& some) {
+    std::vector<Tensor> all(count);
+    for (size_t i = 0; i < places.size(); ++i) all[places[i]] = some[i];
+    return f(all);
+  };
+  return Recompute::apply(at::TensorList(there), spread);
+}
 
 }  // namespace cloze

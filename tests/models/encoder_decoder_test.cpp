@@ -139,6 +139,26 @@ TEST_CASE("the fused step of every decoder has the values and gradients of the p
   }
 }
 
+TEST_CASE("checkpointed decoders give the same gradients to the last bit, those of the encoder and of the bias by distance among them", "[models][decoder]") {
+  for (const auto& [name, config] : families()) {
+    INFO(name);
+    const auto gradients = [&, &chosen = config](bool checkpointing) {
+      auto model = make(chosen);
+      model->train();
+      model->set_gradient_checkpointing(checkpointing);
+      FlatParameters flat(collect_params(*model), at::kCPU);
+      Inputs in{.input_ids = some_ids(2, 9), .attention_mask = at::ones({2, 9}, at::kBool), .dropout_key = 77};
+      in.attention_mask[1].narrow(0, 6, 3).fill_(false);
+      if (chosen.is_encoder_decoder) in.decoder_input_ids = some_ids(2, 5, 5);
+      model->hidden(in).square().sum().backward();
+      return flat.grads.clone();
+    };
+    const auto plain = gradients(false);
+    CHECK(plain.abs().sum().item<double>() > 0);
+    CHECK(at::equal(plain, gradients(true)));
+  }
+}
+
 TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each part, a bias of scores by distance", "[models][t5]") {
   at::NoGradGuard no_grad;
   auto config = small(T5Config{});
