@@ -10,6 +10,7 @@ struct Inputs {
   Tensor token_type_ids{};   ///< int64 [B, T]
   Tensor global_attention_mask{};   ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
   Tensor read_places{};      ///< int64 [N], ascending places in the flattened [B T] whose hidden states are read; those of the others may be anything; undefined: all are read
+  Tensor prefix{};           ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
   Memory memory{};           ///< what `encode` gave for these inputs, where it is known
   Tensor visible{};          ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two streams only, as what follows

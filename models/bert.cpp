@@ -42,7 +42,7 @@ struct Bert final : Backbone {
     const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
     auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);   // [B, T, E]
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {.key_mask = in.attention_mask, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
+    return stack->forward(x, {.key_mask = in.attention_mask, .prefix = in.prefix, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
   }
 
   Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache) override {
@@ -52,7 +52,10 @@ struct Bert final : Backbone {
     const auto places = places_behind(ids, cache[0].own);
     auto x = embeddings->forward({ids, {}, config.positions_after_padding ? places + (config.pad_token_id + 1) : places}, {});
     if (projection) x = projection->forward(x);
-    return stack->forward(x, {}, {}, nullptr, nullptr, &cache);
+    AttentionContext context;
+    // What is read at once, before anything else, is the prefix.
+    if (config.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * places.select(1, 0).eq(0);
+    return stack->forward(x, context, {}, nullptr, nullptr, &cache);
   }
 
   /// Which tokens see everything, where attention has a window; undefined for none.

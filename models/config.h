@@ -124,6 +124,7 @@ struct StackConfig {
   int64_t max_position_embeddings = 512;
   int64_t relative_positions = 0;
   bool is_decoder = false;
+  bool prefix_lm = false;
   AttentionConfig attention{};
   int64_t num_hidden_groups = 0;   // 0: every layer has weights of its own
   int64_t inner_group_num = 1;
@@ -229,6 +230,7 @@ void describe_encoder(V& v, Config& c) {
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
   v("tie_word_embeddings", c.tie_word_embeddings, "prediction head shares the token embedding");
   v("is_decoder", c.is_decoder, "each token sees only itself and what came before");
+  v("prefix_lm", c.prefix_lm, "a decoder alone sees what it read, but for its last token, from both sides, and what it writes from before (prefix LM, Raffel et al. 2020, section 3.2.1)");
   v("attention", c.attention, "which keys a query scores");
 }
 template <class V, std::derived_from<EncoderConfig> Config>

@@ -17,9 +17,4 @@ std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config);
 /// Throws ConfigError for options that XLNet does not have.
 std::shared_ptr<Backbone> make_xlnet(const EncoderConfig& config);
 
-/// Scores by distance moved to their keys: by_distance [..., T, S + T] of the distances S, S - 1, ..., 1 - T becomes [..., T, S], where query t
-/// and key s meet at number T - t + s. `keys` int64 [S]: 0, 1, 2, ...
-/// Source: Dai et al. 2019, appendix B (arXiv 1901.02860).
-Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
-
 }  // namespace cloze

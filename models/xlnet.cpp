@@ -1,7 +1,3 @@
-#include <torch/csrc/jit/frontend/tracer.h>
-
-#include <cmath>
-
 #include "core/error.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/recompute.h"
@@ -9,37 +5,29 @@
 
 namespace cloze {
 
-Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
-  // Row t lacks its first t places once the first T numbers are gone and rows are one shorter.
-  const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2)).slice(-2, 1).reshape_as(by_distance.slice(-1, 1));   // [..., T, S + T - 1]
-  return torch::jit::tracer::isTracing() ? rows.index_select(-1, keys) : rows.narrow(-1, 0, keys.size(0));
-}
-
 namespace {
 
 /// How the queries of one stream stand to the keys: T of the content, N of the predictions.
 struct Outlook {
-  Tensor hidden{};    ///< bool [B, 1, T, S], true = may not be seen; undefined: everything may
-  Tensor apart{};     ///< bool [B, 1, T, S], true = query and key are of different segments; undefined: there are none
-  Tensor number{};    ///< int64 [B, 1, N, S], which distance lies between query and key; undefined: as relative_shift says
+  Tensor hidden{};    ///< bool [B, T | N, S], true = may not be seen; undefined: everything may
+  Tensor apart{};     ///< bool [B, T | N, S], true = query and key are of different segments; undefined: there are none
+  Tensor number{};    ///< int64 [B, N], which distance lies between query and key 0; undefined: T - t
 };
 /// What every layer reads beside its streams.
 struct Surroundings {
   Outlook content{}, query{};
   Tensor distances{};   ///< [1, S + T, D] sinusoids of S, S - 1, ..., 1 - T; [2, S + T, D] with their negatives
   Tensor backward{};    ///< int64 [B], 1 = this row's distances are the negatives; undefined: none are
-  Tensor keys{};        ///< int64 [S]: 0, 1, 2, ...
 };
 /// The content stream h [B, T, D], and the query stream g [B, N, D] where something is predicted.
 struct Streams {
   Tensor h, g;
 };
 
-/// Attention of both streams over the content, behind a memory of earlier content. The score of query i and key j is
-/// ((q_i + r_w)' k_j + (q_i + r_r)' W_r R_{i-j} + (q_i + r_s)' s_ij) / sqrt(C), where s_ij says whether both are of one segment.
+/// Attention of both streams over the content, behind a memory of earlier content.
 /// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
 struct TwoStreamAttention : Layer {
-  explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads), scale(1 / std::sqrt(static_cast<double>(c.head_width()))) {
+  explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads) {
     const auto linear = [&](const char* name, int64_t in, int64_t out) { return own(name, std::make_shared<Linear>(in, out, /*with_bias=*/false)); };
     query = linear("query", c.hidden_size, c.heads_width());
     key_value = linear("key_value", c.hidden_size, 2 * c.heads_width());
@@ -50,43 +38,21 @@ struct TwoStreamAttention : Layer {
   }
 
   /// Both streams' heads side by side, [B, T, H C] and [B, N, H C], before the output projection; keys and values are computed once.
-  Streams mix(const Streams& x, const Tensor& memory, const Surroundings& around, const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
+  /// The content's are left out where nobody reads them.
+  Streams mix(const Streams& x, bool content, const Tensor& memory, const Surroundings& around, const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
     const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;   // [B, S, D]
-    const auto kv = key_value->forward(source).chunk(2, -1);
+    const auto kv = key_value->forward(source);
     auto r = position->forward(around.distances.to(x.h.scalar_type()));                             // [1 or 2, S + T, H C]
     if (around.backward.defined()) r = r.index_select(0, around.backward);
-    const Keys keys{heads_of(kv[0], heads), heads_of(kv[1], heads), heads_of(r, heads), around.keys};
-    Streams mixed;
-    mixed.h = attend(x.h, keys, around.content, on_content, probabilities);
-    if (x.g.defined()) mixed.g = attend(x.g, keys, around.query, on_query, probabilities);
-    return mixed;
+    const auto attend = [&](const Tensor& stream, const Outlook& look, const Dropout& drop) {
+      return relative_attention(query->forward(stream), kv, r, heads, {r_w_bias, r_r_bias, r_s_bias, seg_embed, look.number, look.apart, look.hidden, probabilities}, drop);
+    };
+    return {content ? attend(x.h, around.content, on_content) : Tensor(), x.g.defined() ? attend(x.g, around.query, on_query) : Tensor()};
   }
 
   int64_t heads;
-  double scale;
   std::shared_ptr<Linear> query, key_value, position, output;
   Param r_w_bias, r_r_bias, r_s_bias, seg_embed;   // [H, C]; [2, H, C]: same segment, another one
-
- private:
-  struct Keys {
-    Tensor k, v, r;   ///< [B, H, S, C]; [1 or B, H, S + T, C]
-    Tensor numbers;   ///< int64 [S]
-  };
-  Tensor attend(const Tensor& x, const Keys& keys, const Outlook& look, const Dropout& drop, std::vector<Tensor>* probabilities) const {
-    const auto type = x.scalar_type(), wide = wide_type(x);
-    const auto q = heads_of(query->forward(x), heads);                                                             // [B, H, T, C]
-    const auto with = [&](const Param& bias) { return (q + plain::weight(bias, type).unsqueeze(1)) * scale; };
-    const auto content = at::matmul(with(r_w_bias), keys.k.transpose(-1, -2)).to(wide);                            // [B, H, T, S]
-    const auto by_distance = at::matmul(with(r_r_bias), keys.r.transpose(-1, -2)).to(wide);                        // [B, H, T, S + T]
-    auto scores = content + (look.number.defined() ? at::gather(by_distance, -1, look.number.expand_as(content)) : relative_shift(by_distance, keys.numbers));
-    if (look.apart.defined()) {
-      const auto by_segment = at::matmul(with(r_s_bias), plain::weight(seg_embed, type).permute({1, 2, 0})).to(wide);   // [B, H, T, 2]
-      scores = scores + at::where(look.apart, by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
-    }
-    const auto p = masked_softmax(scores, look.hidden);
-    if (probabilities) probabilities->push_back(p.detach());
-    return join_heads(at::matmul(dropout(p, drop).to(type), keys.v));
-  }
 };
 
 /// Two-stream attention, then feed-forward, each followed by dropout, residual and norm. The streams share all weights.
@@ -100,16 +66,17 @@ struct XlnetBlock : Layer {
   }
   static constexpr uint32_t sites = 8;   ///< places of dropout in a block, four for each stream
 
-  Streams forward(const Streams& x, const Tensor& memory, const Surroundings& around, const Dropout& drop, std::vector<Tensor>* probabilities) const {
+  /// The content stream behind this block is left out where nobody reads it.
+  Streams forward(const Streams& x, bool content, const Tensor& memory, const Surroundings& around, const Dropout& drop, std::vector<Tensor>* probabilities) const {
     const auto at_site = [&](double p, uint32_t site) { return Dropout{.p = p, .key = drop.key, .site = drop.site + site, .active = drop.active}; };
     const double on_scores = config.attention_probs_dropout_prob;
-    const auto mixed = attention->mix(x, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
+    const auto mixed = attention->mix(x, content, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
     const auto rest = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
       const auto sum = linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site), in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
       const auto inner = dropout(linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act), at_site(config.activation_dropout, site + 1));
       return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2), sum, output_norm->weight, output_norm->bias, output_norm->eps);
     };
-    return {rest(x.h, mixed.h, 1), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};
+    return {content ? rest(x.h, mixed.h, 1) : Tensor(), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};
   }
 
   StackConfig config;
@@ -154,15 +121,16 @@ struct Xlnet final : Backbone {
     for (size_t i = 0; i < blocks.size(); ++i, site += XlnetBlock::sites) {
       const auto memory = in.memories.empty() ? Tensor() : in.memories[i];
       if (in.new_memories) in.new_memories->push_back(remembered(memory, x.h));
+      const bool content = i + 1 < blocks.size() || !x.g.defined() || traces;
       if (gradient_checkpointing && at::GradMode::is_enabled()) {
-        const auto again = [block = blocks[i], memory, around, drop = drop_at(site)](const std::vector<Tensor>& streams) {
-          const auto out = block->forward({streams[0], streams[1]}, memory, around, drop, nullptr);
-          return out.g.defined() ? std::vector{out.h, out.g} : std::vector{out.h};
+        const auto again = [block = blocks[i], content, memory, around, drop = drop_at(site)](const std::vector<Tensor>& streams) {
+          const auto out = block->forward({streams[0], streams[1]}, content, memory, around, drop, nullptr);
+          return !out.g.defined() ? std::vector{out.h} : content ? std::vector{out.h, out.g} : std::vector{out.g};
         };
         const auto out = recompute(again, {x.h, x.g});
-        x = {out[0], out.size() > 1 ? out[1] : Tensor()};
+        x = {content ? out[0] : Tensor(), x.g.defined() ? out.back() : Tensor()};
       } else {
-        x = blocks[i]->forward(x, memory, around, drop_at(site), traces ? &traces->encoder.attentions : nullptr);
+        x = blocks[i]->forward(x, content, memory, around, drop_at(site), traces ? &traces->encoder.attentions : nullptr);
       }
       note();
     }
@@ -176,7 +144,7 @@ struct Xlnet final : Backbone {
     const auto behind = [&](const Tensor& x) { return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x; };
     const auto queries = places(ids), keys = places(behind(ids)), count = queries.slice(0, -1) + 1;           // [T], [S], [1]: T
     const auto distance = (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);           // [T, S]: query minus key
-    Surroundings around{.keys = keys};
+    Surroundings around;
 
     auto list = at::cat({(keys + 1).flip(0), -queries});   // S, ..., 1, 0, ..., 1 - T
     if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
@@ -186,8 +154,8 @@ struct Xlnet final : Backbone {
 
     const bool past_only = config.attn_type == "uni";
     const auto target = in.target_places.defined() ? in.target_places.clamp_min(0) : Tensor();                 // [B, N]
-    const auto of_targets = [&](const Tensor& pairs) { return at::gather(pairs, 1, target.unsqueeze(-1).expand_as(around.query.number.squeeze(1))).unsqueeze(1); };   // [B, T, S] to [B, 1, N, S]
-    if (target.defined()) around.query.number = ((count - target).unsqueeze(-1) + keys).unsqueeze(1);          // [B, 1, N, S]
+    const auto of_targets = [&](const Tensor& pairs) { return at::gather(pairs, 1, target.unsqueeze(-1) + at::zeros_like(pairs.slice(1, 0, 1), at::kLong)); };   // [B, T, S] to [B, N, S]
+    if (target.defined()) around.query.number = count - target;
     if (in.attention_mask.defined() || in.visible.defined() || past_only || target.defined()) {
       auto hidden = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
       hidden = behind(hidden).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));                      // [B, T, S]
@@ -197,12 +165,12 @@ struct Xlnet final : Backbone {
       }
       if (past_only) hidden = hidden.logical_or(distance.lt(0));
       if (past_only && config.same_length) hidden = hidden.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));   // farther than the memory is long
-      around.content.hidden = hidden.logical_and(distance.ne(0)).unsqueeze(1);   // the content stream sees its own token
-      if (target.defined()) around.query.hidden = of_targets(hidden).logical_or(in.target_places.lt(0).unsqueeze(1).unsqueeze(-1));
+      around.content.hidden = hidden.logical_and(distance.ne(0));   // the content stream sees its own token
+      if (target.defined()) around.query.hidden = of_targets(hidden).logical_or(in.target_places.lt(0).unsqueeze(-1));
     }
     if (in.token_type_ids.defined()) {
       const auto apart = in.token_type_ids.unsqueeze(-1).ne(behind(in.token_type_ids).unsqueeze(1));              // [B, T, S]; the memory is segment 0
-      around.content.apart = apart.unsqueeze(1);
+      around.content.apart = apart;
       if (target.defined()) around.query.apart = of_targets(apart);
     }
     return around;

@@ -13,6 +13,7 @@ struct Batch {
   Tensor positions;         ///< int64 [N], predicted places in the flattened [B T]
   Tensor labels;            ///< int64 [N], their tokens
   Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
+  Tensor prefix;            ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids; ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
   Tensor visible;           ///< bool [B, T, T], true = this query may see this key; undefined: all it may
   Tensor target_places;     ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places in the flattened [B N]
@@ -22,7 +23,7 @@ struct Batch {
   int64_t forced_pairs = 0; ///< rows whose pair label was not drawn
 
   std::vector<Tensor*> tensors() {
-    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &decoder_input_ids, &visible, &target_places, &replaced};
+    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &visible, &target_places, &replaced};
     for (auto& memory : memories) all.push_back(&memory);
     return all;
   }

@@ -191,6 +191,10 @@ Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
       out.insert(out.end(), rows[r].target.begin(), rows[r].target.end());
       out.pop_back();   // nothing follows the last one
     }, &batch.attention_mask);
+    if (model_.prefix_lm) {   // the last token read begins what is written
+      batch.prefix = at::zeros({count}, at::kLong);
+      for (size_t r = 0; r < rows.size(); ++r) batch.prefix.data_ptr<int64_t>()[r] = std::max<int64_t>(0, static_cast<int64_t>(rows[r].source.size()) - 1);
+    }
   }
   const int64_t width = two ? batch.decoder_input_ids.size(1) : batch.input_ids.size(1);
   for (size_t r = 0; r < rows.size(); ++r) {

@@ -38,6 +38,8 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
     if (linformer->compressed > m.max_position_embeddings) broken.push_back(words("model.attention.compressed ", linformer->compressed, " is more than model.max_position_embeddings ", m.max_position_embeddings, ", which leaves no slot; lower it"));
   const bool sees_past = std::holds_alternative<FullAttention>(m.attention) || std::holds_alternative<PerformerAttention>(m.attention);
   if (m.is_decoder && !sees_past) broken.push_back(words("model.attention of kind ", attention, " looks to both sides; set model.is_decoder to false, or choose kind: full or performer"));
+  if (m.prefix_lm && !m.is_decoder) broken.push_back("model.prefix_lm is for a decoder alone; set it to false, or choose gpt2, or set model.is_decoder to true");
+  if (m.prefix_lm && !plain_attention) broken.push_back("model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false");
   if (m.relative_positions > 0 && !std::holds_alternative<FullAttention>(m.attention))
     broken.push_back(words("model.relative_positions needs attention of kind full, it is ", attention, "; set relative_positions to 0, or choose kind: full"));
   if (m.num_hidden_groups > m.num_hidden_layers)

@@ -64,8 +64,9 @@ Cost cost_of(const RunConfig& config, double length) {
   }
   const double predicted = predicted_share(config.objectives, length);
   if (m.two_streams) {   // scores by content and by distance, which are twice as many; what is predicted runs beside in the second stream
-    seen *= 2 * (1 + predicted);
-    cost.linear += layers * predicted * (2 * h * h + 2 * h * f);
+    const double content = layers > 0 ? layers - 1 : 0;   // of the last layer nobody reads the content
+    seen = 2 * length * (content + layers * predicted);
+    cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);
   }
   cost.attention = inner * 2 * seen * heads;
   if (m.is_encoder_decoder) {   // what a token that is written costs stands with the head

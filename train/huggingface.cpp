@@ -330,7 +330,7 @@ void require_decoder_class(const RunConfig& config) {
   const auto plain = std::visit([](const auto& m) -> EncoderConfig { return std::decay_t<decltype(m)>{}; }, config.model);
   for (const auto& [option, value, usual] : {std::tuple<const char*, std::string, std::string>{"norm_place", c.norm_place, plain.norm_place}, {"norm_kind", c.norm_kind, plain.norm_kind},
                                              {"position_embeddings", c.position_embeddings, plain.position_embeddings}, {"relative_positions", std::to_string(c.relative_positions), "0"},
-                                             {"feed_forward", c.feed_forward, kind == "t5" ? c.feed_forward : "plain"}, {"is_decoder", c.is_decoder ? "true" : "false", plain.is_decoder ? "true" : "false"}})
+                                             {"feed_forward", c.feed_forward, kind == "t5" ? c.feed_forward : "plain"}, {"is_decoder", c.is_decoder ? "true" : "false", plain.is_decoder ? "true" : "false"}, {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
     require<ConfigError>(value == usual, "model.", option, " ", value, " has no class at Hugging Face for ", kind, "; export to torchscript");
   require<ConfigError>(std::holds_alternative<FullAttention>(c.attention), "model.attention of another kind than full has no class at Hugging Face for ", kind, "; export to torchscript");
 }
@@ -350,7 +350,7 @@ void require_huggingface(const RunConfig& config) {
     const auto steps = dilations_of(*window);
     require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }), "model.attention.attention_dilation ", window->attention_dilation, " has no class at Hugging Face, whose windows are not dilated; export to torchscript");
   }
-  for (const auto& [option, value, plain] : {std::tuple<const char*, std::string, const char*>{"norm_place", c.norm_place, "post"}, {"norm_kind", c.norm_kind, "layer"}, {"feed_forward", c.feed_forward, "plain"}, {"relative_positions", std::to_string(c.relative_positions), "0"}})
+  for (const auto& [option, value, plain] : {std::tuple<const char*, std::string, const char*>{"norm_place", c.norm_place, "post"}, {"norm_kind", c.norm_kind, "layer"}, {"feed_forward", c.feed_forward, "plain"}, {"relative_positions", std::to_string(c.relative_positions), "0"}, {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
     require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model, "; export to torchscript");
   for (const auto& o : config.objectives) {
     const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o), rtd = std::holds_alternative<RtdConfig>(o);

@@ -19,6 +19,25 @@ struct HeadOut {
   int64_t stride;
 };
 
+/// What a score of XLNet has beside the content: the score of query n and key s is
+/// ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) scale. `r_w` is the bias of the queries.
+/// Source: Yang et al. 2019, sections 2.3 to 2.5.
+template <class T>
+struct Relative {
+  HeadRows<T> r;                       ///< keys of the distances
+  int64_t distances;                   ///< how many
+  const int64_t* number;               ///< [T]: the distance of key 0; null: T - n
+  const bool *hidden, *apart;          ///< [T, S], or null: nothing is; without `apart` there are no segments
+  const float *r_r, *r_s;              ///< [C]
+  const float* segments;               ///< [C] of the same segment, and `segment_stride` on of another one
+  int64_t segment_stride;
+  int64_t padded_width;                ///< relative_width(C): of the rows of gradients
+  float* dr;                           ///< backward, as what follows added to: [relative_rows(distances), padded_width]
+  float *dr_w, *dr_r, *dr_s;           ///< [padded_width]
+  float* dsegments;                    ///< [2, padded_width]
+  float* scratch;                      ///< relative_scratch(...) floats
+};
+
 /// One head. `T` is float or uint16_t (bf16 bits).
 template <class T>
 struct Attention {
@@ -28,6 +47,8 @@ struct Attention {
   float scale;                         ///< of Q K'
   const bool* key_mask;                ///< [S], true = may be used, or null
   bool causal;                         ///< the query at t sees keys up to t + S - T
+  int64_t prefix;                      ///< of `causal`: so many keys, from the first on, every query sees
+  const Relative<T>* relative;         ///< or null. Not in a window
   const float* distance;               ///< added to a score, or null: number s - t + T - 1. Readable up to T + S + 128. Not in a window
   int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`; T = S
   int64_t dilation;                    ///< of a window: only keys whose distance is a multiple of it, `window` of them on either side
@@ -106,6 +127,14 @@ inline int64_t window_scratch(int64_t length, int64_t head_width, int64_t window
 inline int64_t favor_scratch(int64_t length, int64_t head_width, int64_t features) {
   const int64_t r = (features + 15) / 16 * 16, c = (head_width + 15) / 16 * 16, rows = attention_rows;
   return 4 * r * c + 2 * r + 5 * rows * r + 7 * rows * c + 2 * rows * rows + 2 * c + 4 * rows + 2 * length;
+}
+
+inline int64_t relative_width(int64_t head_width) { return (head_width + 31) / 32 * 32; }
+/// The list of distances and room behind it.
+inline int64_t relative_rows(int64_t distances) { return (distances + 15) / 16 * 16 + 32; }
+inline int64_t relative_scratch(int64_t distances, int64_t head_width) {
+  const int64_t width = relative_width(head_width), list = relative_rows(distances);
+  return 2 * list * width + 3 * attention_rows * width + 2 * attention_rows * list + 64;
 }
 
 /// Floats of scratch space for either pass over S = `sources`.

@@ -18,13 +18,13 @@ struct AttentionFunction : Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distance, const Tensor&, const Param& q_bias, const Param& kv_bias, int64_t heads,
                         const AttentionContext& facts, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
-    const auto q = queries.contiguous(), kv = dense(or_undefined(sources)), mask = dense(facts.key_mask), globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor();
+    const auto q = queries.contiguous(), kv = dense(or_undefined(sources)), mask = dense(facts.key_mask), globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(), prefix = facts.causal ? dense(facts.prefix) : Tensor();
     const int64_t width = kv.defined() ? q.size(2) : q.size(2) / 3;
     Tensor bias;   // [H, T + S - 1 and room], fp32
     if (or_undefined(distance).defined()) bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
     auto lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
-    context->save_for_backward({q, kv, mask, globals, bias, lse});
+    context->save_for_backward({q, kv, mask, globals, bias, lse, prefix});
     keep(context, "q_bias", q_bias);
     keep(context, "kv_bias", kv_bias);
     keep(context, drop);
@@ -33,7 +33,7 @@ struct AttentionFunction : Function<AttentionFunction> {
     kept_data["window"] = facts.window, kept_data["dilation"] = facts.dilation, kept_data["dilated_heads"] = facts.dilated_heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, mask, globals, bias, lse}, q_bias, kv_bias, kernel_dropout(drop), [&](kernels::Attention<T> a, int64_t row) {
+      each_head<T>(context, {q, kv, mask, globals, bias, lse, prefix}, q_bias, kv_bias, kernel_dropout(drop), [&](kernels::Attention<T> a, int64_t row) {
         a.out = {data<T>(out) + row, width};
         (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
       });
@@ -74,7 +74,7 @@ struct AttentionFunction : Function<AttentionFunction> {
   /// Runs f(head, row) over every head of every sequence, `row` the place of its first query in [B, T, D]; each is the work of one thread.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const Param& q_bias, const Param& kv_bias, const kernels::Dropout& drop, const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4], &lse = saved[5];
+    const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4], &lse = saved[5], &prefix = saved[6];
     auto& facts = context->saved_data;
     const bool apart = kv.defined();
     const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(), dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
@@ -110,7 +110,7 @@ struct AttentionFunction : Function<AttentionFunction> {
         const auto& places = globals[static_cast<size_t>(b)];
         a.window = window, a.globals = places.data(), a.num_globals = static_cast<int64_t>(places.size()), a.most_globals = most_globals;
         a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
-        a.causal = causal, a.drop = drop, a.scratch = scratch.template data_ptr<float>();
+        a.causal = causal, a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0, a.drop = drop, a.scratch = scratch.template data_ptr<float>();
         a.lse = lse.data_ptr<float>() + item * queries;
         f(a, b * queries * width + column);
       }

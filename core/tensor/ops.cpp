@@ -58,6 +58,10 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
   return use_fused(q) ? fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop) : plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+  return use_fused(q) ? fused::relative_attention(q, kv, r, heads, terms, drop) : plain::relative_attention(q, kv, r, heads, terms, drop);
+}
+
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features) {
   return use_fused(qkv) && features.kernel != "trigonometric" ? fused::favor_attention(qkv, bias, heads, context, features) : plain::favor_attention(qkv, bias, heads, context, features);
 }

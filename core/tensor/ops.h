@@ -53,6 +53,7 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 struct AttentionContext {
   Tensor key_mask{};     ///< bool [B, S], true = a real token (undefined: all real)
   bool causal = false;   ///< a query sees keys up to its own place; the last one stands at the last key
+  Tensor prefix{};       ///< int64 [B], of `causal`: so many keys, from the first on, every query of the row sees; undefined: none
   Tensor distance_bias{};   ///< [H, T + S - 1], added to scores: number s - t + T - 1 belongs to query t and key s
   double scale = 0;      ///< of Q K'; 0: 1 / sqrt(C)
   std::vector<Tensor>* probabilities = nullptr;   ///< receives [B, H, T, S] of each call, where plain operators run
@@ -69,6 +70,22 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 
 /// The same of queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values side by side.
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+
+/// What XLNet's scores have beside the content.
+struct RelativeTerms {
+  Param r_w, r_r, r_s;   ///< [H, C], added to queries before keys, distances and segments
+  Param segments;        ///< [2, H, C]: query and key are of one segment, of two
+  Tensor number{};       ///< int64 [B, N], the distance between each query and key 0, as a number of the list; undefined: N - n
+  Tensor apart{};        ///< bool [B, N, S], true = of two segments; undefined: there are no segments
+  Tensor hidden{};       ///< bool [B, N, S], true = may not be seen; undefined: everything may
+  std::vector<Tensor>* probabilities = nullptr;   ///< receives [B, H, N, S], where plain operators run
+};
+
+/// Attention with scores ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) / sqrt(C). q [B, N, D],
+/// kv [B, S, 2D] keys and values side by side, r [1 or B, R, D] keys of a list of distances; returns [B, N, D].
+/// A query that may see nothing returns zeros.
+/// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop);
 
 /// How scores are estimated from random features.
 struct RandomFeatures {

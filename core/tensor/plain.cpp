@@ -1,5 +1,7 @@
 #include "core/tensor/plain.h"
 
+#include <torch/csrc/jit/frontend/tracer.h>
+
 #include "core/error.h"
 
 namespace cloze::plain {
@@ -112,7 +114,10 @@ Tensor visible(const Heads& h, const AttentionContext& context) {
   Tensor seen;
   const auto also = [&](const Tensor& more) { seen = seen.defined() ? seen.logical_and(more) : more; };
   if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));   // [B, 1, 1, S]
-  if (context.causal) also(distances(h).le(0).unsqueeze(0).unsqueeze(0));              // [1, 1, T, S]
+  if (context.causal) {
+    const auto past = distances(h).le(0).unsqueeze(0).unsqueeze(0);                    // [1, 1, T, S]
+    also(context.prefix.defined() ? past.logical_or(places_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1)) : past);
+  }
   return seen;
 }
 
@@ -239,6 +244,29 @@ Tensor causal_products(const Tensor& a, const Tensor& b, const Tensor& v) {
 }
 
 }  // namespace
+
+Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
+  // Row t lacks its first t places once the first T numbers are gone and rows are one shorter.
+  const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2)).slice(-2, 1).reshape_as(by_distance.slice(-1, 1));   // [..., T, S + T - 1]
+  return torch::jit::tracer::isTracing() ? rows.index_select(-1, keys) : rows.narrow(-1, 0, keys.size(0));
+}
+
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+  const auto type = q.scalar_type(), wide = type == at::kDouble ? at::kDouble : at::kFloat;
+  const auto own = heads_of(q, heads), k = heads_of(kv.chunk(2, -1)[0], heads), v = heads_of(kv.chunk(2, -1)[1], heads);   // [B, H, N | S, C]
+  const auto with = [&](const Param& bias) { return (own + weight(bias, type).unsqueeze(1)) / std::sqrt(static_cast<double>(own.size(-1))); };
+  const auto content = at::matmul(with(terms.r_w), k.transpose(-1, -2)).to(wide);                            // [B, H, N, S]
+  const auto by_distance = at::matmul(with(terms.r_r), heads_of(r, heads).transpose(-1, -2)).to(wide);       // [B, H, N, R]
+  const auto keys = places_of(k);
+  auto scores = content + (terms.number.defined() ? at::gather(by_distance, -1, (terms.number.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content)) : relative_shift(by_distance, keys));
+  if (terms.apart.defined()) {
+    const auto by_segment = at::matmul(with(terms.r_s), weight(terms.segments, type).permute({1, 2, 0})).to(wide);   // [B, H, N, 2]
+    scores = scores + at::where(terms.apart.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
+  }
+  const auto p = masked_softmax(scores, terms.hidden.defined() ? terms.hidden.unsqueeze(1) : Tensor());
+  if (terms.probabilities) terms.probabilities->push_back(p.detach());
+  return at::matmul(plain::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
+}
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& f) {
   const auto type = qkv.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;

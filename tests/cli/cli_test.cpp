@@ -222,6 +222,8 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"},
       {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: prefix_lm"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'", "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
+      {"bert/tiny.yaml --set model.prefix_lm=true", "model.prefix_lm is for a decoder alone; set it to false, or choose gpt2, or set model.is_decoder to true"},
+      {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4", "model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false"},
       {"bart/tiny.yaml --set model.decoder_attention_heads=3", "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that divides it"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},

@@ -263,3 +263,60 @@ TEST_CASE("a bias by distance is added to the score of each pair that lies so fa
     for (int64_t c = 0; c < 4; ++c) CHECK(got[0][t][c].item<double>() == Approx(mixed[c] / total));
   }
 }
+
+TEST_CASE("a prefix is seen by every query of its row, what lies behind it only by what follows", "[kernels][attention]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  for (const int64_t length : {5, 131})
+    for (const int64_t behind : {0, 7}) {   // keys before the first query
+      INFO(isa << " T " << length << " behind " << behind);
+      const int64_t heads = 2, width = 2 * 16;
+      const AttentionContext context{.key_mask = numbers({3, length + behind}, 0.4).gt(-0.5), .causal = true, .prefix = at::tensor({int64_t{0}, length / 2, length}, at::kLong)};
+      const Dropout drop{.p = 0.2, .key = 8, .site = 2, .active = true};
+      compare([&](auto& in) { return fused::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
+              [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); }, {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
+    }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  // The formula: a key may be seen from behind it, or where it lies in the prefix.
+  const auto x = numbers({1, 6, 3 * 10}, 0.1, 2).to(at::kDouble);
+  const auto got = plain::self_attention(x, Param(), 1, {.causal = true, .prefix = at::tensor({3}, at::kLong)}, {});
+  naive::Matrix part[3];
+  std::vector<std::vector<bool>> visible(6, std::vector<bool>(6));
+  for (int64_t t = 0; t < 6; ++t) {
+    for (int64_t k = 0; k < 3; ++k) part[k].emplace_back(x[0][t].data_ptr<double>() + 10 * k, x[0][t].data_ptr<double>() + 10 * (k + 1));
+    for (int64_t s = 0; s < 6; ++s) visible[t][s] = s <= t || s < 3;
+  }
+  const auto wanted = naive::attention(part[0], part[1], part[2], visible, naive::Matrix(6, naive::Row(6, 1.0)));
+  for (int64_t t = 0; t < 6; ++t)
+    for (int64_t c = 0; c < 10; ++c) CHECK(got[0][t][c].item<double>() == Approx(wanted[t][c]).margin(1e-9));
+}
+
+TEST_CASE("attention with scores by distance and segment equals its plain form, for both streams of XLNet, with orders, memories and dropout", "[kernels][relative]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  for (const int64_t head_width : {7, 16, 40})
+    for (const int64_t length : {1, 6, 50, 131})
+      for (const int64_t past : {0, 9})
+        for (const bool predicts : {false, true})   // the query stream: few queries at places of their own
+          for (const bool plain_text : {false, true}) {
+            const int64_t heads = 2, width = heads * head_width, keys = length + past, queries = predicts ? (length + 2) / 3 : length;
+            INFO(isa << " C " << head_width << " T " << length << " past " << past << " predicts " << predicts << " plain text " << plain_text);
+            const auto small = [&](double phase) { return param({heads, head_width}, phase); };
+            RelativeTerms terms{.r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, head_width}, 2.1)};
+            if (predicts) terms.number = length - at::arange(2 * queries, at::kLong).mul(5).remainder(length).view({2, queries});
+            if (!plain_text) {
+              terms.apart = numbers({2, queries, keys}, 0.8).gt(0.1);
+              terms.hidden = numbers({2, queries, keys}, 1.9).gt(0.2);
+              terms.hidden[1][0].fill_(true);   // sees nothing
+            }
+            const Dropout drop{.p = plain_text ? 0.0 : 0.2, .key = 8, .site = 2, .active = true};
+            std::vector<Param> params{terms.r_w, terms.r_r};
+            if (!plain_text) params.insert(params.end(), {terms.r_s, terms.segments});
+            compare([&](auto& in) { return fused::relative_attention(in[0], in[1], in[2], heads, terms, drop); },
+                    [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, drop); },
+                    {numbers({2, queries, width}, 0.1), numbers({2, keys, 2 * width}, 0.3), numbers({plain_text ? 1 : 2, keys + length, width}, 0.6)}, params, type);
+          }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}

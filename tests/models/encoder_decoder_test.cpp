@@ -22,7 +22,9 @@ Config small(Config c) {
 std::vector<std::pair<std::string, EncoderConfig>> families() {
   auto gated = small(T5Config{});
   gated.feed_forward = "gated", gated.hidden_act = "gelu_new";
-  return {{"gpt2", small(Gpt2Config{})}, {"t5", small(T5Config{})}, {"t5 1.1", gated}, {"bart", small(BartConfig{})}, {"mbart", small(MBartConfig{})}, {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
+  auto prefix = small(Gpt2Config{});
+  prefix.prefix_lm = true;
+  return {{"gpt2", small(Gpt2Config{})}, {"gpt2, prefix", prefix}, {"t5", small(T5Config{})}, {"t5 1.1", gated}, {"bart", small(BartConfig{})}, {"mbart", small(MBartConfig{})}, {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
 }
 
 std::shared_ptr<Backbone> make(const EncoderConfig& c) {
@@ -79,12 +81,29 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
       memory = model->encode(in);
       whole = model->hidden(in);
     } else {
-      whole = model->hidden({.input_ids = text});
+      whole = model->hidden({.input_ids = text, .prefix = config.prefix_lm ? at::full({2}, 2, at::kLong) : Tensor()});
     }
     std::vector<BlockCache> cache;
     auto states = model->decode(text.narrow(1, 0, 2), memory, cache);   // the beginning at once
     for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), memory, cache)}, 1);
     CHECK(difference(states, whole) < 1e-12);
+  }
+}
+
+TEST_CASE("tokens of a prefix see each other, those behind it see the past alone, in each row by its own prefix", "[models][decoder]") {
+  at::NoGradGuard no_grad;
+  auto config = small(Gpt2Config{});
+  config.prefix_lm = true;
+  auto model = make_exact(config);
+  const auto read = at::cat({some_ids(1, 6), some_ids(1, 6)});
+  const auto states = [&](const Tensor& ids) { return model->hidden({.input_ids = ids, .prefix = at::tensor({int64_t{3}, int64_t{0}}, at::kLong)}); };
+  const auto before = states(read);
+  for (int64_t place = 0; place < 6; ++place) {
+    auto changed = read.clone();
+    changed.select(1, place).fill_(22);
+    const auto moved = (states(changed) - before).abs().amax(-1).gt(1e-9);   // [B, T]
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t t = 0; t < 6; ++t) CHECK(moved[row][t].item<bool>() == (t >= place || (row == 0 && place < 3)));
   }
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("the shift brings each distance to its key: row t begins at number T -
   for (const auto& [t, s] : {std::pair<int64_t, int64_t>{1, 1}, {1, 6}, {4, 4}, {5, 9}, {7, 8}}) {
     INFO(t << " queries, " << s << " keys");
     const auto x = numbers({2, 3, t, s + t}, 0.4).set_requires_grad(true);
-    const auto got = relative_shift(x, at::arange(s, at::kLong));
+    const auto got = plain::relative_shift(x, at::arange(s, at::kLong));
     REQUIRE(got.sizes() == at::IntArrayRef({2, 3, t, s}));
     for (int64_t i = 0; i < t; ++i)
       for (int64_t j = 0; j < s; ++j) CHECK(at::equal(got.select(2, i).select(2, j), x.select(2, i).select(2, t - i + j)));

@@ -171,6 +171,14 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
       }
       const auto labels = labels_by_row(batch, width, 16);
       for (const auto& row : labels) CHECK((row.empty() || row.back() == model.eos_token_id));
+      CHECK_FALSE(batch.prefix.defined());
+      auto whole = model;
+      whole.prefix_lm = true;
+      const auto marked = Collator(store, {c}, data(store, length), Rng(1), "train", whole).batch(0, 16);
+      for (int64_t row = 0; row < 16; ++row) {   // the place that is asked first lies behind the prefix
+        const auto first = at::nonzero(batch.positions.ge(row * width)).flatten();
+        CHECK(marked.prefix[row].item<int64_t>() == at[first[0].item<int64_t>()] - row * width);
+      }
     }
 }
 

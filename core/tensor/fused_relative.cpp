@@ -1,0 +1,89 @@
+#include "core/kernels/attention.h"
+#include "core/tensor/fused_support.h"
+
+namespace cloze::fused {
+
+namespace {
+
+struct RelativeFunction : Function<RelativeFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distances, const Tensor&, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+    const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
+    const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
+    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden);
+    auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
+    context->save_for_backward({q, kv, r, number, apart, hidden, lse});
+    keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s), keep(context, "segments", terms.segments);
+    keep(context, drop);
+    context->saved_data["heads"] = heads;
+    by_type(q, [&](auto element) {
+      using T = decltype(element);
+      each_head<T>(context, {q, kv, r, number, apart, hidden, lse}, kernel_dropout(drop), [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
+        a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
+        kernels::attention<T>().forward(a);
+      });
+    });
+    return out;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2];
+    const auto dout = grads[0].contiguous();
+    const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads, padded = kernels::relative_width(c), list = kernels::relative_rows(r.size(1));
+    auto dq = at::empty_like(q), dkv = at::empty_like(kv);
+    auto dr = at::zeros({q.size(0), heads, list, padded}, at::kFloat), small = at::zeros({q.size(0), heads, 5, padded}, at::kFloat);   // of each head, so that sums do not depend on threads
+    by_type(q, [&](auto element) {
+      using T = decltype(element);
+      each_head<T>(context, saved, kept_dropout(context), [&](kernels::Attention<T>& a, kernels::Relative<T>& x, int64_t b, int64_t column) {
+        T* at = data<T>(dkv) + 2 * b * keys * width + column;
+        a.dout = {data<T>(dout) + b * a.queries * width + column, width, nullptr};
+        a.dq = {data<T>(dq) + b * a.queries * width + column, width}, a.dk = {at, 2 * width}, a.dv = {at + width, 2 * width};
+        float* sums = small.data_ptr<float>() + a.item * 5 * padded;
+        x.dr = dr.data_ptr<float>() + a.item * list * padded;
+        x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
+        kernels::attention<T>().backward(a);
+      });
+    });
+    const auto sums = small.sum(0).narrow(-1, 0, c);   // [H, 5, C]
+    int64_t part = 0;
+    for (const char* name : {"r_w", "r_r", "r_s"}) grad_of(kept(context, name)).add_(sums.select(1, part++));
+    grad_of(kept(context, "segments")).add_(sums.narrow(1, 3, 2).transpose(0, 1));
+    if (r.size(0) == 1) dr = dr.sum(0, /*keepdim=*/true);
+    const auto ddistances = dr.narrow(2, 0, r.size(1)).narrow(3, 0, c).permute({0, 2, 1, 3}).reshape(r.sizes()).to(r.scalar_type());
+    return {dq, dkv, ddistances, Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+
+  /// Runs f(head, its scores by distance, row of the batch, first column) over every head of every sequence; each is the work of one thread.
+  template <class T, class F>
+  static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop, const F& f) {
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5], &lse = saved[6];
+    const int64_t heads = context->saved_data["heads"].toInt(), queries = q.size(1), keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
+    const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"), segments = kept(context, "segments");
+    at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
+      auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat), beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t b = item / heads, column = item % heads * c;
+        const auto of_head = [&](const Param& p) { return p.value().template data_ptr<float>() + column; };
+        const auto pairs = [&](const Tensor& x) { return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr; };
+        kernels::Relative<T> x{};
+        x.r = {data<T>(r) + (r.size(0) == 1 ? 0 : b) * distances * width + column, width, nullptr}, x.distances = distances;
+        x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden), x.apart = pairs(apart);
+        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.padded_width = kernels::relative_width(c), x.scratch = beside.template data_ptr<float>();
+        const T* at = data<T>(kv) + 2 * b * keys * width + column;
+        kernels::Attention<T> a{};
+        a.queries = queries, a.keys = keys, a.head_width = c, a.item = item, a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c))), a.window = -1, a.dilation = 1;
+        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)}, a.k = {at, 2 * width, nullptr}, a.v = {at + width, 2 * width, nullptr};
+        a.relative = &x, a.drop = drop, a.scratch = scratch.template data_ptr<float>(), a.lse = lse.data_ptr<float>() + item * queries;
+        f(a, x, b, column);
+      }
+    });
+  }
+};
+
+}  // namespace
+
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+  return RelativeFunction::apply(q, kv, r, terms.r_w.value(), heads, terms, drop);
+}
+
+}  // namespace cloze::fused
