@@ -20,8 +20,6 @@ using nlohmann::json;
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 json read_json(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path, ": no such file; name a folder that `save_pretrained` made");
   const auto content = json::parse(read_text(path, 64 << 20), nullptr, false);
@@ -223,9 +221,9 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   model.config.objectives = objectives_of(model.architecture, path);
   // A bare encoder is saved without the name of the model in front.
   const auto prefix = huggingface_prefix(model.config.model);
-  if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return starts_with(item.first, prefix); })) {
+  if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return item.first.starts_with(prefix); })) {
     std::map<std::string, at::Tensor> renamed;
-    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
+    for (const auto& [name, tensor] : model.tensors) renamed.emplace(name.starts_with("embeddings.") || name.starts_with("encoder.") || name.starts_with("pooler.") || name.starts_with("transformer.") || name.starts_with("embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
     model.tensors = std::move(renamed);
   }
   // The ranges and rules of a config that a user writes hold for one that was read.
@@ -260,7 +258,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       parts.push_back(encoder.two_streams ? xlnet_as_ours(name, tensor) : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
     }
     if (parts.empty()) {
-      const bool may_lack = name == "lm.head.bias" || !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
+      const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") || name.starts_with("backbone.pooler.") || param.fixed();
       require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0], "'; they are not those of this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;

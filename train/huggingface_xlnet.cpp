@@ -10,8 +10,6 @@ using nlohmann::json;
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 struct Pair {
   std::string_view ours;
   std::vector<std::string> theirs;   ///< stacked in this order
@@ -31,11 +29,11 @@ std::vector<std::string> xlnet_names(const std::string& name) {
   if (name == "lm.head.bias") return {"lm_loss.bias"};
   if (name == "backbone.embeddings.word") return {"transformer.word_embedding.weight"};
   if (name == "backbone.mask_emb") return {"transformer.mask_emb"};
-  if (!starts_with(name, "backbone.stack.")) return {};
+  if (!name.starts_with("backbone.stack.")) return {};
   const auto dot = name.find('.', 15);
   const auto layer = "transformer.layer." + name.substr(15, dot - 15) + ".";
   const auto rest = name.substr(dot + 1);
-  if (starts_with(rest, "attention.")) {
+  if (rest.starts_with("attention.")) {
     const auto part = rest.substr(10);
     for (const auto& pair : attention) {
       if (part != pair.ours) continue;
@@ -46,7 +44,7 @@ std::vector<std::string> xlnet_names(const std::string& name) {
     return {layer + "rel_attn." + part};
   }
   for (const auto& pair : block)
-    if (starts_with(rest, pair.ours)) return {layer + pair.theirs[0] + rest.substr(pair.ours.size())};
+    if (rest.starts_with(pair.ours)) return {layer + pair.theirs[0] + rest.substr(pair.ours.size())};
   return {};
 }
 
