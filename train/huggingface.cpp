@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "train/huggingface_decoders.h"
-#include "train/huggingface_json.h"
+#include "train/huggingface_parts.h"
 #include "train/huggingface_xlnet.h"
 #include "train/interchange.h"
 
@@ -57,14 +57,6 @@ std::map<std::string, at::Tensor> read_tensors(const std::string& folder) {
   }
   return found;
 }
-
-}  // namespace
-
-namespace {
-
-struct Names {
-  const char *ours, *theirs;
-};
 
 /// A model of Hugging Face's `model_type`, and the classes that can be read.
 ModelConfig model_of_type(const std::string& type, const std::string& path) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "train/huggingface_json.h"
+#include "train/huggingface_parts.h"
 
 namespace cloze {
 
@@ -14,24 +14,19 @@ namespace {
 
 std::string joined(std::string_view first, std::string_view second) { return std::string(first) + std::string(second); }
 
-struct Pair {
-  std::string_view ours;
-  std::vector<std::string> theirs;   ///< stacked in this order
-};
+const std::vector<NamePair> bart_block{{"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
+                                       {"attention.output.", {"self_attn.out_proj."}},
+                                       {"attention_norm.", {"self_attn_layer_norm."}},
+                                       {"cross_attention.query.", {"encoder_attn.q_proj."}},
+                                       {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
+                                       {"cross_attention.output.", {"encoder_attn.out_proj."}},
+                                       {"cross_norm.", {"encoder_attn_layer_norm."}},
+                                       {"intermediate.", {"fc1."}},
+                                       {"output_norm.", {"final_layer_norm."}},
+                                       {"output.", {"fc2."}}};
+const std::vector<NamePair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}}, {"attention_norm.", {"ln_1."}}, {"output_norm.", {"ln_2."}}, {"intermediate.", {"mlp.c_fc."}}, {"output.", {"mlp.c_proj."}}};
 
-const std::vector<Pair> bart_block{{"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
-                                   {"attention.output.", {"self_attn.out_proj."}},
-                                   {"attention_norm.", {"self_attn_layer_norm."}},
-                                   {"cross_attention.query.", {"encoder_attn.q_proj."}},
-                                   {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
-                                   {"cross_attention.output.", {"encoder_attn.out_proj."}},
-                                   {"cross_norm.", {"encoder_attn_layer_norm."}},
-                                   {"intermediate.", {"fc1."}},
-                                   {"output_norm.", {"final_layer_norm."}},
-                                   {"output.", {"fc2."}}};
-const std::vector<Pair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}}, {"attention_norm.", {"ln_1."}}, {"output_norm.", {"ln_2."}}, {"intermediate.", {"mlp.c_fc."}}, {"output.", {"mlp.c_proj."}}};
-
-std::vector<Pair> t5_block(bool decoder, bool gated) {
+std::vector<NamePair> t5_block(bool decoder, bool gated) {
   const std::string feed = decoder ? "layer.2." : "layer.1.";
   return {{"attention.qkv.", {"layer.0.SelfAttention.q.", "layer.0.SelfAttention.k.", "layer.0.SelfAttention.v."}},
           {"attention.output.", {"layer.0.SelfAttention.o."}},
@@ -44,16 +39,6 @@ std::vector<Pair> t5_block(bool decoder, bool gated) {
           {"gate.", {feed + "DenseReluDense.wi_1."}},
           {"output_norm.", {feed + "layer_norm."}},
           {"output.", {feed + "DenseReluDense.wo."}}};
-}
-
-std::vector<std::string> find(const std::vector<Pair>& table, std::string_view rest, const std::string& before) {
-  for (const auto& pair : table) {
-    if (!rest.starts_with(pair.ours)) continue;
-    std::vector<std::string> names;
-    for (const auto& part : pair.theirs) names.push_back(before + part + std::string(rest.substr(pair.ours.size())));
-    return names;
-  }
-  return {};
 }
 
 bool is_t5(const ModelConfig& model) { return std::holds_alternative<T5Config>(model); }
@@ -75,7 +60,7 @@ std::vector<std::string> decoder_names(const ModelConfig& model, const std::stri
     if (rest == "embeddings.position") return {"transformer.wpe.weight"};
     if (rest.starts_with("stack.final_norm.")) return {joined("transformer.ln_f.", rest.substr(17))};
     const auto number = number_of(rest.substr(6));
-    return find(gpt2_block, rest.substr(7 + number.size()), "transformer.h." + number + ".");
+    return renamed(gpt2_block, rest.substr(7 + number.size()), "transformer.h." + number + ".");
   }
   const bool t5 = is_t5(model), decoder = rest.starts_with("decoder");
   const std::string side = decoder ? "decoder" : "encoder", root = t5 ? "" : "model.";
@@ -91,8 +76,8 @@ std::vector<std::string> decoder_names(const ModelConfig& model, const std::stri
   if (part == "relative_attention_bias") return {side + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight"};
   if (part.starts_with("final_norm.")) return {root + side + (t5 ? ".final_layer_norm." : ".layer_norm.") + std::string(part.substr(11))};
   const auto number = number_of(part);
-  return t5 ? find(t5_block(decoder, encoder_of(model).feed_forward == "gated"), part.substr(number.size() + 1), side + ".block." + number + ".")
-            : find(bart_block, part.substr(number.size() + 1), root + side + ".layers." + number + ".");
+  return t5 ? renamed(t5_block(decoder, encoder_of(model).feed_forward == "gated"), part.substr(number.size() + 1), side + ".block." + number + ".")
+            : renamed(bart_block, part.substr(number.size() + 1), root + side + ".layers." + number + ".");
 }
 
 std::vector<std::string> decoder_aliases(const ModelConfig& model, const std::string& name) {
