@@ -1,5 +1,7 @@
 #include "train/interchange.h"
 
+#include <torch/csrc/jit/serialization/import.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -7,8 +9,10 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "tests/support/catch.h"
+#include "tests/support/close_to.h"
 #include "tests/support/tiny.h"
 #include "train/fill.h"
+#include "train/generate.h"
 #include "train/trainer.h"
 
 using namespace cloze;
@@ -183,6 +187,59 @@ TEST_CASE("a TorchScript file runs at other shapes in a new process, in both pre
   int64_t parameters = 0;
   for (const auto& p : collect_params(*run.network)) parameters += p.param.value().numel();
   CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
+}
+
+TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  for (const std::string name : {"t5", "bart", "mbart", "pegasus"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const auto run = open_run(dir / name);
+    const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), written = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
+    auto mask = at::ones({3, 7}, at::kBool);
+    mask[1].narrow(0, 4, 3).fill_(false);
+    const auto states = file.get_method("encode")({ids, mask}).toTensor();
+    CHECK(error_of(states, run.network->backbone->encode({.input_ids = ids, .attention_mask = mask}).states) < 1e-6);
+    Tensor logits;   // [3, 5, V]
+    for (const auto& [output, tensor] : run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = written}))
+      if (output == "logits") logits = tensor;
+    c10::IValue past;
+    for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {   // three tokens, then one and one behind what is kept
+      const auto step = file.get_method("decode")({written.slice(1, begin, end), states, mask, past}).toTuple();
+      CHECK(error_of(step->elements()[0].toTensor(), logits.select(1, end - 1)) < 1e-5);
+      past = step->elements()[1];
+    }
+  }
+}
+
+TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/xlnet-plain", dir / "xlnet");
+  export_torchscript(dir / "xlnet", dir / "xlnet.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "xlnet.pt");
+  const auto run = open_run(dir / "xlnet");
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), types = ids.remainder(2), places = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
+  auto mask = at::ones({3, 7}, at::kBool);
+  mask[2].narrow(0, 5, 2).fill_(false);
+  const auto visible = at::arange(147, at::kLong).mul(5).remainder(11).lt(6).view({3, 7, 7});
+  auto mapping = at::zeros({3, 3, 7});
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t n = 0; n < 3; ++n)
+      if (const auto place = places[b][n].item<int64_t>(); place >= 0) mapping[b][n][place] = 1;
+  for (const bool targets : {false, true}) {
+    const auto answer = file.forward({ids, mask, types, visible.logical_not().to(at::kFloat), targets ? c10::IValue(mapping) : c10::IValue()}).toGenericDict();
+    const auto wanted = run.network->outputs({.input_ids = ids, .attention_mask = mask, .token_type_ids = types, .visible = visible, .target_places = targets ? places : Tensor()});
+    REQUIRE(answer.size() == wanted.size());
+    for (const auto& [name, tensor] : wanted) {
+      INFO(name);
+      CHECK(tensor.size(1) == (targets ? 3 : 7));
+      CHECK(error_of(answer.at(name).toTensor(), tensor) < 1e-6);
+    }
+  }
 }
 
 TEST_CASE("every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the same", "[interchange][torchscript]") {
