@@ -189,6 +189,43 @@ TEST_CASE("a preparation that was killed goes on behind its closed files and end
   CHECK(files > 3);
 }
 
+TEST_CASE("a preparation that was cut off reports in the end what one that was not reports, the pairs left out included", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  std::string pairs;
+  uint64_t incomplete = 0;
+  for (int i = 0; i < 40000; ++i) {
+    for (int k = 0; k < 16; ++k) pairs += "w" + std::to_string((i + k) % 20) + "q ";
+    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";   // a zero-width space has no piece
+    incomplete += i % 7 == 0 || i % 11 == 0;
+  }
+  auto damaged = pairs;
+  damaged[damaged.rfind('\t')] = ' ';
+  PrepareOptions options;
+  options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)}, options.format = "pairs";
+  options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
+  options.out = dir / "whole";
+  const auto whole = prepare(options);
+  CHECK(whole.incomplete_pairs == 2 * incomplete);
+  for (const std::string side : {"train", "valid"}) {
+    INFO("cut off in " << side);
+    const auto file = dir / (side + ".tsv");
+    const auto written = fs::last_write_time(file);   // what a preparation knows its files by, with their size
+    const auto put = [&](const std::string& text) { dir.write(side + ".tsv", text), fs::last_write_time(file, written); };
+    put(damaged);
+    options.out = dir / ("cut-" + side);
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains(side + ".tsv:40000: no tab between source and target"));
+    REQUIRE(fs::exists(options.out + ".partial/" + side + "-00002.tokens"));
+    put(pairs);
+    const auto report = prepare(options);
+    CHECK(report.incomplete_pairs == whole.incomplete_pairs);
+    CHECK(report.sentences == whole.sentences);
+    CHECK(report.documents == whole.documents);
+    CHECK(report.valid_documents == whole.valid_documents);
+    CHECK(TokenStore(options.out, "train").fingerprint() == TokenStore(dir / "whole", "train").fingerprint());
+  }
+}
+
 TEST_CASE("small texts hold out a document, a single document its end", "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
