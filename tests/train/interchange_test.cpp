@@ -145,6 +145,53 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
 }
 
+TEST_CASE("a bare decoder is imported without a head, whether its class is named or told by the weights", "[interchange]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto hidden = [](const std::string& run) {
+    const auto opened = open_run(run);
+    const auto ids = at::arange(10, at::kLong).view({2, 5}).add(3);
+    for (const auto& [name, tensor] : opened.network->outputs({.input_ids = ids, .decoder_input_ids = encoder_of(opened.config.model).is_encoder_decoder ? ids + 20 : Tensor()}))
+      if (name == "last_hidden_state") return tensor;
+    return Tensor();
+  };
+  struct Case {
+    const char *folder, *prefix, *bare, *whole;
+    bool tied;
+  };
+  for (const auto& c : {Case{"gpt2", "transformer.", "GPT2Model", "GPT2LMHeadModel", true}, Case{"bart", "model.", "BartModel", "BartForConditionalGeneration", true}, Case{"t5", "", "T5Model", "T5ForConditionalGeneration", false}}) {
+    INFO(c.bare);
+    const auto folder = SOURCE_DIR "/tests/parity/" + std::string(c.folder), made = dir / c.folder;
+    auto config = nlohmann::json::parse(read_file(folder + "/config.json"));
+    config["tie_word_embeddings"] = c.tied;
+    const auto stored = SafeTensors::open(folder + "/model.safetensors");
+    std::vector<NamedTensor> whole, bare;
+    for (const auto& name : stored.names()) {
+      whole.push_back({name, stored.get(name).clone()});
+      if (name.starts_with(c.prefix)) bare.push_back({name.substr(std::string(c.prefix).size()), stored.get(name).clone()});
+    }
+    if (!c.tied) whole.push_back({"lm_head.weight", stored.get("shared.weight") * 2});
+    const auto imported = [&](const std::string& name, const char* architecture, const std::vector<NamedTensor>& tensors) {
+      config.erase("architectures");
+      if (architecture) config["architectures"] = {architecture};
+      dir.write(name + "/config.json", config.dump());
+      save_safetensors(dir / (name + "/model.safetensors"), tensors);
+      const auto report = import_huggingface(dir / name, made + name);
+      CHECK(report.ignored.empty());
+      CHECK(report.fresh.empty());
+      return report.architecture;
+    };
+    CHECK(imported("whole", nullptr, whole) == c.whole);
+    CHECK(imported("named", c.bare, bare) == c.bare);
+    CHECK(imported("told", nullptr, bare) == c.bare);
+    for (const auto* name : {"named", "told"}) {
+      CHECK(open_run(made + name).network->objectives.empty());
+      CHECK(at::equal(hidden(made + name), hidden(made + "whole")));
+    }
+    CHECK_THROWS_WITH(generate_ids(*open_run(made + "told").network, {{.source = {3, 4}, .beginning = {3}}}, {.max_new_tokens = 2}), Catch::Contains("this model was not trained to write text; train it with clm, span_corruption"));
+  }
+}
+
 TEST_CASE("folders that cannot be imported are refused in words", "[interchange]") {
   TempDir dir;
   const auto attempt = [&](const std::string& config, bool weights) {
