@@ -52,7 +52,8 @@ json save(const Progress& p) {
   for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
   return {{"documents_read", p.documents_read}, {"smallest_hash", p.smallest_hash}, {"splits", splits}, {"counts", p.counts},
           {"documents", p.report.documents}, {"sentences", p.report.sentences}, {"tokens", p.report.tokens},
-          {"valid_documents", p.report.valid_documents}, {"valid_tokens", p.report.valid_tokens}, {"unknown_tokens", p.report.unknown_tokens}};
+          {"valid_documents", p.report.valid_documents}, {"valid_tokens", p.report.valid_tokens}, {"unknown_tokens", p.report.unknown_tokens},
+          {"incomplete_pairs", p.report.incomplete_pairs}};
 }
 
 Progress load_progress(const json& j) {
@@ -63,6 +64,7 @@ Progress load_progress(const json& j) {
   p.counts = j.at("counts").get<std::vector<uint64_t>>();
   p.report.documents = j.at("documents"), p.report.sentences = j.at("sentences"), p.report.tokens = j.at("tokens");
   p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"), p.report.unknown_tokens = j.at("unknown_tokens");
+  p.report.incomplete_pairs = j.at("incomplete_pairs");
   return p;
 }
 
@@ -70,8 +72,8 @@ Progress load_progress(const json& j) {
 class Pass {
  public:
   Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, std::string only_split, Split split)
-      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), key_(std::move(key)), only_split_(std::move(only_split)), split_(split),
-        id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), key_{{"made_from", std::move(key)}, {"split", only_split}, {"below", split.below}, {"tail", split.tail}},
+        only_split_(std::move(only_split)), split_(split), id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
     progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
     resume();
   }
@@ -217,7 +219,7 @@ class Pass {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   std::string folder_;
-  json key_;
+  json key_;   // of the progress that this pass goes on with
   std::string only_split_;
   Split split_;
   uint32_t id_bytes_;
@@ -336,16 +338,15 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (!own_valid && options.held_out > 0 && (options.format != "pairs" || documents > 1) && (done.report.valid_documents == 0 || done.report.documents == 0)) {
     // Too few documents for the share: hold out exactly one, or the end of the only one.
     Split one{.below = documents > 1 ? done.smallest_hash + 1 : 0, .tail = documents > 1 ? 0 : std::max(options.held_out, 0.05)};
-    fs::remove(partial + "/progress.json");
     done = Pass(options, tokenizer, partial, key, "", one).run(options.inputs, options.targets);
     if (documents == 1) log_info("data", "the text is one document: its last sentences are held out");
   }
   if (own_valid) {
-    fs::remove(partial + "/progress.json");
     auto held = Pass(options, tokenizer, partial, key, "valid", {}).run(options.valid_inputs, options.valid_targets);
     done.splits["valid"] = held.splits["valid"];
     done.report.valid_documents = held.report.valid_documents, done.report.valid_tokens = held.report.valid_tokens;
     done.report.sentences += held.report.sentences, done.report.unknown_tokens += held.report.unknown_tokens;
+    done.report.incomplete_pairs += held.report.incomplete_pairs, done.report.invalid_utf8 += held.report.invalid_utf8;
   }
   auto& report = done.report;
   require<DataError>(report.documents > 0 && report.tokens > 0, files.front(), ": leaves no text to train on; lower --held-out or name more text");

@@ -337,7 +337,7 @@ DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_u
   impl_->options = options;
   impl_->files = expand_inputs(options.inputs);
   if (!options.targets.empty()) impl_->options.targets = expand_inputs(options.targets);
-  require<DataError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(), "--target names ", impl_->options.targets.size(), " files for ", impl_->files.size(), " of sources; name one for each");
+  require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(), impl_->files.front(), ": ", impl_->files.size(), " files of sources were given ", impl_->options.targets.size(), " of targets; name one for each");
 }
 DocumentReader::~DocumentReader() = default;
 bool DocumentReader::next(RawDocument& document) { return impl_->next(document); }

@@ -26,7 +26,7 @@ struct ReaderOptions {
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 
 /// Reads documents one after the other. `.gz` and `.xz` are unpacked as they are read. A document over 16 MB goes on as
-/// another document. Throws DataError naming file and line, or byte, for what cannot be used.
+/// another document. Throws DataError naming file and line, or byte, for what cannot be used; ConfigError for targets that are not as many as inputs.
 class DocumentReader {
  public:
   explicit DocumentReader(const ReaderOptions& options);

@@ -40,7 +40,7 @@ struct Make {
 }  // namespace
 
 Tensor Attention::mix_behind(const Tensor&, Tensor&, const AttentionContext&) {
-  fail<ShapeError>("this attention keeps no keys and values; text is generated with attention of kind: full without relative_positions");
+  fail<ConfigError>("this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0");
 }
 
 CrossAttention::CrossAttention(const StackConfig& c)

@@ -11,16 +11,15 @@ namespace {
 void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   if (m.decoder_attention_heads > 0 && m.d_kv == 0 && m.hidden_size % m.decoder_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.decoder_attention_heads ", m.decoder_attention_heads, "; choose a number of heads that divides it"));
-  const bool plain_attention = std::holds_alternative<FullAttention>(m.attention) && m.relative_positions == 0;
-  if (m.relative_attention_num_buckets > 0 && !plain_attention)
-    broken.push_back("model.relative_attention_num_buckets needs attention of kind full and relative_positions: 0; choose them, or another model");
+  const char* attention = std::visit([](const auto& a) { return a.kind; }, m.attention);
+  if (m.relative_attention_num_buckets > 0 && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0))
+    broken.push_back(words("model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are ", attention, " and ", m.relative_positions, "; choose those, or another model"));
   if (m.relative_attention_num_buckets > 0 && m.relative_attention_max_distance <= m.relative_attention_num_buckets / 2)
     broken.push_back(words("model.relative_attention_max_distance ", m.relative_attention_max_distance, " leaves no distances for the last buckets; raise it above ", m.relative_attention_num_buckets / 2));
   if (m.is_encoder_decoder && m.is_decoder) broken.push_back("model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false");
   if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                            "; choose a width that the heads divide"));
-  const char* attention = std::visit([](const auto& a) { return a.kind; }, m.attention);
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     try {
       const auto fits = [&](const char* name, const std::vector<int64_t>& list) {

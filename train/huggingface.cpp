@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "train/huggingface_decoders.h"
-#include "train/huggingface_json.h"
+#include "train/huggingface_parts.h"
 #include "train/huggingface_xlnet.h"
 #include "train/interchange.h"
 
@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 json read_json(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path, ": no such file; name a folder that `save_pretrained` made");
@@ -59,14 +57,6 @@ std::map<std::string, at::Tensor> read_tensors(const std::string& folder) {
   }
   return found;
 }
-
-}  // namespace
-
-namespace {
-
-struct Names {
-  const char *ours, *theirs;
-};
 
 /// A model of Hugging Face's `model_type`, and the classes that can be read.
 ModelConfig model_of_type(const std::string& type, const std::string& path) {
@@ -209,10 +199,14 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
 
   model.tensors = read_tensors(folder);
   if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() && j["architectures"][0].is_string()) model.architecture = j["architectures"][0];
+  // A bare model is saved without the name of the model in front.
+  const auto prefix = huggingface_prefix(model.config.model);
+  const bool bare = std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return item.first.starts_with(prefix); });
   if (model.architecture.empty()) {
     const auto has = [&](const char* name) { return model.tensors.count(name) > 0; };
     Objectives guessed;
-    if (writes_text(model.config.model)) guessed = {ClmConfig{}};
+    // A tied head has no tensor of its own. T5 has no name in front that would tell; its table is the whole head.
+    if (writes_text(model.config.model)) guessed = has("lm_head.weight") || (c.tie_word_embeddings && !bare) ? Objectives{ClmConfig{}} : Objectives{};
     else if (c.two_streams) guessed = has("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
     else if (has("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
     else if (has(huggingface_names(model.config.model, "mlm.head.transform.weight")[0].c_str())) guessed = {MlmConfig{}};
@@ -221,12 +215,10 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
     model.architecture = architecture_of(model.config.model, guessed);
   }
   model.config.objectives = objectives_of(model.architecture, path);
-  // A bare encoder is saved without the name of the model in front.
-  const auto prefix = huggingface_prefix(model.config.model);
-  if (std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return starts_with(item.first, prefix); })) {
-    std::map<std::string, at::Tensor> renamed;
-    for (const auto& [name, tensor] : model.tensors) renamed.emplace(starts_with(name, "embeddings.") || starts_with(name, "encoder.") || starts_with(name, "pooler.") || starts_with(name, "transformer.") || starts_with(name, "embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
-    model.tensors = std::move(renamed);
+  if (bare) {
+    std::map<std::string, at::Tensor> full;
+    for (const auto& [name, tensor] : model.tensors) full.emplace(name.starts_with("embeddings.") || name.starts_with("encoder.") || name.starts_with("pooler.") || name.starts_with("transformer.") || name.starts_with("embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
+    model.tensors = std::move(full);
   }
   // The ranges and rules of a config that a user writes hold for one that was read.
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
@@ -260,7 +252,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       parts.push_back(encoder.two_streams ? xlnet_as_ours(name, tensor) : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
     }
     if (parts.empty()) {
-      const bool may_lack = name == "lm.head.bias" || !starts_with(name, "backbone.") || starts_with(name, "backbone.pooler.") || param.fixed();
+      const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") || name.starts_with("backbone.pooler.") || param.fixed();
       require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0], "'; they are not those of this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "train/huggingface_json.h"
+#include "train/huggingface_parts.h"
 
 namespace cloze {
 
@@ -12,27 +12,21 @@ using nlohmann::json;
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 std::string joined(std::string_view first, std::string_view second) { return std::string(first) + std::string(second); }
 
-struct Pair {
-  std::string_view ours;
-  std::vector<std::string> theirs;   ///< stacked in this order
-};
+const std::vector<NamePair> bart_block{{"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
+                                       {"attention.output.", {"self_attn.out_proj."}},
+                                       {"attention_norm.", {"self_attn_layer_norm."}},
+                                       {"cross_attention.query.", {"encoder_attn.q_proj."}},
+                                       {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
+                                       {"cross_attention.output.", {"encoder_attn.out_proj."}},
+                                       {"cross_norm.", {"encoder_attn_layer_norm."}},
+                                       {"intermediate.", {"fc1."}},
+                                       {"output_norm.", {"final_layer_norm."}},
+                                       {"output.", {"fc2."}}};
+const std::vector<NamePair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}}, {"attention_norm.", {"ln_1."}}, {"output_norm.", {"ln_2."}}, {"intermediate.", {"mlp.c_fc."}}, {"output.", {"mlp.c_proj."}}};
 
-const std::vector<Pair> bart_block{{"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
-                                   {"attention.output.", {"self_attn.out_proj."}},
-                                   {"attention_norm.", {"self_attn_layer_norm."}},
-                                   {"cross_attention.query.", {"encoder_attn.q_proj."}},
-                                   {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
-                                   {"cross_attention.output.", {"encoder_attn.out_proj."}},
-                                   {"cross_norm.", {"encoder_attn_layer_norm."}},
-                                   {"intermediate.", {"fc1."}},
-                                   {"output_norm.", {"final_layer_norm."}},
-                                   {"output.", {"fc2."}}};
-const std::vector<Pair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}}, {"attention_norm.", {"ln_1."}}, {"output_norm.", {"ln_2."}}, {"intermediate.", {"mlp.c_fc."}}, {"output.", {"mlp.c_proj."}}};
-
-std::vector<Pair> t5_block(bool decoder, bool gated) {
+std::vector<NamePair> t5_block(bool decoder, bool gated) {
   const std::string feed = decoder ? "layer.2." : "layer.1.";
   return {{"attention.qkv.", {"layer.0.SelfAttention.q.", "layer.0.SelfAttention.k.", "layer.0.SelfAttention.v."}},
           {"attention.output.", {"layer.0.SelfAttention.o."}},
@@ -47,16 +41,6 @@ std::vector<Pair> t5_block(bool decoder, bool gated) {
           {"output.", {feed + "DenseReluDense.wo."}}};
 }
 
-std::vector<std::string> find(const std::vector<Pair>& table, std::string_view rest, const std::string& before) {
-  for (const auto& pair : table) {
-    if (!starts_with(rest, pair.ours)) continue;
-    std::vector<std::string> names;
-    for (const auto& part : pair.theirs) names.push_back(before + part + std::string(rest.substr(pair.ours.size())));
-    return names;
-  }
-  return {};
-}
-
 bool is_t5(const ModelConfig& model) { return std::holds_alternative<T5Config>(model); }
 bool is_gpt2(const ModelConfig& model) { return std::holds_alternative<Gpt2Config>(model); }
 
@@ -68,32 +52,32 @@ std::vector<std::string> decoder_names(const ModelConfig& model, const std::stri
   const std::string_view whole = name;
   if (name == "lm.head.decoder") return {"lm_head.weight"};
   if (name == "lm.head.bias") return {"final_logits_bias"};
-  if (!starts_with(whole, "backbone.")) return {};
+  if (!whole.starts_with("backbone.")) return {};
   const auto rest = whole.substr(9);
   const auto number_of = [](std::string_view text) { return std::string(text.substr(0, text.find('.'))); };
   if (is_gpt2(model)) {
     if (rest == "embeddings.word") return {"transformer.wte.weight"};
     if (rest == "embeddings.position") return {"transformer.wpe.weight"};
-    if (starts_with(rest, "stack.final_norm.")) return {joined("transformer.ln_f.", rest.substr(17))};
+    if (rest.starts_with("stack.final_norm.")) return {joined("transformer.ln_f.", rest.substr(17))};
     const auto number = number_of(rest.substr(6));
-    return find(gpt2_block, rest.substr(7 + number.size()), "transformer.h." + number + ".");
+    return renamed(gpt2_block, rest.substr(7 + number.size()), "transformer.h." + number + ".");
   }
-  const bool t5 = is_t5(model), decoder = starts_with(rest, "decoder");
+  const bool t5 = is_t5(model), decoder = rest.starts_with("decoder");
   const std::string side = decoder ? "decoder" : "encoder", root = t5 ? "" : "model.";
   if (rest == "embeddings.word") return {root + "shared.weight"};
   for (const std::string_view mine : {"embeddings.", "decoder_embeddings."}) {
-    if (!starts_with(rest, mine)) continue;
+    if (!rest.starts_with(mine)) continue;
     const auto part = rest.substr(mine.size());
     if (part == "position") return {root + side + ".embed_positions.weight"};
-    if (starts_with(part, "norm.")) return {root + side + ".layernorm_embedding." + std::string(part.substr(5))};
+    if (part.starts_with("norm.")) return {root + side + ".layernorm_embedding." + std::string(part.substr(5))};
     return {};
   }
   const auto part = rest.substr(side.size() + 1);   // behind "encoder." or "decoder."
   if (part == "relative_attention_bias") return {side + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight"};
-  if (starts_with(part, "final_norm.")) return {root + side + (t5 ? ".final_layer_norm." : ".layer_norm.") + std::string(part.substr(11))};
+  if (part.starts_with("final_norm.")) return {root + side + (t5 ? ".final_layer_norm." : ".layer_norm.") + std::string(part.substr(11))};
   const auto number = number_of(part);
-  return t5 ? find(t5_block(decoder, encoder_of(model).feed_forward == "gated"), part.substr(number.size() + 1), side + ".block." + number + ".")
-            : find(bart_block, part.substr(number.size() + 1), root + side + ".layers." + number + ".");
+  return t5 ? renamed(t5_block(decoder, encoder_of(model).feed_forward == "gated"), part.substr(number.size() + 1), side + ".block." + number + ".")
+            : renamed(bart_block, part.substr(number.size() + 1), root + side + ".layers." + number + ".");
 }
 
 std::vector<std::string> decoder_aliases(const ModelConfig& model, const std::string& name) {
@@ -141,7 +125,7 @@ void read_t5(const json& j, EncoderConfig& c, const std::string& path) {
   take(j, "relative_attention_num_buckets", c.relative_attention_num_buckets, path);
   take(j, "relative_attention_max_distance", c.relative_attention_max_distance, path);
   take(j, "feed_forward_proj", feed, path);
-  const bool gated = starts_with(feed, "gated-");
+  const bool gated = feed.starts_with("gated-");
   c.feed_forward = gated ? "gated" : "plain";
   c.hidden_act = gated ? feed.substr(6) : feed;
   if (feed == "gated-gelu") c.hidden_act = "gelu_new";

@@ -9,8 +9,6 @@ namespace cloze {
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
 /// Cloze's words and Hugging Face's, longest first where one is part of another.
 struct Pair {
   std::string_view ours, theirs;
@@ -83,7 +81,7 @@ std::string huggingface_prefix(const ModelConfig& model) {
 }
 
 bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
-  return std::holds_alternative<Gpt2Config>(model) && starts_with(name, "backbone.stack.") && name.find("norm") == std::string::npos;
+  return std::holds_alternative<Gpt2Config>(model) && name.starts_with("backbone.stack.") && name.find("norm") == std::string::npos;
 }
 
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
@@ -91,39 +89,39 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
   if (encoder_of(model).two_streams) return xlnet_names(name);
   const auto& family = std::visit(FamilyOf{}, model);
   const std::string_view whole = name;
-  if (starts_with(whole, "backbone.stack.")) {
+  if (whole.starts_with("backbone.stack.")) {
     const auto dot = whole.find('.', 15);
     const auto block = block_name(model, family, std::stoll(name.substr(15, dot - 15)));
     const auto rest = whole.substr(dot + 1);
-    if (starts_with(rest, "attention.qkv.")) {
+    if (rest.starts_with("attention.qkv.")) {
       std::vector<std::string> three;
       for (const auto part : family.qkv) three.push_back(joined(block, part) + std::string(rest.substr(14)));
       return three;
     }
-    if (starts_with(rest, "attention.query_global.")) return {block + "attention.self." + std::string(rest.substr(10))};
-    if (starts_with(rest, "attention.key_value_global.")) {
+    if (rest.starts_with("attention.query_global.")) return {block + "attention.self." + std::string(rest.substr(10))};
+    if (rest.starts_with("attention.key_value_global.")) {
       const std::string part(rest.substr(27));
       return {block + "attention.self.key_global." + part, block + "attention.self.value_global." + part};
     }
     for (const auto& pair : family.block)
-      if (starts_with(rest, pair.ours)) return {joined(block, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
-  } else if (starts_with(whole, "backbone.")) {
+      if (rest.starts_with(pair.ours)) return {joined(block, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+  } else if (whole.starts_with("backbone.")) {
     const auto rest = whole.substr(9);
     for (const auto& pair : embeddings)
-      if (starts_with(rest, pair.ours)) return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
-    if (starts_with(rest, "projection.") && !family.projection.empty()) return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
-    if (starts_with(rest, "pooler.") && !family.pooler.empty()) return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
-  } else if (starts_with(whole, "mlm.head.")) {
+      if (rest.starts_with(pair.ours)) return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+    if (rest.starts_with("projection.") && !family.projection.empty()) return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
+    if (rest.starts_with("pooler.") && !family.pooler.empty()) return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
+  } else if (whole.starts_with("mlm.head.")) {
     const auto rest = whole.substr(9);
     for (const auto& pair : family.head)
-      if (starts_with(rest, pair.ours)) return {joined(pair.theirs, rest.substr(pair.ours.size()))};
-  } else if (starts_with(whole, "sop.head.") && std::holds_alternative<AlbertConfig>(model)) {
+      if (rest.starts_with(pair.ours)) return {joined(pair.theirs, rest.substr(pair.ours.size()))};
+  } else if (whole.starts_with("sop.head.") && std::holds_alternative<AlbertConfig>(model)) {
     return {joined("sop_classifier.classifier.", whole.substr(9))};
-  } else if (starts_with(whole, "nsp.head.") || starts_with(whole, "sop.head.")) {
+  } else if (whole.starts_with("nsp.head.") || whole.starts_with("sop.head.")) {
     return {joined("cls.seq_relationship.", whole.substr(9))};
-  } else if (starts_with(whole, "rtd.dense.")) {
+  } else if (whole.starts_with("rtd.dense.")) {
     return {joined("discriminator_predictions.dense.", whole.substr(10))};
-  } else if (starts_with(whole, "rtd.prediction.")) {
+  } else if (whole.starts_with("rtd.prediction.")) {
     return {joined("discriminator_predictions.dense_prediction.", whole.substr(15))};
   }
   return {};

@@ -1,8 +1,8 @@
 // Hugging Face's words for XLNet: config.json, names and shapes.
-#include "train/huggingface_json.h"
 #include "train/huggingface_xlnet.h"
 
 #include "core/error.h"
+#include "train/huggingface_parts.h"
 
 namespace cloze {
 
@@ -10,16 +10,9 @@ using nlohmann::json;
 
 namespace {
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-
-struct Pair {
-  std::string_view ours;
-  std::vector<std::string> theirs;   ///< stacked in this order
-};
-
 /// Tensors of the attention have no `.weight` there; r_w_bias and its kin are called as here.
-const std::vector<Pair> attention{{"query.weight", {"q"}}, {"key_value.weight", {"k", "v"}}, {"position.weight", {"r"}}, {"output.weight", {"o"}}};
-const std::vector<Pair> block{{"attention_norm.", {"rel_attn.layer_norm."}}, {"output_norm.", {"ff.layer_norm."}}, {"intermediate.", {"ff.layer_1."}}, {"output.", {"ff.layer_2."}}};
+const std::vector<NamePair> attention{{"query.weight", {"q"}}, {"key_value.weight", {"k", "v"}}, {"position.weight", {"r"}}, {"output.weight", {"o"}}};
+const std::vector<NamePair> block{{"attention_norm.", {"rel_attn.layer_norm."}}, {"output_norm.", {"ff.layer_norm."}}, {"intermediate.", {"ff.layer_1."}}, {"output.", {"ff.layer_2."}}};
 
 bool is_product(std::string_view name) { return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos; }
 bool is_output(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
@@ -31,23 +24,14 @@ std::vector<std::string> xlnet_names(const std::string& name) {
   if (name == "lm.head.bias") return {"lm_loss.bias"};
   if (name == "backbone.embeddings.word") return {"transformer.word_embedding.weight"};
   if (name == "backbone.mask_emb") return {"transformer.mask_emb"};
-  if (!starts_with(name, "backbone.stack.")) return {};
+  if (!name.starts_with("backbone.stack.")) return {};
   const auto dot = name.find('.', 15);
   const auto layer = "transformer.layer." + name.substr(15, dot - 15) + ".";
   const auto rest = name.substr(dot + 1);
-  if (starts_with(rest, "attention.")) {
-    const auto part = rest.substr(10);
-    for (const auto& pair : attention) {
-      if (part != pair.ours) continue;
-      std::vector<std::string> names;
-      for (const auto& theirs : pair.theirs) names.push_back(layer + "rel_attn." + theirs);
-      return names;
-    }
-    return {layer + "rel_attn." + part};
-  }
-  for (const auto& pair : block)
-    if (starts_with(rest, pair.ours)) return {layer + pair.theirs[0] + rest.substr(pair.ours.size())};
-  return {};
+  if (!rest.starts_with("attention.")) return renamed(block, rest, layer);
+  const auto part = rest.substr(10), there = layer + "rel_attn.";
+  const auto names = renamed(attention, part, there);
+  return names.empty() ? std::vector<std::string>{there + part} : names;
 }
 
 at::Tensor xlnet_as_theirs(const EncoderConfig& c, const std::string& name, const at::Tensor& value) {

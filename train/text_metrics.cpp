@@ -8,6 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "data/utf8.h"
+
 namespace cloze {
 
 namespace {
@@ -30,12 +32,8 @@ size_t checked_size(const std::vector<std::string>& hypotheses, const std::vecto
 /// different bytes stay different.
 int32_t decode(std::string_view text, size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at]);
-  if (byte < 0x80) return ++at, byte;
-  utf8proc_int32_t code = -1;
-  const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at), static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-  if (n <= 0) return ++at, 0xDC00 + byte;
-  at += static_cast<size_t>(n);
-  return code;
+  const auto code = next_code_point(text, at);
+  return code < 0 ? 0xDC00 + byte : code;
 }
 
 /// White space as Python has it, which the reference implementations split at: it includes the separators U+001C to U+001F.

@@ -169,6 +169,13 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
     CHECK_THAT(filled.text, Catch::Contains("\"filled\":[{\"score\":"));
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
+  std::string blanks;
+  for (int i = 0; i < 21; ++i) blanks += "cat [MASK] ";
+  check_refused("fill " + w.dir / "t5" + " '" + blanks + "'", 2, "the text has 21 blanks, the tokenizer 20 sentinels; fill fewer at once");
+  check_refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.dir / "marked/tokenizer" + " --sentinels 21 --out " + w.dir / "x", 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
+  const auto estimates = w.dir / "performer";
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/performer/tiny.yaml --set data.tokens=" + w.tokens + " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.is_decoder=true --set 'objectives=[{kind: clm}]' --set train.budget.steps=2 --set schedule.warmup=0 --run " + estimates).code == 0);
+  check_refused("generate " + estimates + " 'The cat'", 2, "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0");
   check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2, "transformer has no class at Hugging Face; export to torchscript");
 }
 
@@ -192,6 +199,8 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2, "texts were given both as words and by --file; give one of them");
   check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2, "--sentinels is -1, must be in [0, 10000]");
   check_refused("prepare " + w.dir / "text.txt" + " --target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--target names the other side of pairs; add --format pairs");
+  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --valid-target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--valid-target names the other side of --valid; give --valid and --target too");
+  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --target " + w.dir / "text.txt" + " --valid " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--valid and --valid-target name both sides of held-out pairs; give both or none");
   check_refused("fill " + w.run + " 'no blank'", 2, "has no [MASK] to fill");
   check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
   check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name the file to write");
@@ -225,6 +234,16 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"bert/tiny.yaml --set model.prefix_lm=true", "model.prefix_lm is for a decoder alone; set it to false, or choose gpt2, or set model.is_decoder to true"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4", "model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false"},
       {"bart/tiny.yaml --set model.decoder_attention_heads=3", "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that divides it"},
+      {"t5/tiny.yaml --set model.attention.kind=linformer", "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are linformer and 0; choose those, or another model"},
+      {"t5/tiny.yaml --set model.relative_positions=4", "they are full and 4; choose those, or another model"},
+      {"t5/tiny.yaml --set model.relative_attention_max_distance=16", "model.relative_attention_max_distance 16 leaves no distances for the last buckets; raise it above 16"},
+      {"bart/tiny.yaml --set model.is_decoder=true", "model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false"},
+      {"xlnet/tiny.yaml --set model.same_length=true", "model.same_length counts a memory, which training does not carry; set it to false"},
+      {"xlnet/tiny.yaml --set model.bi_data=true", "model.bi_data needs texts that run backwards, which plm does not make; set it to false"},
+      {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'", "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
+      {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'", "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
+      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'", "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, or tie_word_embeddings to false"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},
       {"bert/tiny.yaml --set init.from=nowhere", "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};

@@ -72,6 +72,7 @@ TEST_CASE("what is written decodes to the same, every default written out", "[co
   CHECK(to_yaml(again) == text);
   CHECK(again.data.tokens == config.data.tokens);
   CHECK(text.find("weight: 0.1\n") != std::string::npos);   // shortest form, not 0.10000000000000001
+  CHECK(decode<RunConfig>(ConfigTree::parse(to_yaml(accepted("objectives: []")), "again.yaml")).objectives.empty());
 }
 
 TEST_CASE("a preset sets what it names in every part that knows it, and own keys win", "[core][config]") {

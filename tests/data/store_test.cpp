@@ -76,6 +76,9 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}), Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}), Catch::Contains("'text' is not a text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}), Catch::Contains("not a JSON object"));
+  const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
+  CHECK_THROWS_WITH(read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}), Catch::Contains("one.en: 2 files of sources were given 1 of targets; name one for each"));
+  CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
 }
 
 TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
@@ -184,6 +187,43 @@ TEST_CASE("a preparation that was killed goes on behind its closed files and end
       CHECK(read_file(entry.path().string()) == read_file(dir / ("cut/" + entry.path().filename().string())));
     }
   CHECK(files > 3);
+}
+
+TEST_CASE("a preparation that was cut off reports in the end what one that was not reports, the pairs left out included", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  std::string pairs;
+  uint64_t incomplete = 0;
+  for (int i = 0; i < 40000; ++i) {
+    for (int k = 0; k < 16; ++k) pairs += "w" + std::to_string((i + k) % 20) + "q ";
+    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";   // a zero-width space has no piece
+    incomplete += i % 7 == 0 || i % 11 == 0;
+  }
+  auto damaged = pairs;
+  damaged[damaged.rfind('\t')] = ' ';
+  PrepareOptions options;
+  options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)}, options.format = "pairs";
+  options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
+  options.out = dir / "whole";
+  const auto whole = prepare(options);
+  CHECK(whole.incomplete_pairs == 2 * incomplete);
+  for (const std::string side : {"train", "valid"}) {
+    INFO("cut off in " << side);
+    const auto file = dir / (side + ".tsv");
+    const auto written = fs::last_write_time(file);   // what a preparation knows its files by, with their size
+    const auto put = [&](const std::string& text) { dir.write(side + ".tsv", text), fs::last_write_time(file, written); };
+    put(damaged);
+    options.out = dir / ("cut-" + side);
+    CHECK_THROWS_WITH(prepare(options), Catch::Contains(side + ".tsv:40000: no tab between source and target"));
+    REQUIRE(fs::exists(options.out + ".partial/" + side + "-00002.tokens"));
+    put(pairs);
+    const auto report = prepare(options);
+    CHECK(report.incomplete_pairs == whole.incomplete_pairs);
+    CHECK(report.sentences == whole.sentences);
+    CHECK(report.documents == whole.documents);
+    CHECK(report.valid_documents == whole.valid_documents);
+    CHECK(TokenStore(options.out, "train").fingerprint() == TokenStore(dir / "whole", "train").fingerprint());
+  }
 }
 
 TEST_CASE("small texts hold out a document, a single document its end", "[data][prepare]") {

@@ -204,10 +204,20 @@ TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each
   CHECK(difference(model->encode({.input_ids = ids}).states[0], norm(x, "encoder.final_norm")) < 1e-12);
 }
 
-TEST_CASE("a model that sees both sides refuses to write, in words", "[models][decoder]") {
-  BertConfig config;
-  config.vocab_size = 23, config.hidden_size = 12, config.num_attention_heads = 3, config.num_hidden_layers = 1;
-  auto model = make_backbone(config, {});
-  std::vector<BlockCache> cache;
-  CHECK_THROWS_WITH(model->decode(some_ids(1, 2), {}, cache), Catch::Contains("sees both sides of a token, so it writes no text"));
+TEST_CASE("a model that cannot write refuses to, in words", "[models][decoder]") {
+  const auto refused = [](const EncoderConfig& config, const std::string& sentence) {
+    std::vector<BlockCache> cache;
+    const Memory memory{at::zeros({1, 2, 12}), {}};
+    CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), memory, cache), sentence);
+  };
+  refused(small(BertConfig{}), "this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
+  const auto keeps_nothing = "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0";
+  EncoderConfig estimates = small(Gpt2Config{}), relative = small(TransformerConfig{}), flat = small(Gpt2Config{});
+  estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3, flat.num_hidden_layers = 0;
+  refused(estimates, keeps_nothing);
+  refused(relative, keeps_nothing);
+  refused(flat, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
+  auto pair = small(T5Config{});
+  pair.num_hidden_layers = pair.num_decoder_layers = 0;
+  refused(pair, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
 }

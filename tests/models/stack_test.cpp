@@ -1,34 +1,13 @@
 #include <cmath>
 
 #include "models/attention.h"
-#include "models/backbone.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
 namespace {
-
-EncoderConfig small() {
-  EncoderConfig c;
-  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20, c.max_position_embeddings = 40;
-  return c;
-}
-
-std::shared_ptr<Backbone> make(const EncoderConfig& c) {
-  auto model = make_backbone(c, {});
-  initialize(collect_params(*model), 0.3, false, Rng(1));
-  model->eval();
-  return model;
-}
-
-Tensor some_ids(int64_t rows, int64_t columns) { return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns}); }
-
-Tensor numbers(at::IntArrayRef sizes, double phase) {
-  int64_t n = 1;
-  for (const auto s : sizes) n *= s;
-  return (at::sin(at::arange(n, at::kDouble) * 1.7 + phase) * at::cos(at::arange(n, at::kDouble) * 0.61 + 2 * phase)).to(at::kFloat).view(sizes);
-}
 
 /// Every choice of the stack that changes numbers, one or two at a time.
 std::vector<std::pair<std::string, EncoderConfig>> choices() {

@@ -7,31 +7,11 @@
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/naive.h"
+#include "tests/support/small.h"
 
 using namespace cloze;
 
 namespace {
-
-XlnetConfig small() {
-  XlnetConfig c;
-  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20;
-  return c;
-}
-
-std::shared_ptr<Backbone> make(const EncoderConfig& c) {
-  auto model = make_backbone(c, {});
-  initialize(collect_params(*model), 0.3, false, Rng(1));
-  model->eval();
-  return model;
-}
-
-Tensor some_ids(int64_t rows, int64_t columns) { return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns}); }
-
-Tensor numbers(at::IntArrayRef sizes, double phase) {
-  int64_t n = 1;
-  for (const auto s : sizes) n *= s;
-  return (at::sin(at::arange(n, at::kDouble) * 1.7 + phase) * at::cos(at::arange(n, at::kDouble) * 0.61 + 2 * phase)).to(at::kFloat).view(sizes);
-}
 
 Tensor flags(at::IntArrayRef sizes, int64_t step) {
   int64_t n = 1;
@@ -135,7 +115,7 @@ TEST_CASE("the shift brings each distance to its key: row t begins at number T -
 
 TEST_CASE("both streams of a layer are the paper's equations, written as loops", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.num_hidden_layers = 1;
   auto in = everything(1);
   SECTION("as it stands") {}
@@ -165,7 +145,7 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
 }
 
 TEST_CASE("gradients of both streams are those of finite differences", "[models][xlnet]") {
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.clamp_len = 4;
   auto model = make(config);
   convert_params(*model, at::kDouble);
@@ -190,7 +170,7 @@ TEST_CASE("gradients of both streams are those of finite differences", "[models]
 TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in bf16 to three digits", "[models][xlnet]") {
   const auto run = [](bool fused, bool bf16, const Inputs& in) {
     set_fused(fused);
-    auto model = make(small());
+    auto model = make(small<XlnetConfig>());
     FlatParameters flat(collect_params(*model), at::kCPU);
     flat.use_bf16(bf16);
     const auto hidden = model->hidden(in);
@@ -212,7 +192,7 @@ TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in
 TEST_CASE("checkpointed streams give the same gradients to the last bit, dropout included", "[models][xlnet]") {
   for (const bool predicts : {false, true}) {
     const auto gradients = [&](bool checkpointing) {
-      auto model = make(small());
+      auto model = make(small<XlnetConfig>());
       model->train();
       model->set_gradient_checkpointing(checkpointing);
       FlatParameters flat(collect_params(*model), at::kCPU);
@@ -230,7 +210,7 @@ TEST_CASE("checkpointed streams give the same gradients to the last bit, dropout
 
 TEST_CASE("dropout is a function of its key and acts in both streams", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto model = make(small());
+  auto model = make(small<XlnetConfig>());
   model->train();
   auto in = everything();
   const auto run = [&](uint64_t key) {
@@ -250,7 +230,7 @@ TEST_CASE("each dropout rate acts in both streams, by draws of their own", "[mod
   at::NoGradGuard no_grad;
   for (const std::string rate : {"hidden", "scores", "activation"}) {
     INFO(rate);
-    auto config = small();
+    auto config = small<XlnetConfig>();
     config.hidden_dropout_prob = rate == "hidden" ? 0.5 : 0, config.attention_probs_dropout_prob = rate == "scores" ? 0.5 : 0, config.activation_dropout = rate == "activation" ? 0.5 : 0;
     auto model = make(config);
     // Every query starts as every token does and sees what it sees, so that only draws can tell the streams apart.
@@ -270,7 +250,7 @@ TEST_CASE("each dropout rate acts in both streams, by draws of their own", "[mod
 
 TEST_CASE("dropout of states stands behind both starts, the distances, both halves of a block and the last states", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.num_hidden_layers = 1, config.hidden_dropout_prob = 0.5, config.attention_probs_dropout_prob = config.activation_dropout = 0;
   auto model = make(config);
   const Inputs in{.input_ids = some_ids(2, 7), .target_places = at::arange(5, at::kLong).expand({2, 5}), .memories = {numbers({2, 3, 12}, 0.1)}, .dropout_key = 5};
@@ -308,7 +288,7 @@ TEST_CASE("dropout of states stands behind both starts, the distances, both halv
 
 TEST_CASE("padding changes nothing for real tokens and targets, on the left as on the right", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.attn_type = GENERATE("bi", "uni");
   auto model = make(config);
   const auto given = everything();
@@ -331,7 +311,7 @@ TEST_CASE("padding changes nothing for real tokens and targets, on the left as o
 
 TEST_CASE("a segment behind its memory has the states that it has in one piece, where the first half does not see the second", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   const bool uni = GENERATE(false, true);
   config.attn_type = uni ? "uni" : "bi";
   auto model = make(config);
@@ -352,7 +332,7 @@ TEST_CASE("a segment behind its memory has the states that it has in one piece, 
 }
 
 TEST_CASE("a memory holds what layers read: the last mem_len of what was kept and of the first reuse_len new states", "[models][xlnet]") {
-  auto config = small();
+  auto config = small<XlnetConfig>();
   auto in = everything();
   std::vector<Tensor> kept;
   in.new_memories = &kept;
@@ -377,7 +357,7 @@ TEST_CASE("a memory holds what layers read: the last mem_len of what was kept an
 
 TEST_CASE("without an order and a memory, the content stream is attention to both sides, and targets do not change it", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto model = make(small());
+  auto model = make(small<XlnetConfig>());
   auto in = everything();
   Traces with, without;
   model->hidden(in, &with);
@@ -398,7 +378,7 @@ TEST_CASE("without an order and a memory, the content stream is attention to bot
 
 TEST_CASE("a target's query depends neither on its own token nor on those behind it in the order, over all layers", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.num_hidden_layers = 3;
   auto model = make(config);
   // Order 4, 1, 6 of targets; all others are read by everything.
@@ -422,7 +402,7 @@ TEST_CASE("a target's query depends neither on its own token nor on those behind
 
 TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream and without", "[models][xlnet]") {
   at::NoGradGuard no_grad;
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.attn_type = GENERATE("bi", "uni");
   config.bi_data = GENERATE(false, true);
   auto model = make(config);
@@ -455,17 +435,17 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
 TEST_CASE("XLNet's parameters are as many as the published shapes give", "[models][xlnet]") {
   const int64_t v = 23, d = 12, f = 20, layers = 2;
   int64_t count = 0;
-  for (const auto& p : collect_params(*make_backbone(small(), {}))) count += p.param.value().numel();
+  for (const auto& p : collect_params(*make_backbone(small<XlnetConfig>(), {}))) count += p.param.value().numel();
   CHECK(count == v * d + d + layers * (5 * d * d + 3 * d + 2 * d + 2 * d + (2 * d * f + f + d) + 2 * d));
 }
 
 TEST_CASE("what XLNet does not have is refused in words", "[models][xlnet]") {
-  auto config = small();
+  auto config = small<XlnetConfig>();
   config.norm_place = "pre";
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.norm_place is not for xlnet; leave it out");
-  config = small();
+  config = small<XlnetConfig>();
   config.hidden_size = 9;
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.hidden_size 9 is odd; sines and cosines need an even width");
   auto in = everything(1);
-  CHECK_THROWS_WITH(make(small())->hidden(in), "xlnet has 2 layers, but was given 1 memories; give one for each layer");
+  CHECK_THROWS_WITH(make(small<XlnetConfig>())->hidden(in), "xlnet has 2 layers, but was given 1 memories; give one for each layer");
 }

@@ -3,17 +3,11 @@
 #include "core/tensor/ops.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
+#include "tests/support/numbers.h"
 
 using cloze::Init;
 using cloze::Param;
 using cloze::Tensor;
-
-/// Numbers that look random and are the same everywhere.
-inline Tensor numbers(at::IntArrayRef sizes, double phase, double size = 1) {
-  int64_t n = 1;
-  for (const auto s : sizes) n *= s;
-  return (at::sin(at::arange(n, at::kDouble) * 1.7 + phase) * at::cos(at::arange(n, at::kDouble) * 0.61 + 2 * phase) * size).to(at::kFloat).view(sizes);
-}
 
 inline Param param(at::IntArrayRef sizes, double phase, double size = 1, double shift = 0) {
   return Param((numbers(sizes, phase, size) + shift).set_requires_grad(true), Init::weight);

@@ -1,5 +1,7 @@
 #include "train/interchange.h"
 
+#include <torch/csrc/jit/serialization/import.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -7,8 +9,10 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "tests/support/catch.h"
+#include "tests/support/close_to.h"
 #include "tests/support/tiny.h"
 #include "train/fill.h"
+#include "train/generate.h"
 #include "train/trainer.h"
 
 using namespace cloze;
@@ -141,6 +145,53 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
 }
 
+TEST_CASE("a bare decoder is imported without a head, whether its class is named or told by the weights", "[interchange]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto hidden = [](const std::string& run) {
+    const auto opened = open_run(run);
+    const auto ids = at::arange(10, at::kLong).view({2, 5}).add(3);
+    for (const auto& [name, tensor] : opened.network->outputs({.input_ids = ids, .decoder_input_ids = encoder_of(opened.config.model).is_encoder_decoder ? ids + 20 : Tensor()}))
+      if (name == "last_hidden_state") return tensor;
+    return Tensor();
+  };
+  struct Case {
+    const char *folder, *prefix, *bare, *whole;
+    bool tied;
+  };
+  for (const auto& c : {Case{"gpt2", "transformer.", "GPT2Model", "GPT2LMHeadModel", true}, Case{"bart", "model.", "BartModel", "BartForConditionalGeneration", true}, Case{"t5", "", "T5Model", "T5ForConditionalGeneration", false}}) {
+    INFO(c.bare);
+    const auto folder = SOURCE_DIR "/tests/parity/" + std::string(c.folder), made = dir / c.folder;
+    auto config = nlohmann::json::parse(read_file(folder + "/config.json"));
+    config["tie_word_embeddings"] = c.tied;
+    const auto stored = SafeTensors::open(folder + "/model.safetensors");
+    std::vector<NamedTensor> whole, bare;
+    for (const auto& name : stored.names()) {
+      whole.push_back({name, stored.get(name).clone()});
+      if (name.starts_with(c.prefix)) bare.push_back({name.substr(std::string(c.prefix).size()), stored.get(name).clone()});
+    }
+    if (!c.tied) whole.push_back({"lm_head.weight", stored.get("shared.weight") * 2});
+    const auto imported = [&](const std::string& name, const char* architecture, const std::vector<NamedTensor>& tensors) {
+      config.erase("architectures");
+      if (architecture) config["architectures"] = {architecture};
+      dir.write(name + "/config.json", config.dump());
+      save_safetensors(dir / (name + "/model.safetensors"), tensors);
+      const auto report = import_huggingface(dir / name, made + name);
+      CHECK(report.ignored.empty());
+      CHECK(report.fresh.empty());
+      return report.architecture;
+    };
+    CHECK(imported("whole", nullptr, whole) == c.whole);
+    CHECK(imported("named", c.bare, bare) == c.bare);
+    CHECK(imported("told", nullptr, bare) == c.bare);
+    for (const auto* name : {"named", "told"}) {
+      CHECK(open_run(made + name).network->objectives.empty());
+      CHECK(at::equal(hidden(made + name), hidden(made + "whole")));
+    }
+    CHECK_THROWS_WITH(generate_ids(*open_run(made + "told").network, {{.source = {3, 4}, .beginning = {3}}}, {.max_new_tokens = 2}), Catch::Contains("this model was not trained to write text; train it with clm, span_corruption"));
+  }
+}
+
 TEST_CASE("folders that cannot be imported are refused in words", "[interchange]") {
   TempDir dir;
   const auto attempt = [&](const std::string& config, bool weights) {
@@ -183,6 +234,59 @@ TEST_CASE("a TorchScript file runs at other shapes in a new process, in both pre
   int64_t parameters = 0;
   for (const auto& p : collect_params(*run.network)) parameters += p.param.value().numel();
   CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
+}
+
+TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  for (const std::string name : {"t5", "bart", "mbart", "pegasus"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const auto run = open_run(dir / name);
+    const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), written = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
+    auto mask = at::ones({3, 7}, at::kBool);
+    mask[1].narrow(0, 4, 3).fill_(false);
+    const auto states = file.get_method("encode")({ids, mask}).toTensor();
+    CHECK(error_of(states, run.network->backbone->encode({.input_ids = ids, .attention_mask = mask}).states) < 1e-6);
+    Tensor logits;   // [3, 5, V]
+    for (const auto& [output, tensor] : run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = written}))
+      if (output == "logits") logits = tensor;
+    c10::IValue past;
+    for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {   // three tokens, then one and one behind what is kept
+      const auto step = file.get_method("decode")({written.slice(1, begin, end), states, mask, past}).toTuple();
+      CHECK(error_of(step->elements()[0].toTensor(), logits.select(1, end - 1)) < 1e-5);
+      past = step->elements()[1];
+    }
+  }
+}
+
+TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/xlnet-plain", dir / "xlnet");
+  export_torchscript(dir / "xlnet", dir / "xlnet.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "xlnet.pt");
+  const auto run = open_run(dir / "xlnet");
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), types = ids.remainder(2), places = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
+  auto mask = at::ones({3, 7}, at::kBool);
+  mask[2].narrow(0, 5, 2).fill_(false);
+  const auto visible = at::arange(147, at::kLong).mul(5).remainder(11).lt(6).view({3, 7, 7});
+  auto mapping = at::zeros({3, 3, 7});
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t n = 0; n < 3; ++n)
+      if (const auto place = places[b][n].item<int64_t>(); place >= 0) mapping[b][n][place] = 1;
+  for (const bool targets : {false, true}) {
+    const auto answer = file.forward({ids, mask, types, visible.logical_not().to(at::kFloat), targets ? c10::IValue(mapping) : c10::IValue()}).toGenericDict();
+    const auto wanted = run.network->outputs({.input_ids = ids, .attention_mask = mask, .token_type_ids = types, .visible = visible, .target_places = targets ? places : Tensor()});
+    REQUIRE(answer.size() == wanted.size());
+    for (const auto& [name, tensor] : wanted) {
+      INFO(name);
+      CHECK(tensor.size(1) == (targets ? 3 : 7));
+      CHECK(error_of(answer.at(name).toTensor(), tensor) < 1e-6);
+    }
+  }
 }
 
 TEST_CASE("every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the same", "[interchange][torchscript]") {

@@ -484,6 +484,9 @@ TEST_CASE("settings that make no sense are refused with what to do", "[search]")
   refused({.pad_token_id = -1}, "pad_token_id is -1; give 0 or more");
   refused({.forced_bos_token_id = -2}, "forced_bos_token_id is -2; give -1 or more");
   refused({.forced_eos_token_id = -2}, "forced_eos_token_id is -2; give -1 or more");
+  refused({.max_new_tokens = 1048577}, "max_new_tokens 1048577, num_beams 1 and num_return_sequences 1 must be at most 1048576, 4096 and 65536; lower them");
+  refused({.num_beams = 4097}, "max_new_tokens 64, num_beams 4097 and num_return_sequences 1 must be at most 1048576, 4096 and 65536; lower them");
+  refused({.num_return_sequences = 65537, .do_sample = true}, "max_new_tokens 64, num_beams 1 and num_return_sequences 65537 must be at most 1048576, 4096 and 65536; lower them");
   refused({.max_new_tokens = 3, .min_new_tokens = 4}, "min_new_tokens is 4, but max_new_tokens is 3; lower the one or raise the other");
   refused({.early_stopping = "yes"}, "early_stopping is 'yes'; choose true, false or never");
   refused({.length_penalty = std::nan("")}, "length_penalty is nan; give a finite number");

@@ -94,6 +94,13 @@ TEST_CASE("chrF counts code points, not bytes", "[train][text-metrics]") {
   CHECK(bleu(hypotheses, references).score == near(15.97357760615681));
 }
 
+TEST_CASE("a byte that is not UTF-8 is a character of its own", "[train][text-metrics]") {
+  const std::string one = "a\xFF" "b", other = "a\xFE" "b";
+  CHECK(chrf({one}, {one}) == Approx(100));
+  CHECK(chrf({one}, {other}) == Approx(100 * 2.0 / 9));   // two of three characters, none of two pairs, nor the triple
+  CHECK(exact_match({one}, {other}) == 0);
+}
+
 TEST_CASE("chrF forgives n-grams that are longer than the reference", "[train][text-metrics]") {
   CHECK(chrf({"ab", "abcdefgh"}, {"a", "abcdefxh"}) == near(61.41747932456787));
 }
