@@ -18,7 +18,7 @@ class WritingInspector {
 
   Inspection run(int64_t examples, int64_t sequences) {
     constexpr int64_t rows = 64;
-    if (spans() && spans()->corruption == "spans") found_.lengths = {{.name = "hidden", .unit = "tokens"}, {.name = "kept", .unit = "tokens"}};
+    if (spans_ && spans_->corruption == "spans") found_.lengths = {{.name = "hidden", .unit = "tokens"}, {.name = "kept", .unit = "tokens"}};
     else found_.lengths.resize(1);
     std::vector<RowDraws> draws;
     for (int64_t first = 0; first < sequences; first += rows) {
@@ -62,7 +62,12 @@ class WritingInspector {
     return text;
   }
 
-  const SpanCorruptionConfig* spans() const { return std::get_if<SpanCorruptionConfig>(&objective_); }
+  /// Nothing of what span corruption makes is cut off.
+  bool fits() const {
+    const int64_t room = config_.data.max_seq_length - (model_.texts_begin ? 1 : 0);
+    if (!model_.is_encoder_decoder) return spans_->corruption == "drop" || spans_->corruption == "prefix_lm";
+    return spans_->corruption != "spans" || targets_length(room, spans_->noise_density, spans_->mean_noise_span_length) <= room;
+  }
 
   /// Lengths of the runs between sentinels in ids[begin, end).
   std::vector<int64_t> runs_of(const std::vector<int64_t>& ids, size_t begin, size_t end) const {
@@ -108,18 +113,18 @@ class WritingInspector {
       for (size_t i = 0; i + 1 < e.labels.size(); ++i) wrong_ += e.labels[i] != e.input_ids[i + 1 + (e.input_ids.size() - e.labels.size())];
       return;
     }
-    if (const auto* spans = this->spans()) {
+    if (spans_) {
       const int64_t whole = kept + written;
-      if (spans->corruption == "spans" && whole > 1) {
-        const auto noise = std::clamp<int64_t>(std::llrint(static_cast<double>(whole) * spans->noise_density), 1, whole - 1);
-        const auto runs = std::min({std::max<int64_t>(1, std::llrint(static_cast<double>(noise) / spans->mean_noise_span_length)), noise, whole - noise});
+      if (spans_->corruption == "spans" && whole > 1) {
+        const auto noise = std::clamp<int64_t>(std::llrint(static_cast<double>(whole) * spans_->noise_density), 1, whole - 1);
+        const auto runs = std::min({std::max<int64_t>(1, std::llrint(static_cast<double>(noise) / spans_->mean_noise_span_length)), noise, whole - noise});
         wrong_ += written != noise || marks != runs || marks_written != runs;
-      } else if (spans->corruption == "iid" || spans->corruption == "drop") {
+      } else if (spans_->corruption == "iid" || spans_->corruption == "drop") {
         drawn_ += whole, hidden_ += written;
-      } else if (spans->corruption == "mass" || spans->corruption == "deshuffle" || spans->corruption == "bert") {
+      } else if (spans_->corruption == "mass" || spans_->corruption == "deshuffle" || spans_->corruption == "bert") {
         drawn_ += written, hidden_ += masks;
         wrong_ += read != e.labels.size();
-      } else if (spans->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
+      } else if (spans_->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
         const auto n = static_cast<double>(whole);
         hidden_ += kept, mean_ += n / 2, variance_ += ((n - 1) * (n - 1) - 1) / 12;
       }
@@ -141,16 +146,15 @@ class WritingInspector {
       if (!lengths.expected.empty()) lengths.expected.back() += std::max(left, 0.0);   // all that is as long or longer
       checks.push_back(fit_check("words of a span as drawn (chi-square)", lengths.drawn, lengths.expected));
     }
-    if (!spans()) return;
-    const auto& kind = spans()->corruption;
-    // Of a decoder alone, sources that were cut lost what the rule counts.
-    if (kind == "spans" && model_.is_encoder_decoder) {
+    if (!spans_ || !fits()) return;
+    const auto& kind = spans_->corruption;
+    if (kind == "spans") {
       checks.push_back(none_check("texts with another number of hidden tokens, or of runs, than the rule gives", wrong_));
       for (const auto& lengths : found_.lengths) checks.push_back(fit_check(words("tokens of a run that is ", lengths.name, ", one run of a text (chi-square)"), lengths.drawn, lengths.expected));
     }
     if (kind == "mass" || kind == "deshuffle" || kind == "bert") checks.push_back(none_check("sources of another length than their targets", wrong_));
-    if ((kind == "iid" && model_.is_encoder_decoder) || kind == "drop" || kind == "mass" || kind == "bert") {
-      const double p = kind == "bert" ? 0.9 * spans()->noise_density : spans()->noise_density, all = static_cast<double>(drawn_);   // a tenth is random tokens
+    if (kind == "iid" || kind == "drop" || kind == "mass" || kind == "bert") {
+      const double p = (kind == "bert" ? 0.9 : 1) * spans_->noise_density, all = static_cast<double>(drawn_);   // a tenth becomes random tokens
       checks.push_back(sum_check(kind == "bert" ? "hidden tokens that are masked" : "hidden tokens", static_cast<double>(hidden_), p * all, p * (1 - p) * all));
     }
     if (kind == "prefix_lm" && variance_ > 0) checks.push_back(sum_check("tokens of prefixes", static_cast<double>(hidden_), mean_, variance_));
@@ -161,6 +165,7 @@ class WritingInspector {
   TokenStore store_;
   Vocabulary vocabulary_;
   ObjectiveConfig objective_;
+  const SpanCorruptionConfig* spans_ = std::get_if<SpanCorruptionConfig>(&objective_);
   Collator collator_;
   Inspection found_;
   int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0;

@@ -167,6 +167,29 @@ TEST_CASE("lengths and examples of a mixture stand with the masking that their r
   CHECK(json["examples"][0]["masking"].is_number());
 }
 
+TEST_CASE("what is cut off breaks no rule", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  SpanCorruptionConfig spans;
+  SECTION("targets that are longer than their sources") {
+    spans.noise_density = 0.8;
+    T5Config model;
+    model.hidden_size = 32, model.num_hidden_layers = 1;
+    config.model = model;
+  }
+  SECTION("a decoder that reads half of a source") {
+    spans.corruption = GENERATE("spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm");
+    Gpt2Config model;
+    model.hidden_size = 32, model.num_hidden_layers = 1;
+    config.model = model;
+  }
+  config.objectives = {spans};
+  for (const auto& check : inspect_objective(config, 1, 200).checks) {
+    INFO(check.name);
+    CHECK(check.passed);
+  }
+}
+
 TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
   TempDir dir;
   auto config = pieces_run(dir);
