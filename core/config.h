@@ -86,6 +86,7 @@ struct Entry {
   std::string path, key, type, value, words, rule;
   int depth = 0;
   bool leaf = true;
+  std::string whole{};   ///< path of the value that it has when nothing names it; empty: it has a default
 };
 
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, int64_t& out);
@@ -167,6 +168,27 @@ class Decoder {
     known_.emplace_back(key);
     const ConfigNode* node = map_ ? map_->find(key) : nullptr;
     decode(node, join_path(path_, key), rule, field);
+  }
+
+  /// Elements that begin as `whole`, changed by their own preset and their own keys.
+  template <class T, class Whole>
+  void parts(const char* key, std::vector<T>& field, const Whole& whole, const char*) {
+    known_.emplace_back(key);
+    const ConfigNode* node = map_ ? map_->find(key) : nullptr;
+    const auto path = join_path(path_, key);
+    if (!node || !expect(*node, ConfigNode::Type::list, path, issues_)) return;
+    field.clear();
+    for (const auto& [name, item] : node->items) {
+      const auto at = join_path(path, std::to_string(field.size()));
+      T& part = field.emplace_back();
+      static_cast<Whole&>(part) = whole;
+      part.like.clear();   // the preset of the whole stands in its values, which its own keys may have changed
+      if (!expect(item, ConfigNode::Type::map, at, issues_)) continue;
+      Decoder inner(&item, at, "", issues_);
+      describe(inner, part);
+      inner.finish(false);
+      if (part.like.empty()) part.like = whole.like;
+    }
   }
 
   template <class T>
@@ -273,6 +295,13 @@ class Walker {
     if constexpr (is_scalar<T>) leaf(key, field, words, rule);
     else inside(key, field, words);
   }
+  template <class T, class Whole>
+  void parts(const char* key, std::vector<T>& field, const Whole&, const char* words) {
+    const auto first = entries_.size();
+    (*this)(key, field, words);
+    for (auto i = first; i < entries_.size(); ++i)
+      if (entries_[i].depth > depth_) entries_[i].whole = join_path(path_, entries_[i].key);
+  }
   template <class T>
   void walk(T& c) { describe(*this, c); }
 
@@ -286,6 +315,12 @@ class Walker {
   }
   template <class T>
   void inside(const std::string& key, T& field, const char* words) {
+    if constexpr (IsVector<T>::value) {
+      if (field.empty()) {
+        entries_.push_back({join_path(path_, key), key, "list", "[]", words, "", depth_, true});
+        return;
+      }
+    }
     section(key, words);
     const std::string kept = path_;
     path_ = join_path(path_, key);

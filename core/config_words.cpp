@@ -67,12 +67,12 @@ std::string entries_to_markdown(const std::vector<Entry>& entries) {
 }
 
 std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults) {
-  const auto find = [&](const std::vector<Entry>& list) -> const Entry* {
+  const auto find = [](const std::vector<Entry>& list, const std::string& wanted) -> const Entry* {
     for (const auto& e : list)
-      if (e.path == path) return &e;
+      if (e.path == wanted) return &e;
     return nullptr;
   };
-  const Entry* entry = find(now);
+  const Entry* entry = find(now, path);
   if (!entry) {
     std::vector<std::string> known;
     for (const auto& e : now) known.push_back(e.path);
@@ -81,13 +81,15 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
   std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
   if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";
   if (!entry->rule.empty()) out += "  allowed  " + entry->rule + "\n";
-  const Entry* standard = find(defaults);
+  const Entry *standard = find(defaults, path), *whole = find(now, entry->whole);
   const ConfigNode* node = tree.find(path);
   if (node && node->type != ConfigNode::Type::absent) {
     out += "  set by   " + node->where + "\n";
     for (const auto& earlier : node->overridden) out += "  instead of " + earlier + "\n";
     if (standard && standard->leaf) out += "  default  " + standard->value + "\n";
-  } else if (entry->leaf && standard && standard->value != entry->value) {
+  } else if (whole && whole->value == entry->value) {
+    out += "  set by   " + whole->path + ", which it inherits\n";
+  } else if (entry->leaf && (whole || (standard && standard->value != entry->value))) {
     // Nothing names it, and yet it is not the default: a preset of its struct, or of one around it, set it.
     std::string preset;
     for (std::string at = path; preset.empty();) {
@@ -96,7 +98,7 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
       if (const auto* like = tree.find(join_path(at, "like"))) preset = "preset '" + like->text + "' (" + like->where + ")";
       if (at.empty()) break;
     }
-    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n  default  " + standard->value + "\n";
+    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n" + (standard ? "  default  " + standard->value + "\n" : "");
   } else {
     out += "  set by   default\n";
   }

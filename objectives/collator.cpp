@@ -50,7 +50,7 @@ struct Collator::Impl {
         data(data_config),
         model(model_config),
         writing(writing_of(objectives) ? std::optional(*writing_of(objectives)) : std::nullopt),
-        mlm(masking_of(objectives) ? std::optional(*masking_of(objectives)) : std::nullopt),
+        maskings(masking_of(objectives) ? maskings_of(*masking_of(objectives)) : std::vector<MaskingPart>()),
         permuting(only<PlmConfig>(objectives)),
         pairs(pairs_of(objectives, data)),
         max_length(data.max_seq_length),
@@ -58,6 +58,7 @@ struct Collator::Impl {
         vocabulary(store.tokenizer(), store.train_counts()),
         sampler(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage))),
         mask_key(Rng(rng.key(stage)).key("mask")),
+        mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
@@ -70,14 +71,14 @@ struct Collator::Impl {
   DataConfig data;
   EncoderConfig model;
   std::optional<ObjectiveConfig> writing;
-  std::optional<MlmConfig> mlm;
+  std::vector<MaskingPart> maskings;   // empty: nothing is masked
   std::optional<PlmConfig> permuting;
   std::optional<PairRule> pairs;
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
   Vocabulary vocabulary;
   Sampler sampler;
-  uint64_t mask_key, pair_key;
+  uint64_t mask_key, mixture_key, pair_key;
 
   /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts, `forced` counts pairs whose label was not drawn.
   int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label, int64_t& forced) const {
@@ -117,15 +118,17 @@ Collator::Collator(TokenStore store, const Objectives& objectives, const DataCon
 uint64_t Collator::size() const { return impl_->sampler.size(); }
 const TokenStore& Collator::store() const { return impl_->store; }
 
-Batch Collator::batch(uint64_t first, int64_t count) const {
+Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
   const auto& in = *impl_;
+  if (draws) draws->assign(static_cast<size_t>(count), {});
+  const auto lengths_of = [&](int64_t row) { return draws ? &(*draws)[static_cast<size_t>(row)].lengths : nullptr; };
   if (in.writing) {
     auto writer = in.writer();
     std::vector<SourceTarget> rows(static_cast<size_t>(count));
     Example written;
     for (int64_t row = 0; row < count; ++row) {
       in.sampler.sample(first + static_cast<uint64_t>(row), written);
-      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)]);
+      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], lengths_of(row));
     }
     return writer.batch(rows);
   }
@@ -148,16 +151,19 @@ Batch Collator::batch(uint64_t first, int64_t count) const {
   positions.reserve(count * stride / 4);
   tokens.reserve(count * stride / 4);
   Example example;
-  std::optional<Masker> masker;
-  if (in.mlm) masker.emplace(*in.mlm, in.vocabulary);
+  std::vector<Masker> maskers;
+  for (const auto& masking : in.maskings) maskers.emplace_back(masking, in.vocabulary);
   int64_t longest = 0, total = 0, forced = 0;
   for (int64_t row = 0; row < count; ++row) {
     in.sampler.sample(first + row, example);
     int64_t* out = ids.data() + row * stride;
     lengths[row] = in.write_row(example, out, seconds[row], labels[row], forced);
     // Places are numbered at full width here and moved once the longest row is known.
-    if (masker)
-      masker->corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item), positions, tokens);
+    if (!maskers.empty()) {
+      const auto drawn = draw_masking(in.maskings, Stream(in.mixture_key, example.epoch, example.item));
+      if (draws) (*draws)[static_cast<size_t>(row)].masking = drawn;
+      maskers[drawn].corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item), positions, tokens, lengths_of(row));
+    }
     longest = std::max(longest, lengths[row]);
     total += lengths[row];
   }

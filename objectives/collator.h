@@ -9,14 +9,20 @@
 
 namespace cloze {
 
+/// What a row drew before it became part of a batch.
+struct RowDraws {
+  size_t masking = 0;             ///< its number in the mixture
+  std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling)
+};
+
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
   /// `model`: what its texts begin and end with; read by objectives that let a decoder write.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {});
-  /// Sequences [first, first + count) of the endless shuffled order.
-  Batch batch(uint64_t first, int64_t count) const;
+  /// Sequences [first, first + count) of the endless shuffled order. `draws` receives what each drew.
+  Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Sequences in an epoch.
   uint64_t size() const;
   const TokenStore& store() const;

@@ -25,10 +25,8 @@ void describe_terms(V& v, ObjectiveTerms& c, const char* weight) {
   v("until_step", c.until_step, "optimizer steps after which it no longer counts; 0 = it counts to the end", at_least(0));
 }
 
-/// Masked language modelling: some tokens are chosen, hidden, and predicted.
-/// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805), and the code that `like` names.
-struct MlmConfig : ObjectiveTerms {
-  static constexpr const char* kind = "mlm";
+/// Which tokens are chosen, and what stands in their place. Source: the code that `like` names.
+struct Masking {
   std::string like;
   double mlm_probability = 0.15;
   std::string count = "rounded";
@@ -46,22 +44,21 @@ struct MlmConfig : ObjectiveTerms {
 };
 
 /// The rules by which the published codes differ.
-inline void rules(MlmConfig& m, const char* count, bool count_special, bool mask_special, const char* unit, double mask_prob, double random_prob, const char* random_from, const char* draw_per) {
+inline void rules(Masking& m, const char* count, bool count_special, bool mask_special, const char* unit, double mask_prob, double random_prob, const char* random_from, const char* draw_per) {
   m.count = count, m.count_special = count_special, m.mask_special = mask_special, m.unit = unit;
   m.mask_prob = mask_prob, m.random_prob = random_prob, m.random_from = random_from, m.draw_per = draw_per;
 }
 
 template <class V>
-void describe(V& v, MlmConfig& c) {
+void describe(V& v, Masking& c) {
   v.like(c, "masking as in that code",
-         {{"google-bert", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
-          {"huggingface", [](MlmConfig& m) { rules(m, "bernoulli", false, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
-          {"fairseq-roberta", [](MlmConfig& m) { rules(m, "stochastic", true, true, "token", 0.8, 0.1, "words", "token"); }},
-          {"albert", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},
-          {"megatron", [](MlmConfig& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},   // Megatron-LM, masked_dataset.py: ALBERT's rules
-          {"spanbert", [](MlmConfig& m) { rules(m, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span"); }},
-          {"electra", [](MlmConfig& m) { rules(m, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token"); }}});
-  describe_terms(v, c, "factor of this loss in the sum");
+         {{"google-bert", [](Masking& m) { rules(m, "rounded", true, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
+          {"huggingface", [](Masking& m) { rules(m, "bernoulli", false, false, "token", 0.8, 0.1, "vocabulary", "token"); }},
+          {"fairseq-roberta", [](Masking& m) { rules(m, "stochastic", true, true, "token", 0.8, 0.1, "words", "token"); }},
+          {"albert", [](Masking& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},
+          {"megatron", [](Masking& m) { rules(m, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token"); }},   // Megatron-LM, masked_dataset.py: ALBERT's rules
+          {"spanbert", [](Masking& m) { rules(m, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span"); }},
+          {"electra", [](Masking& m) { rules(m, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token"); }}});
   v("mlm_probability", c.mlm_probability, "share of the tokens that is predicted", in_range(0, 1));
   v("count", c.count,
     "how many: rounded = max(1, round half to even of the share); ceil = rounded up; stochastic = floor(share + u), u uniform; bernoulli = each on its own",
@@ -80,6 +77,32 @@ void describe(V& v, MlmConfig& c) {
   v("random_from", c.random_from, "random tokens: vocabulary = any id, special ones too; words = any but special ones; unigram = as often as in the text",
     one_of({"vocabulary", "words", "unigram"}));
   v("draw_per", c.draw_per, "mask, random or keep is drawn for each token, once for a chosen word, or once for a span (chosen tokens side by side)", one_of({"token", "word", "span"}));
+}
+
+/// A masking among others.
+struct MaskingPart : Masking {
+  double share = 1;
+};
+
+template <class V>
+void describe(V& v, MaskingPart& c) {
+  v("share", c.share, "how many rows are masked so, in proportion to the other shares", in_range(0, 1e6));
+  describe(v, static_cast<Masking&>(c));
+}
+
+/// Masked language modelling: some tokens are chosen, hidden, and predicted.
+/// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
+struct MlmConfig : ObjectiveTerms, Masking {
+  static constexpr const char* kind = "mlm";
+  std::vector<MaskingPart> mixture;
+};
+
+template <class V>
+void describe(V& v, MlmConfig& c) {
+  describe_terms(v, c, "factor of this loss in the sum");
+  describe(v, static_cast<Masking&>(c));
+  v.parts("mixture", c.mixture, static_cast<const Masking&>(c),
+          "maskings of which each row draws one: a list of `share` and of what differs from the keys above, `like` included; [] = all rows are masked by the keys above");
 }
 
 /// Next sentence prediction: does segment B follow segment A? Label 0 = it does, 1 = B is from another document.
@@ -291,6 +314,16 @@ inline const MlmConfig* masking_of(const Objectives& objectives) {
     if (const auto* rtd = std::get_if<RtdConfig>(&o)) return &rtd->mlm;
   }
   return nullptr;
+}
+
+/// The maskings of which each row draws one, their shares with a sum of 1.
+inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
+  if (mlm.mixture.empty()) return {{mlm, 1}};
+  auto parts = mlm.mixture;
+  double sum = 0;
+  for (const auto& part : parts) sum += part.share;
+  for (auto& part : parts) part.share /= sum;
+  return parts;
 }
 
 }  // namespace cloze

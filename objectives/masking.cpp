@@ -14,7 +14,15 @@ Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& 
   }
 }
 
-Masker::Masker(const MlmConfig& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {
+size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
+  double left = stream.uniform();
+  size_t drawn = 0;
+  for (size_t i = 0; i < maskings.size() && left >= 0; left -= maskings[i++].share)
+    if (maskings[i].share > 0) drawn = i;   // the last of them also gets what rounding leaves
+  return drawn;
+}
+
+Masker::Masker(const Masking& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {
   const bool spans = config.unit == "span";
   double sum = 0;
   for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
@@ -36,7 +44,7 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
   }
 }
 
-void Masker::choose(int64_t length, Stream& stream) {
+void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
   chosen_.assign(length, 0);
   if (config_.count == "bernoulli" && (config_.unit == "token" || config_.unit == "word")) {
     for (const auto& unit : units_)
@@ -52,8 +60,8 @@ void Masker::choose(int64_t length, Stream& stream) {
   if (config_.mlm_probability == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
   wanted = std::min(wanted, candidates);
-  if (config_.unit == "span") choose_spans(wanted, stream);
-  else if (config_.unit == "ngram") choose_ngrams(wanted, stream);
+  if (config_.unit == "span") choose_spans(wanted, stream, drawn);
+  else if (config_.unit == "ngram") choose_ngrams(wanted, stream, drawn);
   else choose_units(wanted, stream);
 }
 
@@ -67,16 +75,21 @@ void Masker::choose_units(int64_t wanted, Stream& stream) {
   }
 }
 
+int64_t Masker::draw_length(Stream& stream, std::vector<int64_t>* drawn) const {
+  const double draw = stream.uniform() * lengths_.back();
+  const int64_t words = 1 + (std::upper_bound(lengths_.begin(), lengths_.end(), draw) - lengths_.begin());
+  if (drawn) drawn->push_back(words);
+  return words;
+}
+
 /// n words from each start, in random order; fewer where n would overshoot. Source: google-research/albert, create_masked_lm_predictions.
-void Masker::choose_ngrams(int64_t wanted, Stream& stream) {
+void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   order_.resize(units_.size());
   for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
   for (size_t i = 0; i < order_.size() && wanted > 0; ++i) {
     std::swap(order_[i], order_[i + stream.below(order_.size() - i)]);
     const size_t first = order_[i];
-    const double draw = stream.uniform() * lengths_.back();
-    size_t n = 1 + static_cast<size_t>(std::upper_bound(lengths_.begin(), lengths_.end(), draw) - lengths_.begin());
-    for (n = std::min(n, units_.size() - first); n > 0; --n) {
+    for (size_t n = std::min(static_cast<size_t>(draw_length(stream, drawn)), units_.size() - first); n > 0; --n) {
       int64_t tokens = 0;
       bool taken = false;
       for (size_t k = first; k < first + n; ++k) tokens += units_[k].count, taken = taken || chosen_[units_[k].first];
@@ -90,7 +103,7 @@ void Masker::choose_ngrams(int64_t wanted, Stream& stream) {
 
 /// Spans of words around random tokens until exactly `wanted` tokens are chosen. Source: Joshi et al. 2020, section 3.1
 /// (arXiv 1907.10529); facebookresearch/SpanBERT, data/masking.py.
-void Masker::choose_spans(int64_t wanted, Stream& stream) {
+void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   unit_of_.assign(chosen_.size(), UINT32_MAX);
   uint64_t first_place = UINT64_MAX, last_place = 0;
   for (uint32_t u = 0; u < units_.size(); ++u) {
@@ -100,8 +113,7 @@ void Masker::choose_spans(int64_t wanted, Stream& stream) {
   while (wanted > 0) {
     const uint64_t anchor = first_place + stream.below(last_place - first_place);
     if (unit_of_[anchor] == UINT32_MAX || chosen_[anchor]) continue;
-    const double draw = stream.uniform() * lengths_.back();
-    const int64_t words = 1 + (std::upper_bound(lengths_.begin(), lengths_.end(), draw) - lengths_.begin());
+    const int64_t words = draw_length(stream, drawn);
     size_t at = units_[unit_of_[anchor]].first;
     for (int64_t w = 0; w < words && wanted > 0 && at < chosen_.size() && unit_of_[at] != UINT32_MAX; ++w) {
       const auto& word = units_[unit_of_[at]];
@@ -124,9 +136,9 @@ int64_t Masker::random_token(Stream& stream) const {
 }
 
 void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
-                     std::vector<int64_t>& labels) {
+                     std::vector<int64_t>& labels, std::vector<int64_t>* drawn) {
   find_units(ids, length);
-  choose(length, stream);
+  choose(length, stream, drawn);
   const bool per_word = config_.draw_per == "word", per_span = config_.draw_per == "span";
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {

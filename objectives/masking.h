@@ -1,5 +1,5 @@
 #pragma once
-// Which tokens are predicted and what stands in their place. Source: the rules that `MlmConfig::like` names.
+// Which tokens are predicted and what stands in their place. Source: the rules that `Masking::like` names.
 #include <vector>
 
 #include "core/random.h"
@@ -18,26 +18,31 @@ struct Vocabulary {
   std::vector<uint64_t> counts_upto;              // [size], running sum; empty without counts
 };
 
+/// The number of the masking that a row draws.
+size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream);
+
 /// Chooses and corrupts the tokens of rows. Holds scratch space: one for each thread.
 class Masker {
  public:
-  Masker(const MlmConfig& config, const Vocabulary& vocabulary);
+  Masker(const Masking& config, const Vocabulary& vocabulary);
   /// Corrupts ids[0, length) in place and appends the chosen places, ascending, plus `offset`, and their tokens.
+  /// `drawn` receives the words of each n-gram or span as they were drawn, before the budget, the end or a neighbour cut them.
   void corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
-               std::vector<int64_t>& labels);
+               std::vector<int64_t>& labels, std::vector<int64_t>* drawn = nullptr);
 
  private:
   struct Unit {
     uint32_t first, count;
   };
   void find_units(const int64_t* ids, int64_t length);
-  void choose(int64_t length, Stream& stream);
+  void choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn);
   void choose_units(int64_t wanted, Stream& stream);
-  void choose_ngrams(int64_t wanted, Stream& stream);
-  void choose_spans(int64_t wanted, Stream& stream);
+  void choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
+  void choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
+  int64_t draw_length(Stream& stream, std::vector<int64_t>* drawn) const;
   int64_t random_token(Stream& stream) const;
 
-  const MlmConfig& config_;
+  const Masking& config_;
   const Vocabulary& vocabulary_;
   std::vector<Unit> units_;          // what may be chosen: tokens or words
   std::vector<uint8_t> chosen_;      // [length]

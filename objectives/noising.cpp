@@ -213,7 +213,7 @@ struct Spans {
   int64_t empty = 0;
 };
 
-Spans poisson_spans(int64_t budget, double lambda, Stream& stream) {
+Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<int64_t>* drawn) {
   require<ConfigError>(lambda >= 0.1 && lambda <= 100, "`poisson_lambda` is ", lambda, "; give a mean length from 0.1 to 100 words.");
   // Running sum of the probabilities of 0, 1, ... up to the first below 1e-7 behind the mode, as there.
   std::vector<double> upto;
@@ -226,6 +226,7 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream) {
   for (int64_t left = budget; left > 0;) {
     const auto found = std::upper_bound(upto.begin(), upto.end(), stream.uniform() * sum) - upto.begin();
     const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(upto.size()) - 1, left});
+    if (drawn) drawn->push_back(found);
     if (words == 0) ++spans.empty;
     else spans.words.push_back(words), left -= words;
   }
@@ -234,7 +235,8 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream) {
 
 }  // namespace
 
-void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules, const NoiseIds& ids, Stream& stream) {
+void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules, const NoiseIds& ids, Stream& stream,
+                    std::vector<int64_t>* drawn) {
   const bool subword = rules.mask_length == "subword", poisson = rules.mask_length == "span-poisson";
   require<ConfigError>(subword || poisson || rules.mask_length == "word", "`mask_length` is '", rules.mask_length, "'; give subword, word or span-poisson.");
   require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ", rules.replace_length, "; give -1, 0 or 1.");
@@ -249,7 +251,7 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   const auto words = static_cast<int64_t>(starts.size());
   const int64_t budget = std::min(words, ceil_share(words, rules.mask_ratio));
   if (budget <= 0) return;
-  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream) : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
+  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, drawn) : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
   sample_front(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
@@ -304,11 +306,11 @@ void rotate_document(std::vector<int64_t>& tokens, Stream& stream) {
 }
 
 std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const uint8_t> word_starts, std::span<const int64_t> sentence_lengths,
-                                const BartNoise& rules, const NoiseIds& ids, Stream& stream) {
+                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, std::vector<int64_t>* drawn) {
   std::vector<int64_t> source(tokens.begin(), tokens.end());
   std::vector<uint8_t> starts(word_starts.begin(), word_starts.end());
   permute_sentences(source, starts, sentence_lengths, rules.permute_sentences, stream);
-  text_infilling(source, starts, rules, ids, stream);
+  text_infilling(source, starts, rules, ids, stream, drawn);
   insert_tokens(source, ceil_share(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids, stream);
   if (stream.bernoulli(rules.rotate_prob)) rotate_document(source, stream);
   return source;

@@ -104,7 +104,7 @@ void Writer::finish(SourceTarget& row) const {
   row.target.back() = eos_;
 }
 
-void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
+void Writer::write(const Example& example, Stream stream, SourceTarget& row, std::vector<int64_t>* drawn) {
   row.source.clear(), row.target.clear();
   if (as<PairsConfig>(objective_)) {
     const auto first = example.spans.front().first, middle = store_.first_token(store_.sentence_of(first) + 1), end = first + example.spans.front().count;
@@ -144,7 +144,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row) {
     row.target.insert(row.target.begin(), vocabulary_.special.cls);   // the noise keeps both ends where they are
     word_starts_.assign(row.target.size(), 1);
     for (size_t i = 0; i < row.target.size(); ++i) word_starts_[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
-    row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream);
+    row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream, drawn);
     for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
     return finish(row);
   }

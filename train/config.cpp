@@ -47,13 +47,20 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
     broken.push_back(words("model.pad_token_id ", m.pad_token_id, " lies outside model.vocab_size ", m.vocab_size, "; name an id of the vocabulary"));
 }
 
-void check_masking(const std::string& name, const MlmConfig& o, std::vector<std::string>& broken) {
+void check_masking(const std::string& name, const Masking& o, std::vector<std::string>& broken) {
   if (o.mask_prob + o.random_prob > 1 + 1e-9)
     broken.push_back(words(name, ": mask_prob ", shortest(o.mask_prob), " and random_prob ", shortest(o.random_prob), " are more than 1 together; lower one of them"));
   if (o.draw_per == "word" && o.unit == "token") broken.push_back(name + ": draw_per: word needs units of words; choose unit: word, ngram or span, or draw for each token");
   if (o.count == "bernoulli" && (o.unit == "ngram" || o.unit == "span"))
     broken.push_back(name + ": count: bernoulli chooses tokens or words; with unit: " + o.unit + " choose count: rounded, ceil or stochastic");
   if (o.mask_special && o.unit == "span") broken.push_back(name + ": mask_special does not go with unit: span; choose another unit, or leave special tokens alone");
+}
+
+void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std::string>& broken) {
+  if (o.mixture.empty()) check_masking(name, o, broken);
+  for (size_t i = 0; i < o.mixture.size(); ++i) check_masking(words(name, ".mixture.", i), o.mixture[i], broken);
+  if (!o.mixture.empty() && std::all_of(o.mixture.begin(), o.mixture.end(), [](const auto& part) { return part.share == 0; }))
+    broken.push_back(name + ".mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0");
 }
 
 }  // namespace
@@ -79,8 +86,8 @@ void validate(const RunConfig& c) {
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
     if (++given[name] == 2) broken.push_back("objective " + name + " is given twice; keep one of them");
-    if (const auto* o = std::get_if<MlmConfig>(&objective)) check_masking("mlm", *o, broken);
-    if (const auto* o = std::get_if<RtdConfig>(&objective)) check_masking("rtd.mlm", o->mlm, broken);
+    if (const auto* o = std::get_if<MlmConfig>(&objective)) check_maskings("mlm", *o, broken);
+    if (const auto* o = std::get_if<RtdConfig>(&objective)) check_maskings("rtd.mlm", o->mlm, broken);
   }
   const auto kind = kind_of(c.model);
   for (const auto& objective : c.objectives) {

@@ -23,8 +23,10 @@ double written_share(const RunConfig& config) {
 double predicted_share(const Objectives& objectives, double length) {
   for (const auto& o : objectives)
     if (const auto* plm = std::get_if<PlmConfig>(&o)) return plm->num_predict > 0 ? std::min(1.0, static_cast<double>(plm->num_predict) / length) : 1.0 / 6;
-  const auto* masking = masking_of(objectives);
-  return masking ? masking->mlm_probability : 0;
+  double share = 0;
+  if (const auto* mlm = masking_of(objectives))
+    for (const auto& masking : maskings_of(*mlm)) share += masking.share * masking.mlm_probability;
+  return share;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "core/file.h"
 #include "core/log.h"
@@ -16,32 +17,60 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double least_p = 1e-4;
-
-/// P(chi-square of k degrees >= x).
-double chi_square_tail(double x, double k) { return at::special_gammaincc(at::tensor(k / 2, at::kDouble), at::tensor(x / 2, at::kDouble)).item<double>(); }
-/// P(|normal| >= z).
-double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
-
-/// What is counted over all sequences.
+/// What is counted over the rows of one masking.
 struct Counts {
-  int64_t sequences = 0, places = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, unknown = 0, pairs = 0, second = 0, forced = 0, wrong_counts = 0, empty = 0;
-  int64_t masked = 0, random = 0, kept = 0;      // by draw
-  double bernoulli_expected = 0;
+  int64_t sequences = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, empty = 0;
+  int64_t masked = 0, random = 0, kept = 0;                         // by draw
+  int64_t wrong_counts = 0, parted_words = 0, more_than_drawn = 0;  // rules without exceptions
+  double expected = 0, variance = 0;                                // of the predicted tokens, where they are drawn
 };
+
+Counts& operator+=(Counts& all, const Counts& c) {
+  all.sequences += c.sequences, all.tokens += c.tokens, all.candidates += c.candidates, all.predicted += c.predicted, all.special_touched += c.special_touched, all.empty += c.empty;
+  all.masked += c.masked, all.random += c.random, all.kept += c.kept;
+  return all;
+}
+
+double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
+
+json facts_of(const Counts& c) {
+  return {{"sequences", c.sequences}, {"tokens", c.tokens}, {"special_tokens_predicted", c.special_touched}, {"sequences_without_prediction", c.empty}, {"predicted_share", share(c.predicted, c.tokens)},
+          {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
+}
+
+json split_of(const Counts& c) {
+  const int64_t draws = c.masked + c.random + c.kept;
+  return {{"mask", share(c.masked, draws)}, {"random", share(c.random, draws)}, {"keep", share(c.kept, draws)}};
+}
+
+/// P(n words) [n] of an n-gram (Lan et al. 2020, section 4.1) or a span (Joshi et al. 2020, section 3.1); empty for other units.
+std::vector<double> word_lengths(const Masking& m) {
+  if (m.unit != "ngram" && m.unit != "span") return {};
+  std::vector<double> p{0};
+  double sum = 0;
+  for (int64_t n = 1; n <= (m.unit == "span" ? m.max_span_length : m.max_ngram); ++n)
+    sum += p.emplace_back(m.unit == "span" ? std::pow(1 - m.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
+  for (auto& x : p) x /= sum;
+  return p;
+}
 
 class Inspector {
  public:
   explicit Inspector(const RunConfig& config)
-      : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), masking_(masking_of(config.objectives) ? std::optional(*masking_of(config.objectives)) : std::nullopt),
+      : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), maskings_(masking_of(config.objectives) ? maskings_of(*masking_of(config.objectives)) : std::vector<MaskingPart>()),
         collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model)) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
     constexpr int64_t rows = 64;
+    for (const auto& objective : config_.objectives)
+      if (const auto* plm = std::get_if<PlmConfig>(&objective)) permuting_ = plm;
+    counts_.resize(std::max<size_t>(1, maskings_.size())), found_.lengths.resize(counts_.size());
+    for (size_t m = 0; mixes() && m < maskings_.size(); ++m) found_.lengths[m].name = words("mixture.", m);
+    std::vector<RowDraws> draws;
     for (int64_t first = 0; first < sequences; first += rows) {
-      const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first));
+      const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first), &draws);
       const int64_t width = batch.input_ids.size(1);
-      counts_.places += batch.input_ids.numel(), counts_.forced += batch.forced_pairs;
+      places_ += batch.input_ids.numel(), forced_ += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
       const bool permuted = batch.target_places.defined();   // places of targets are listed row by row, and rows are padded on the left
       for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) {
@@ -57,7 +86,9 @@ class Inspector {
         e.input_ids.assign(ids, ids + length), e.token_type_ids.assign(types, types + length);
         e.labels.assign(labels.begin() + begin, labels.begin() + begin + length);
         if (batch.pair_label.defined()) e.pair_label = batch.pair_label.data_ptr<int64_t>()[row];
-        count(e);
+        const auto& drawn = draws[static_cast<size_t>(row)];
+        if (mixes()) e.masking = static_cast<int64_t>(drawn.masking);
+        count(e, drawn);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
         describe_in_words(e);
         found_.examples.push_back(std::move(e));
@@ -68,52 +99,73 @@ class Inspector {
   }
 
  private:
+  bool mixes() const { return maskings_.size() > 1; }
   int64_t original(const InspectedExample& e, size_t i) const { return e.labels[i] == -100 ? e.input_ids[i] : e.labels[i]; }
   bool special(int64_t id) const { return vocabulary_.is_special[static_cast<size_t>(id)] != 0; }
 
-  void count(const InspectedExample& e) {
-    ++counts_.sequences;
+  void count(const InspectedExample& e, const RowDraws& drawn) {
+    auto& c = counts_[drawn.masking];
+    auto& lengths = found_.lengths[drawn.masking];
+    const auto* m = maskings_.empty() ? nullptr : &maskings_[drawn.masking];
+    ++c.sequences;
     const auto length = static_cast<int64_t>(e.input_ids.size());
-    counts_.tokens += length;
+    c.tokens += length;
     int64_t candidates = 0, predicted = 0, run = 0, run_words = 0;
     const auto end_run = [&] {
       if (run == 0) return;
-      const auto note = [](std::vector<int64_t>& histogram, int64_t n) {
-        if (static_cast<int64_t>(histogram.size()) <= n) histogram.resize(static_cast<size_t>(n) + 1);
-        ++histogram[static_cast<size_t>(n)];
-      };
-      note(found_.run_lengths, run), note(found_.word_lengths, std::max<int64_t>(run_words, 1));
+      note(lengths.runs, run), note(lengths.words, std::max<int64_t>(run_words, 1));
       run = run_words = 0;
+    };
+    int64_t pieces = 0, chosen = 0, chosen_words = 0, parted_words = 0;   // of a word; words
+    double squares = 0;                                                   // tokens of each word, squared
+    const auto end_word = [&] {
+      chosen_words += chosen > 0, parted_words += chosen > 0 && chosen < pieces;
+      squares += static_cast<double>(pieces * pieces);
+      pieces = chosen = 0;
     };
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
       const int64_t text = original(e, i);
-      candidates += !special(text) || (masking_ && masking_->mask_special);
-      counts_.unknown += text == vocabulary_.special.unk;
+      const bool candidate = !special(text) || (m && m->mask_special), starts = vocabulary_.starts_word[static_cast<size_t>(text)] != 0;
+      if (starts || special(text)) end_word();
+      candidates += candidate, pieces += candidate;
+      unknown_ += text == vocabulary_.special.unk;
       if (e.labels[i] == -100) {
         end_run();
         continue;
       }
-      ++predicted;
-      counts_.special_touched += special(text);
-      const bool starts = vocabulary_.starts_word[static_cast<size_t>(text)] != 0;
+      ++predicted, ++chosen;
+      c.special_touched += special(text);
       // One draw for each token, word or run, as the rules say.
-      const bool draw = !masking_ || masking_->draw_per == "token" || run == 0 || (masking_->draw_per == "word" && starts);
-      if (draw) ++(e.input_ids[i] == vocabulary_.special.mask ? counts_.masked : e.input_ids[i] == text ? counts_.kept : counts_.random);
+      const bool draw = !m || m->draw_per == "token" || run == 0 || (m->draw_per == "word" && starts);
+      if (draw) ++(e.input_ids[i] == vocabulary_.special.mask ? c.masked : e.input_ids[i] == text ? c.kept : c.random);
       ++run, run_words += starts;
     }
-    end_run();
-    counts_.candidates += candidates, counts_.predicted += predicted, counts_.empty += predicted == 0;
-    if (masking_) check_count(length, candidates, predicted);
-    if (e.pair_label >= 0) ++counts_.pairs, counts_.second += e.pair_label;
+    end_run(), end_word();
+    c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
+    if (e.pair_label >= 0) ++pairs_, second_ += e.pair_label;
+    if (permuting_) {   // a functional token that is chosen is no target
+      const int64_t goal = std::min(length, permuting_->num_predict > 0 ? permuting_->num_predict : std::max<int64_t>(1, length / 6));
+      c.wrong_counts += predicted > goal || predicted < goal - 2;
+    }
+    if (!m) return;
+    check_count(c, *m, length, candidates, predicted, squares);
+    const bool spans = m->unit == "span";
+    if (m->unit != "token") c.parted_words += std::max<int64_t>(0, parted_words - spans);   // the last span ends where the budget does
+    for (const auto n : drawn.lengths) note(lengths.drawn, n);
+    if (spans || m->unit == "ngram") c.more_than_drawn += chosen_words > std::accumulate(drawn.lengths.begin(), drawn.lengths.end(), int64_t{0});
   }
 
   /// Holds one sequence's number of predictions against the rule.
-  void check_count(int64_t length, int64_t candidates, int64_t predicted) {
-    const auto& m = *masking_;
-    const double share = m.mlm_probability * static_cast<double>(m.count_special ? length : candidates);
+  static void check_count(Counts& c, const Masking& m, int64_t length, int64_t candidates, int64_t predicted, double squares) {
+    const double p = m.mlm_probability, share = p * static_cast<double>(m.count_special ? length : candidates);
     if (m.count == "bernoulli") {
-      counts_.bernoulli_expected += m.mlm_probability * static_cast<double>(candidates);
+      c.expected += p * static_cast<double>(candidates), c.variance += p * (1 - p) * (m.unit == "word" ? squares : static_cast<double>(candidates));
       return;
+    }
+    if (m.count == "stochastic") {
+      const bool all = share >= static_cast<double>(candidates);
+      const double over = share - std::floor(share);
+      c.expected += all ? static_cast<double>(candidates) : share, c.variance += all ? 0 : over * (1 - over);
     }
     int64_t least = m.count == "ceil" ? std::llround(std::ceil(share - 1e-9)) : m.count == "rounded" ? std::max<int64_t>(1, std::llrint(share)) : static_cast<int64_t>(share), most = least;
     if (m.count == "stochastic") most = least + 1;
@@ -121,7 +173,7 @@ class Inspector {
     if (m.max_predictions_per_seq > 0) least = std::min(least, m.max_predictions_per_seq), most = std::min(most, m.max_predictions_per_seq);
     least = std::min(least, candidates), most = std::min(most, candidates);
     if (m.unit == "word" || m.unit == "ngram") least = 0;   // a unit that would overshoot is passed over
-    counts_.wrong_counts += predicted < least || predicted > most;
+    c.wrong_counts += predicted < least || predicted > most;
   }
 
   void describe_in_words(InspectedExample& e) const {
@@ -141,52 +193,71 @@ class Inspector {
   }
 
   void conclude() {
-    const auto& c = counts_;
-    const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
-    found_.facts = {{"sequences", c.sequences}, {"tokens", c.tokens}, {"padding_share", 1 - share(c.tokens, c.places)}, {"unknown_share", share(c.unknown, c.tokens)},
-                    {"special_tokens_predicted", c.special_touched}, {"sequences_without_prediction", c.empty}, {"predicted_share", share(c.predicted, c.tokens)},
-                    {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
-    const auto add = [&](std::string name, double observed, double expected, double p) { found_.checks.push_back({std::move(name), observed, expected, p, p >= least_p}); };
-    if (c.pairs > 0) {
-      found_.facts["pair_label_1_share"] = share(c.second, c.pairs);
+    Counts all;
+    for (const auto& c : counts_) all += c;
+    found_.facts = facts_of(all);
+    found_.facts["padding_share"] = 1 - share(all.tokens, places_), found_.facts["unknown_share"] = share(unknown_, all.tokens);
+    if (pairs_ > 0) {
+      found_.facts["pair_label_1_share"] = share(second_, pairs_);
       double probability = 0;
       for (const auto& o : config_.objectives) {
         if (const auto* nsp = std::get_if<NspConfig>(&o)) probability = nsp->random_next_prob;
         if (const auto* sop = std::get_if<SopConfig>(&o)) probability = sop->swap_prob;
       }
       // A single sentence always gets another document's: its label is not drawn.
-      const double drawn = static_cast<double>(c.pairs - c.forced), expected = static_cast<double>(c.forced) + drawn * probability, deviation = std::sqrt(drawn * probability * (1 - probability));
-      const double off = static_cast<double>(c.second) - expected;
-      add("pairs with label 1", static_cast<double>(c.second), expected, deviation > 0 ? normal_tail(off / deviation) : off == 0 ? 1 : 0);
+      const auto drawn = static_cast<double>(pairs_ - forced_);
+      found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_), static_cast<double>(forced_) + drawn * probability, drawn * probability * (1 - probability)));
     }
-    if (!masking_) return;
-    const auto& m = *masking_;
-    const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(vocabulary_.size);
-    found_.facts["split"] = {{"mask", share(c.masked, c.masked + c.random + c.kept)}, {"random", share(c.random, c.masked + c.random + c.kept)}, {"keep", share(c.kept, c.masked + c.random + c.kept)}};
-    if (m.count == "bernoulli" && m.unit == "token") {
-      const double deviation = std::sqrt(c.bernoulli_expected * (1 - m.mlm_probability));
-      add("predicted tokens", static_cast<double>(c.predicted), c.bernoulli_expected, deviation > 0 ? normal_tail((static_cast<double>(c.predicted) - c.bernoulli_expected) / deviation) : 1);
-    } else if (m.count != "bernoulli") {
-      add("sequences with another number of predictions than the rule gives", static_cast<double>(c.wrong_counts), 0, c.wrong_counts == 0 ? 1 : 0);
+    if (permuting_) found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
+    if (!maskings_.empty()) found_.facts["split"] = split_of(all);
+    std::vector<double> rows, shares;
+    for (size_t i = 0; i < maskings_.size(); ++i) {
+      rows.push_back(static_cast<double>(counts_[i].sequences)), shares.push_back(maskings_[i].share * static_cast<double>(all.sequences));
+      judge(maskings_[i], counts_[i], found_.lengths[i]);
+      if (!mixes()) continue;
+      auto facts = facts_of(counts_[i]);
+      facts["share"] = share(counts_[i].sequences, all.sequences), facts["split"] = split_of(counts_[i]);
+      found_.facts["mixture"].push_back(facts);
     }
-    if (draws > 0) {
-      // A random token may be the text's own, or [MASK].
-      const double hits_mask = m.random_from == "vocabulary" ? m.random_prob / vocabulary : 0, hits_text = m.random_from == "unigram" ? 0 : m.random_prob / vocabulary;
-      const double mask = m.mask_prob + hits_mask, random = m.random_prob - hits_mask - hits_text, keep = 1 - m.mask_prob - m.random_prob + hits_text;
-      double chi = 0, degrees = -1;
-      for (const auto& [got, wanted] : {std::pair{static_cast<double>(c.masked), mask}, {static_cast<double>(c.random), random}, {static_cast<double>(c.kept), keep}})
-        if (wanted * draws >= 1) chi += (got - wanted * draws) * (got - wanted * draws) / (wanted * draws), degrees += 1;
-      if (degrees > 0 && m.random_from != "unigram") add("split into mask, random, keep (chi-square)", chi, degrees, chi_square_tail(chi, degrees));
-    }
-    if (!m.mask_special) add("special tokens predicted", static_cast<double>(c.special_touched), 0, c.special_touched == 0 ? 1 : 0);
+    if (mixes()) found_.checks.push_back(fit_check("rows by their masking (chi-square)", rows, shares));
   }
+
+  /// Holds what one masking did against its rules.
+  void judge(const Masking& m, const Counts& c, LengthCounts& lengths) {
+    const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
+    const bool drawn_tokens = m.count == "bernoulli" || (m.count == "stochastic" && m.max_predictions_per_seq == 0 && (m.unit == "token" || m.unit == "span"));
+    if (drawn_tokens) found_.checks.push_back(sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
+    if (m.count != "bernoulli") found_.checks.push_back(none_check(name(wrong_number), c.wrong_counts));
+    const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(vocabulary_.size);
+    // A random token may be the text's own, or [MASK]; one that is drawn as often as in the text is the text's own in an unknown share.
+    const double hits_mask = m.random_from == "vocabulary" ? m.random_prob / vocabulary : 0, hits_text = m.random_prob / vocabulary;
+    if (draws > 0 && m.random_from == "unigram")
+      found_.checks.push_back(sum_check(name("draws that mask"), static_cast<double>(c.masked), m.mask_prob * draws, m.mask_prob * (1 - m.mask_prob) * draws));
+    else if (draws > 0)
+      found_.checks.push_back(fit_check(name("split into mask, random, keep (chi-square)"), {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
+                                        {(m.mask_prob + hits_mask) * draws, (m.random_prob - hits_mask - hits_text) * draws, (1 - m.mask_prob - m.random_prob + hits_text) * draws}));
+    if (!m.mask_special) found_.checks.push_back(none_check(name("special tokens predicted"), c.special_touched));
+    if (m.unit != "token") found_.checks.push_back(none_check(name("words of which a part is predicted"), c.parted_words));
+    lengths.expected = word_lengths(m);
+    if (lengths.expected.empty()) return;
+    const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
+    for (auto& n : lengths.expected) n *= all;
+    // How many are drawn depends on what was drawn, but never on what comes next: the counts minus their expectations are a martingale, whose
+    // variance is that of as many independent draws.
+    found_.checks.push_back(fit_check(name(m.unit == "span" ? "words of a span as drawn (chi-square)" : "words of an n-gram as drawn (chi-square)"), lengths.drawn, lengths.expected));
+    found_.checks.push_back(none_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
+  }
+
+  static constexpr const char* wrong_number = "sequences with another number of predictions than the rule gives";
 
   RunConfig config_;
   TokenStore store_;
   Vocabulary vocabulary_;
-  std::optional<MlmConfig> masking_;
+  std::vector<MaskingPart> maskings_;
+  const PlmConfig* permuting_ = nullptr;
   Collator collator_;
-  Counts counts_;
+  std::vector<Counts> counts_;   // of each masking, or of all rows
+  int64_t places_ = 0, unknown_ = 0, pairs_ = 0, second_ = 0, forced_ = 0;
   Inspection found_;
 };
 
@@ -224,9 +295,17 @@ std::string to_text(const Inspection& found, bool colour) {
     if (e.token_type_ids.empty()) out += "read       " + marked(e.corrupted) + "\nwritten    " + marked(e.targets) + "\n";   // by a decoder
     else out += "text       " + e.text + "\nread       " + marked(e.corrupted) + "\npredicted  " + e.targets + "\n";
     if (e.pair_label >= 0) out += words("pair       ", e.pair_label == 0 ? "0: B follows A" : "1: it does not", "\n");
+    if (e.masking >= 0) out += words("masking    mixture.", e.masking, "\n");
     out += "\n";
   }
   const auto& f = found.facts;
+  const auto predicted = [](const json& facts) {
+    return words("predicted  ", percent(facts["predicted_share"]), " of all tokens, ", percent(facts["predicted_share_of_candidates"]), " of those that may be chosen; ", facts["sequences_without_prediction"].get<int64_t>(),
+                 " sequences without any\n");
+  };
+  const auto split = [](const json& facts) {
+    return facts.contains("split") ? words("split      mask ", percent(facts["split"]["mask"]), ", random ", percent(facts["split"]["random"]), ", keep ", percent(facts["split"]["keep"]), "\n") : "";
+  };
   if (f.contains("source_length")) {
     char lengths[160];
     std::snprintf(lengths, sizeof lengths, "lengths    %.1f tokens read, %.1f written on average; %.2f masks in a text read\n", f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
@@ -234,23 +313,33 @@ std::string to_text(const Inspection& found, bool colour) {
                  percent(f["unknown_share"]), "; ", percent(f["as_long_as_allowed_share"]), " as long as they may be\n", lengths);
   } else {
     out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
-               percent(f["unknown_share"]), "\npredicted  ", percent(f["predicted_share"]), " of all tokens, ", percent(f["predicted_share_of_candidates"]), " of those that may be chosen; ",
-               f["sequences_without_prediction"].get<int64_t>(), " sequences without any\n");
+                 percent(f["unknown_share"]), "\n", predicted(f));
   }
-  if (f.contains("split")) out += words("split      mask ", percent(f["split"]["mask"]), ", random ", percent(f["split"]["random"]), ", keep ", percent(f["split"]["keep"]), "\n");
+  out += split(f);
   if (f.contains("pair_label_1_share")) out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
-  const auto histogram = [&](const char* name, const std::vector<int64_t>& counts) {
+  const auto histogram = [&](const char* name, const char* unit, const auto& counts) {
     double all = 0, sum = 0;
-    for (size_t n = 1; n < counts.size(); ++n) all += static_cast<double>(counts[n]), sum += static_cast<double>(n) * static_cast<double>(counts[n]);
+    for (size_t n = 0; n < counts.size(); ++n) all += static_cast<double>(counts[n]), sum += static_cast<double>(n) * static_cast<double>(counts[n]);
     if (all == 0) return;
-    out += name;
-    for (size_t n = 1; n < counts.size() && n <= 10; ++n) out += words(n, ": ", percent(static_cast<double>(counts[n]) / all), "  ");
-    char mean[32];
-    std::snprintf(mean, sizeof mean, "mean %.2f\n", sum / all);
-    out += mean;
+    char text[64];
+    std::snprintf(text, sizeof text, "%-10s %-7s ", name, unit);
+    out += text;
+    for (size_t n = counts[0] > 0 ? 0 : 1; n < counts.size() && n <= 10; ++n) out += words(n, ": ", percent(static_cast<double>(counts[n]) / all), "  ");
+    std::snprintf(text, sizeof text, "mean %.2f\n", sum / all);
+    out += text;
   };
-  histogram("runs       tokens  ", found.run_lengths);
-  histogram("           words   ", found.word_lengths);
+  for (size_t i = 0; i < found.lengths.size(); ++i) {
+    const auto& lengths = found.lengths[i];
+    if (f.contains("mixture")) {
+      const auto& facts = f["mixture"][i];
+      out += words("\n", lengths.name, "  ", thousands(facts["sequences"].get<uint64_t>()), " sequences, ", percent(facts["share"]), " of all\n", predicted(facts), split(facts));
+    } else if (!lengths.name.empty()) {
+      out += words("\n", lengths.name, "\n");
+    }
+    histogram("runs", "tokens", lengths.runs), histogram(lengths.runs.empty() ? "runs" : "", "words", lengths.words);
+    histogram("drawn", lengths.unit, lengths.drawn), histogram("expected", lengths.unit, lengths.expected);
+  }
+  out += "\n";
   for (const auto& check : found.checks) {
     char line[200];
     std::snprintf(line, sizeof line, "%-4s %-66s %12.6g  expected %.6g  p %.3g\n", check.passed ? "ok" : "FAIL", check.name.c_str(), check.observed, check.expected, check.p_value);
@@ -260,25 +349,58 @@ std::string to_text(const Inspection& found, bool colour) {
 }
 
 json to_json(const Inspection& found) {
-  json examples = json::array(), checks = json::array();
+  json examples = json::array(), checks = json::array(), lengths = json::array();
   for (const auto& e : found.examples) {
     examples.push_back({{"input_ids", e.input_ids}, {"labels", e.labels}, {"token_type_ids", e.token_type_ids}, {"text", e.text}, {"corrupted", e.corrupted}, {"targets", e.targets}});
     if (e.pair_label >= 0) examples.back()["pair_label"] = e.pair_label;
+    if (e.masking >= 0) examples.back()["masking"] = e.masking;
     if (!e.decoder_input_ids.empty()) examples.back()["decoder_input_ids"] = e.decoder_input_ids;
   }
   for (const auto& c : found.checks) checks.push_back({{"name", c.name}, {"observed", c.observed}, {"expected", c.expected}, {"p_value", c.p_value}, {"passed", c.passed}});
-  return {{"examples", examples}, {"facts", found.facts}, {"checks", checks}, {"run_lengths", found.run_lengths}, {"word_lengths", found.word_lengths}};
+  for (const auto& l : found.lengths) lengths.push_back({{"name", l.name}, {"runs", l.runs}, {"words", l.words}, {"drawn", l.drawn}, {"expected", l.expected}, {"unit", l.unit}});
+  return {{"examples", examples}, {"facts", found.facts}, {"checks", checks}, {"lengths", lengths}};
 }
 
 void draw_lengths(const Inspection& found, const std::string& file) {
   const auto path = std::filesystem::absolute(file);
   const bool svg = path.extension() == ".svg";
   require<ConfigError>(svg || path.extension() == ".png", file, ": must end in .svg or .png");
-  std::string script = words("set terminal ", svg ? "svg" : "pngcairo", " size 760,420 background 'white'\nset output '", path.filename().string(), "'\nset style fill solid 0.8\nset boxwidth 0.4\nset grid y lc rgb '#dddddd'\n",
-                             "set xlabel 'length of a run of predicted tokens'\nset ylabel 'runs'\nset xtics 1\n$data << EOD\n");
-  const auto at = [](const std::vector<int64_t>& list, size_t n) { return n < list.size() ? list[n] : 0; };
-  for (size_t n = 1; n < std::min<size_t>(std::max(found.run_lengths.size(), found.word_lengths.size()), 31); ++n) script += words(n, " ", at(found.run_lengths, n), " ", at(found.word_lengths, n), "\n");
-  script += "EOD\nplot $data using ($1-0.2):2 with boxes lc rgb '#1f5fa8' title 'tokens', $data using ($1+0.2):3 with boxes lc rgb '#c0392b' title 'words'\n";
+  std::string data, plots;
+  const size_t panels = std::max<size_t>(1, found.lengths.size());
+  for (const auto& l : found.lengths) {
+    // Each as shares of its own sum, so that runs, draws and their rule can be read on one axis; lengths from 0 to 30.
+    struct Series {
+      std::string title;
+      const char* colour;
+      std::vector<double> counts;
+    };
+    std::vector<Series> series;
+    const auto add = [&](std::string title, const char* colour, const auto& counts) {
+      std::vector<double> shares(counts.begin(), counts.end());
+      const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+      for (auto& x : shares) x *= 100 / sum;
+      if (sum > 0) series.push_back({std::move(title), colour, std::move(shares)});
+    };
+    add("runs found, tokens", "#1f5fa8", l.runs), add("runs found, words", "#c0392b", l.words), add(words("drawn, ", l.unit), "#8a8f98", l.drawn);
+    const size_t bars = series.size();
+    add(words("expected of the draws, ", l.unit), "#000000", l.expected);
+    size_t longest = 1;
+    for (const auto& s : series) longest = std::max(longest, std::min<size_t>(s.counts.size(), 31));
+    const bool from_0 = !l.drawn.empty() && l.drawn[0] > 0;
+    std::string plot;
+    for (size_t k = 0; k < series.size(); ++k) {
+      const std::string block = words("$p", data.size());
+      data += block + " << EOD\n";
+      for (size_t n = from_0 ? 0 : 1; n < std::min(longest, series[k].counts.size()); ++n) data += words(n, " ", series[k].counts[n], "\n");
+      data += "EOD\n";
+      const double width = 0.8 / static_cast<double>(bars), shift = k < bars ? (static_cast<double>(k) + 0.5) * width - 0.4 : bars > 0 ? 0.4 - width / 2 : 0;
+      plot += words(k ? ", " : "plot ", block, " using ($1+", shift, "):2 ", k < bars ? words("with boxes lc rgb '", series[k].colour, "'") : "with linespoints lc rgb '#000000' pt 7 ps 0.6 lw 1.2", " title '", series[k].title, "'");
+      if (k == 0) plots += words("set boxwidth ", width, "\nset title '", l.name, "'\nset xrange [", from_0 ? -0.6 : 0.4, ":", static_cast<double>(longest) - 0.4, "]\nset xtics nomirror ", longest > 20 ? 5 : 1, "\n");
+    }
+    if (!series.empty()) plots += plot + "\n";
+  }
+  const std::string script = words("set terminal ", svg ? "svg" : "pngcairo", " size 760,", 340 * panels + 40, " background 'white'\nset output '", path.filename().string(), "'\nset style fill solid 0.8 noborder\nset grid y lc rgb '#dddddd'\n",
+                                   "set xlabel 'length'\nset ylabel 'share [%]'\nset yrange [0:*]\n", data, "set multiplot layout ", panels, ",1\n", plots, "unset multiplot\n");
   const auto name = path.string() + ".gnuplot";
   write_atomic(name, script);
   const bool drawn = run_gnuplot(path.parent_path().string(), path.filename().string() + ".gnuplot");

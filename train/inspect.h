@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/config.h"
+#include "train/rule_checks.h"
 
 namespace cloze {
 
@@ -11,23 +12,33 @@ struct InspectedExample {
   std::vector<int64_t> input_ids, labels, token_type_ids;   ///< labels: -100 = not predicted; of a decoder: what it should write
   std::vector<int64_t> decoder_input_ids{};                 ///< what a decoder beside an encoder reads
   int64_t pair_label = -1;                                  ///< -1: the objective has no pairs
-  std::string text, corrupted, targets;                     ///< `corrupted` marks what was changed: {masked} <random> (kept)
+  int64_t masking = -1;                                     ///< its number in the mixture; -1: there is none
+  std::string text{}, corrupted{}, targets{};               ///< `corrupted` marks what was changed: {masked} <random> (kept)
 };
 
-/// A rule and what was found.
-struct RuleCheck {
-  std::string name;
-  double observed = 0, expected = 0;
-  double p_value = 1;      ///< of the deviation being chance; 0 for a rule without exceptions that was broken
-  bool passed = true;      ///< p_value at least 1e-4
+/// Lengths that were found, and those that a rule draws.
+struct LengthCounts {
+  std::string name{};                 ///< whose: `mixture.0`, `kept`; empty: there is one
+  std::vector<int64_t> runs{};        ///< [n]: runs of n predicted tokens side by side
+  std::vector<int64_t> words{};       ///< [n]: such runs of n words
+  std::vector<double> drawn{};        ///< [n]: draws of a length n, before the end, the budget or a neighbour cut it
+  std::vector<double> expected{};     ///< [n]: how many of these draws the rule expects; empty: no rule draws lengths
+  const char* unit = "words";         ///< of the draws
 };
 
 struct Inspection {
   std::vector<InspectedExample> examples;
   nlohmann::json facts;
   std::vector<RuleCheck> checks;
-  std::vector<int64_t> run_lengths, word_lengths;   ///< [n]: runs of n predicted tokens side by side; of n words
+  std::vector<LengthCounts> lengths;
 };
+
+/// One more at place n of a histogram.
+template <class Count>
+void note(std::vector<Count>& histogram, int64_t n) {
+  if (static_cast<int64_t>(histogram.size()) <= n) histogram.resize(static_cast<size_t>(n) + 1);
+  ++histogram[static_cast<size_t>(n)];
+}
 
 /// Reads `sequences` sequences of the training order, the first `examples` of them in full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);

@@ -1,5 +1,6 @@
 // What the objectives of a decoder do to real text.
 #include <cmath>
+#include <numeric>
 
 #include "objectives/collator.h"
 #include "objectives/writing.h"
@@ -9,11 +10,6 @@ namespace cloze {
 
 namespace {
 
-constexpr double least_p = 1e-4;
-
-/// P(|normal| >= z).
-double normal_tail(double z) { return std::erfc(std::abs(z) / std::sqrt(2.0)); }
-
 class WritingInspector {
  public:
   explicit WritingInspector(const RunConfig& config)
@@ -22,8 +18,11 @@ class WritingInspector {
 
   Inspection run(int64_t examples, int64_t sequences) {
     constexpr int64_t rows = 64;
+    if (spans_ && spans_->corruption == "spans") found_.lengths = {{.name = "hidden", .unit = "tokens"}, {.name = "kept", .unit = "tokens"}};
+    else found_.lengths.resize(1);
+    std::vector<RowDraws> draws;
     for (int64_t first = 0; first < sequences; first += rows) {
-      const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first));
+      const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first), &draws);
       const auto& asked = model_.is_encoder_decoder ? batch.decoder_input_ids : batch.input_ids;
       places_ += batch.input_ids.numel() + (model_.is_encoder_decoder ? asked.numel() : 0), tokens_ += batch.tokens;
       std::vector<std::vector<int64_t>> labels(static_cast<size_t>(asked.size(0)));
@@ -39,6 +38,7 @@ class WritingInspector {
           e.decoder_input_ids.assign(read, read + e.labels.size());
         }
         count(e);
+        for (const auto n : draws[static_cast<size_t>(row)].lengths) note(found_.lengths[0].drawn, n);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
         e.corrupted = pieces(e.input_ids), e.targets = pieces(e.labels), e.text = store_.tokenizer().decode(e.labels);
         found_.examples.push_back(std::move(e));
@@ -62,16 +62,38 @@ class WritingInspector {
     return text;
   }
 
-  void note_run(int64_t n) {
-    if (n == 0) return;
-    if (static_cast<int64_t>(found_.run_lengths.size()) <= n) found_.run_lengths.resize(static_cast<size_t>(n) + 1);
-    ++found_.run_lengths[static_cast<size_t>(n)];
+  /// Nothing of what span corruption makes is cut off.
+  bool fits() const {
+    const int64_t room = config_.data.max_seq_length - (model_.texts_begin ? 1 : 0);
+    if (!model_.is_encoder_decoder) return spans_->corruption == "drop" || spans_->corruption == "prefix_lm";
+    return spans_->corruption != "spans" || targets_length(room, spans_->noise_density, spans_->mean_noise_span_length) <= room;
+  }
+
+  /// Lengths of the runs between sentinels in ids[begin, end).
+  std::vector<int64_t> runs_of(const std::vector<int64_t>& ids, size_t begin, size_t end) const {
+    std::vector<int64_t> runs{0};
+    for (size_t i = begin; i < end; ++i) {
+      if (sentinel(ids[i])) runs.push_back(0);
+      else ++runs.back();
+    }
+    std::erase(runs, 0);
+    return runs;
+  }
+
+  /// One run of a text, each time the next: the others depend on it.
+  void count_part(LengthCounts& lengths, const std::vector<int64_t>& runs) {
+    for (const auto n : runs) note(lengths.runs, n);
+    if (runs.size() < 2) return;
+    note(lengths.drawn, runs[static_cast<size_t>(sequences_) % runs.size()]);
+    const auto p = part_lengths(std::accumulate(runs.begin(), runs.end(), int64_t{0}), static_cast<int64_t>(runs.size()));
+    lengths.expected.resize(std::max(lengths.expected.size(), p.size()));
+    for (size_t n = 0; n < p.size(); ++n) lengths.expected[n] += p[n];
   }
 
   void count(const InspectedExample& e) {
     ++sequences_;
     source_ += static_cast<int64_t>(e.input_ids.size()), target_ += static_cast<int64_t>(e.labels.size());
-    int64_t marks = 0, kept = 0, written = 0, marks_written = 0, run = 0, masks = 0;
+    int64_t marks = 0, kept = 0, written = 0, marks_written = 0, masks = 0;
     const size_t begin = model_.texts_begin ? 1 : 0;   // what stands between it and the end token is text
     // A decoder alone reads source and target in one line.
     const size_t read = model_.is_encoder_decoder ? e.input_ids.size() : e.input_ids.size() + 1 - std::min(e.labels.size(), e.input_ids.size() + 1);
@@ -80,11 +102,10 @@ class WritingInspector {
       marks += sentinel(id), masks += id == vocabulary_.special.mask, kept += !sentinel(id);
       unknown_ += id == vocabulary_.special.unk;
     }
-    for (size_t i = begin; i + 1 < e.labels.size(); ++i) {
-      if (sentinel(e.labels[i])) ++marks_written, note_run(run), run = 0;
-      else ++written, ++run;
-    }
-    if (marks_written > 0) note_run(run);
+    for (size_t i = begin; i + 1 < e.labels.size(); ++i) ++(sentinel(e.labels[i]) ? marks_written : written);
+    const auto hidden = marks_written > 0 ? runs_of(e.labels, begin, e.labels.size() - 1) : std::vector<int64_t>();
+    if (found_.lengths.size() == 2) count_part(found_.lengths[0], hidden), count_part(found_.lengths[1], runs_of(e.input_ids, begin, read - 1));
+    else for (const auto n : hidden) note(found_.lengths[0].runs, n);
     masks_ += masks;
     long_ += static_cast<int64_t>(e.input_ids.size()) >= config_.data.max_seq_length || static_cast<int64_t>(e.labels.size()) >= config_.data.max_seq_length;
     if (model_.is_encoder_decoder) unended_ += e.labels.empty() || e.labels.back() != vocabulary_.special.sep || e.input_ids.back() != vocabulary_.special.sep;
@@ -92,20 +113,20 @@ class WritingInspector {
       for (size_t i = 0; i + 1 < e.labels.size(); ++i) wrong_ += e.labels[i] != e.input_ids[i + 1 + (e.input_ids.size() - e.labels.size())];
       return;
     }
-    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective_)) {
+    if (spans_) {
       const int64_t whole = kept + written;
-      if (spans->corruption == "spans" && whole > 1) {
-        const auto noise = std::clamp<int64_t>(std::llrint(static_cast<double>(whole) * spans->noise_density), 1, whole - 1);
-        const auto runs = std::min({std::max<int64_t>(1, std::llrint(static_cast<double>(noise) / spans->mean_noise_span_length)), noise, whole - noise});
+      if (spans_->corruption == "spans" && whole > 1) {
+        const auto noise = std::clamp<int64_t>(std::llrint(static_cast<double>(whole) * spans_->noise_density), 1, whole - 1);
+        const auto runs = std::min({std::max<int64_t>(1, std::llrint(static_cast<double>(noise) / spans_->mean_noise_span_length)), noise, whole - noise});
         wrong_ += written != noise || marks != runs || marks_written != runs;
-      } else if (spans->corruption == "iid" || spans->corruption == "drop") {
+      } else if (spans_->corruption == "iid" || spans_->corruption == "drop") {
         drawn_ += whole, hidden_ += written;
-      } else if (spans->corruption == "mass" || spans->corruption == "deshuffle" || spans->corruption == "bert") {
+      } else if (spans_->corruption == "mass" || spans_->corruption == "deshuffle" || spans_->corruption == "bert") {
         drawn_ += written, hidden_ += masks;
         wrong_ += read != e.labels.size();
-      } else if (spans->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
+      } else if (spans_->corruption == "prefix_lm" && whole > 2) {   // uniform on 1 ... n - 1
         const auto n = static_cast<double>(whole);
-        deviation_ += static_cast<double>(kept) - n / 2, variance_ += ((n - 1) * (n - 1) - 1) / 12;
+        hidden_ += kept, mean_ += n / 2, variance_ += ((n - 1) * (n - 1) - 1) / 12;
       }
     }
   }
@@ -114,19 +135,29 @@ class WritingInspector {
     const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
     found_.facts = {{"sequences", sequences_}, {"tokens", tokens_}, {"padding_share", 1 - share(tokens_, places_)}, {"unknown_share", share(unknown_, source_)}, {"source_length", share(source_, sequences_)},
                     {"target_length", share(target_, sequences_)}, {"masks_in_a_source", share(masks_, sequences_)}, {"as_long_as_allowed_share", share(long_, sequences_)}};
-    const auto add = [&](std::string name, double observed, double expected, double p) { found_.checks.push_back({std::move(name), observed, expected, p, p >= least_p}); };
-    const auto none = [&](const char* name, int64_t broken) { add(name, static_cast<double>(broken), 0, broken == 0 ? 1 : 0); };
-    if (model_.is_encoder_decoder) none("sources and targets that do not end with the end of a text", unended_);
-    if (std::holds_alternative<ClmConfig>(objective_)) none("labels that are not the token behind their place", wrong_);
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective_);
-    if (!spans) return;
-    const auto& kind = spans->corruption;
-    const double expected = static_cast<double>(drawn_) * spans->noise_density;
-    // Sources that were cut lost what the rule counts.
-    if (kind == "spans" && model_.is_encoder_decoder) none("texts with another number of hidden tokens, or of runs, than the rule gives", wrong_);
-    if (kind == "mass" || kind == "deshuffle" || kind == "bert") none("sources of another length than their targets", wrong_);
-    if (kind == "iid" || kind == "drop" || kind == "mass") add("hidden tokens", static_cast<double>(hidden_), expected, expected > 0 ? normal_tail((static_cast<double>(hidden_) - expected) / std::sqrt(expected * (1 - spans->noise_density))) : 1);
-    if (kind == "prefix_lm" && variance_ > 0) add("length of prefixes beside half of the text (deviations)", deviation_ / std::sqrt(variance_), 0, normal_tail(deviation_ / std::sqrt(variance_)));
+    auto& checks = found_.checks;
+    if (model_.is_encoder_decoder) checks.push_back(none_check("sources and targets that do not end with the end of a text", unended_));
+    if (std::holds_alternative<ClmConfig>(objective_)) checks.push_back(none_check("labels that are not the token behind their place", wrong_));
+    if (const auto* denoising = std::get_if<DenoisingConfig>(&objective_); denoising && denoising->mask_length == "span-poisson") {
+      // Lewis et al. 2020, section 2.2. How many are drawn depends on what was drawn, but never on what comes next.
+      auto& lengths = found_.lengths[0];
+      double left = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0), p = left * std::exp(-denoising->poisson_lambda);
+      for (size_t n = 0; n < lengths.drawn.size(); p *= denoising->poisson_lambda / static_cast<double>(++n)) lengths.expected.push_back(p), left -= p;
+      if (!lengths.expected.empty()) lengths.expected.back() += std::max(left, 0.0);   // all that is as long or longer
+      checks.push_back(fit_check("words of a span as drawn (chi-square)", lengths.drawn, lengths.expected));
+    }
+    if (!spans_ || !fits()) return;
+    const auto& kind = spans_->corruption;
+    if (kind == "spans") {
+      checks.push_back(none_check("texts with another number of hidden tokens, or of runs, than the rule gives", wrong_));
+      for (const auto& lengths : found_.lengths) checks.push_back(fit_check(words("tokens of a run that is ", lengths.name, ", one run of a text (chi-square)"), lengths.drawn, lengths.expected));
+    }
+    if (kind == "mass" || kind == "deshuffle" || kind == "bert") checks.push_back(none_check("sources of another length than their targets", wrong_));
+    if (kind == "iid" || kind == "drop" || kind == "mass" || kind == "bert") {
+      const double p = (kind == "bert" ? 0.9 : 1) * spans_->noise_density, all = static_cast<double>(drawn_);   // a tenth becomes random tokens
+      checks.push_back(sum_check(kind == "bert" ? "hidden tokens that are masked" : "hidden tokens", static_cast<double>(hidden_), p * all, p * (1 - p) * all));
+    }
+    if (kind == "prefix_lm" && variance_ > 0) checks.push_back(sum_check("tokens of prefixes", static_cast<double>(hidden_), mean_, variance_));
   }
 
   RunConfig config_;
@@ -134,10 +165,11 @@ class WritingInspector {
   TokenStore store_;
   Vocabulary vocabulary_;
   ObjectiveConfig objective_;
+  const SpanCorruptionConfig* spans_ = std::get_if<SpanCorruptionConfig>(&objective_);
   Collator collator_;
   Inspection found_;
   int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0;
-  double deviation_ = 0, variance_ = 0;
+  double mean_ = 0, variance_ = 0;
 };
 
 }  // namespace

@@ -135,6 +135,14 @@ TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   CHECK_THAT(seen.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") && Catch::Contains("pairs"));
   CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
   CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text, Catch::Contains("\"labels\":[-100"));
+  // Half of the rows with 15 %, half with 5 %: a tenth of all tokens, in what is described, inspected and trained.
+  const std::string mixed = w.config() + " --set 'objectives=[{kind: mlm, like: google-bert, mixture: [{unit: ngram}, {mlm_probability: 0.05}]}]'";
+  CHECK_THAT(cloze("inspect objective " + mixed + " --sequences 300").text, Catch::Contains("masking    mixture.1") && Catch::Contains("ok   mixture.0: words of an n-gram as drawn (chi-square)") && Catch::Contains("ok   rows by their masking") &&
+                                                                                Catch::Contains("differs from the preset: objectives.0.mixture.0.unit is ngram, google-bert has token"));
+  CHECK_THAT(cloze("describe " + mixed).text, Catch::Contains("the prediction head at 10 % of the tokens"));
+  CHECK(cloze("pretrain " + mixed + " --run " + w.dir / "mixed").code == 0);
+  CHECK(cloze("pretrain " + mixed + " --set train.budget.steps=8 --run " + w.dir / "mixed --resume").code == 0);
+  CHECK_THAT(cloze("explain " + w.dir / "mixed/run.yaml" + " objectives.0.mixture.1.mlm_probability").text, Catch::Contains("= 0.05"));
   CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes a token"));
   CHECK_THAT(cloze("tokenize --json " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("\"offsets\":[[0,"));
   CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text, Catch::Contains("preset 'google-bert'"));
@@ -246,6 +254,9 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'", "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, or tie_word_embeddings to false"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'", "mlm.mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{unit: word}, {unit: span, count: bernoulli}]}]'", "mlm.mixture.1: count: bernoulli chooses tokens or words; with unit: span choose count: rounded, ceil or stochastic"},
+      {"electra/tiny.yaml --set 'objectives.0.mlm.mixture=[{mask_prob: 0.8, random_prob: 0.3}]'", "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 are more than 1 together; lower one of them"},
       {"bert/tiny.yaml --set init.from=nowhere", "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
   for (const auto& [command, sentence] : rules) check_refused(std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " + w.dir / "x", std::string(sentence).find("nowhere") == 0 || std::string(sentence).find("does not hold pairs") == 0 ? 1 : 2, sentence);
   CHECK_FALSE(std::filesystem::exists(w.dir / "x"));

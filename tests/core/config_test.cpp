@@ -1,5 +1,7 @@
 #include "core/config.h"
 
+#include <tuple>
+
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 #include "train/config.h"
@@ -129,6 +131,57 @@ TEST_CASE("an element of a list can be changed from the command line although no
   const auto changed = decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.kind=sop"}));
   CHECK(std::holds_alternative<SopConfig>(changed.objectives[1]));
   CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.7.weight=3"})), Catch::Contains("'objectives' must be a list"));
+}
+
+TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own preset, then by its own keys", "[core][config]") {
+  const std::string yaml =
+      "objectives:\n"
+      "  - kind: mlm\n"
+      "    like: huggingface\n"
+      "    mlm_probability: 0.2\n"
+      "    unit: word\n"
+      "    mixture:\n"
+      "      - {}\n"
+      "      - {share: 3, like: spanbert}\n"
+      "      - {like: electra, mask_prob: 0.7}\n";
+  const auto config = accepted(yaml);
+  const auto& mlm = std::get<MlmConfig>(config.objectives[0]);
+  REQUIRE(mlm.mixture.size() == 3);
+  const auto& [same, spans, electra] = std::tie(mlm.mixture[0], mlm.mixture[1], mlm.mixture[2]);
+  CHECK((same.unit == "word" && same.count == "bernoulli" && same.mlm_probability == 0.2 && same.share == 1));
+  CHECK((spans.unit == "span" && spans.count == "ceil" && spans.random_from == "unigram" && spans.mlm_probability == 0.2 && spans.share == 3));
+  CHECK((electra.unit == "token" && electra.mask_prob == 0.7 && electra.random_prob == 0 && electra.mlm_probability == 0.2));
+  const auto parts = maskings_of(mlm);
+  CHECK((parts[0].share == 0.2 && parts[1].share == 0.6 && parts[2].share == 0.2));
+  CHECK(deviations(config) == std::vector<std::string>{"objectives.0.unit is word, huggingface has token", "objectives.0.mixture.0.unit is word, huggingface has token",
+                                                       "objectives.0.mixture.2.mask_prob is 0.7, electra has 0.85"});
+  const auto text = to_yaml(config);
+  CHECK(to_yaml(decode<RunConfig>(ConfigTree::parse(text, "again.yaml"))) == text);
+  const auto changed = accepted(yaml, {"objectives.0.mixture.1.max_span_length=5", "objectives.0.mlm_probability=0.3"});
+  CHECK(std::get<MlmConfig>(changed.objectives[0]).mixture[1].max_span_length == 5);
+  CHECK(std::get<MlmConfig>(changed.objectives[0]).mixture[1].mlm_probability == 0.3);
+  const auto tree = ConfigTree::parse(yaml, "run.yaml");
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.mlm_probability"), Catch::Contains("= 0.2") && Catch::Contains("set by   objectives.0.mlm_probability, which it inherits"));
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.unit"), Catch::Contains("= span") && Catch::Contains("set by   preset 'spanbert' (run.yaml:8:26)"));
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.share"), Catch::Contains("set by   run.yaml:8:17"));
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.0.share"), Catch::Contains("set by   default"));
+}
+
+TEST_CASE("the generator's masking may be a mixture, and a preset of the run reaches its parts", "[core][config]") {
+  const auto config = accepted("like: electra\nobjectives: [{kind: rtd, mlm: {mixture: [{share: 0.5, unit: word}, {share: 0.5, like: albert}]}}]\n");
+  const auto& mlm = std::get<RtdConfig>(config.objectives[0]).mlm;
+  CHECK((mlm.mixture[0].like == "electra" && mlm.mixture[0].mask_prob == 0.85 && mlm.mixture[0].unit == "word"));
+  CHECK((mlm.mixture[1].mask_prob == 0.8 && mlm.mixture[1].unit == "ngram"));
+  CHECK(accepted("objectives: [{kind: mlm, mixture: []}]").objectives.size() == 1);
+}
+
+TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
+  const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
+  CHECK(refused(mixture("[{share: -1}]")) == "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1e+06]");
+  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'");
+  CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'");
+  CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
+  CHECK(refused(mixture("{share: 1}")) == "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map");
 }
 
 TEST_CASE("a mistyped word finds the nearest one, swapped letters included", "[core][config]") {

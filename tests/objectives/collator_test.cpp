@@ -1,5 +1,7 @@
 #include "objectives/collator.h"
 
+#include <array>
+
 #include "objectives/pairs.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
@@ -103,6 +105,40 @@ TEST_CASE("labels are the tokens that stood at the predicted places", "[objectiv
   auto restored = masked.input_ids.clone().flatten();
   restored.index_copy_(0, masked.positions, masked.labels);
   CHECK(at::equal(restored, clean.input_ids.flatten()));
+}
+
+TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alone", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  MlmConfig mlm;
+  mlm.mixture.resize(3);
+  mlm.mixture[0].unit = "word", mlm.mixture[0].share = 5;
+  mlm.mixture[1].unit = "span", mlm.mixture[1].count = "ceil", mlm.mixture[1].mlm_probability = 0.4, mlm.mixture[1].share = 3;
+  mlm.mixture[2].count = "bernoulli", mlm.mixture[2].share = 2;
+  RtdConfig rtd;
+  rtd.mlm = mlm;
+  const Objectives objectives = GENERATE(0, 1) == 0 ? Objectives{mlm} : Objectives{rtd};
+  const Collator mixed(store, objectives, data_of(24), Rng(5), "train");
+  std::vector<RowDraws> draws;
+  const auto batch = mixed.batch(7, 300, &draws);
+  std::array<int64_t, 3> seen{};
+  REQUIRE(draws.size() == 300);
+  for (int64_t row = 0; row < 300; ++row) {
+    const auto which = draws[static_cast<size_t>(row)].masking;
+    ++seen[which];
+    MlmConfig alone;
+    static_cast<Masking&>(alone) = mlm.mixture[which];
+    std::vector<RowDraws> drawn;
+    const auto one = Collator(store, {alone}, data_of(24), Rng(5), "train").batch(7 + static_cast<uint64_t>(row), 1, &drawn);
+    const int64_t n = one.input_ids.size(1);
+    CHECK(at::equal(batch.input_ids[row].narrow(0, 0, n), one.input_ids[0]));
+    CHECK(drawn[0].lengths == draws[static_cast<size_t>(row)].lengths);
+    CHECK(drawn[0].lengths.empty() == (which != 1));
+    std::vector<RowDraws> by_itself;
+    CHECK(at::equal(mixed.batch(7 + static_cast<uint64_t>(row), 1, &by_itself).positions, one.positions));
+    CHECK(by_itself[0].masking == which);
+  }
+  for (size_t k = 0; k < 3; ++k) CHECK(std::abs(static_cast<double>(seen[k]) - 300 * mlm.mixture[k].share / 10) < 40);
 }
 
 TEST_CASE("half of the pairs have a second segment from another document, and the label says which", "[objectives]") {

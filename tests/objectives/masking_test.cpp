@@ -1,6 +1,9 @@
 #include "objectives/masking.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
@@ -206,6 +209,48 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   }
   REQUIRE(degrees >= 3);
   CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
+}
+
+TEST_CASE("the lengths that are reported are those that were drawn, and reporting changes nothing", "[objectives]") {
+  Fixture f;
+  MlmConfig config;
+  config.unit = GENERATE("ngram", "span");
+  if (config.unit == "span") config.count = "ceil";
+  config.max_predictions_per_seq = 40;
+  Masker masker(config, f.vocabulary);
+  for (uint64_t row = 0; row < 200; ++row) {
+    constexpr int64_t words = 100000;   // so many that neighbours seldom meet
+    std::vector<int64_t> ids(words, 7), positions, labels, again, drawn;
+    masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), positions, labels);
+    std::fill(ids.begin(), ids.end(), 7), labels.clear();
+    masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), again, labels, &drawn);
+    REQUIRE(again == positions);
+    std::vector<int64_t> runs{1};
+    for (size_t k = 1; k < positions.size(); ++k) positions[k] == positions[k - 1] + 1 ? ++runs.back() : (runs.push_back(1), 0);
+    if (runs.size() != drawn.size()) continue;   // two met, or the last n-gram overshot
+    // Sorted, runs are draws but for the last draw, which the budget of 40 cuts.
+    const auto last = drawn.back();
+    drawn.back() -= std::accumulate(drawn.begin(), drawn.end(), int64_t{0}) - 40;
+    REQUIRE(drawn.back() <= last);
+    std::sort(runs.begin(), runs.end()), std::sort(drawn.begin(), drawn.end());
+    REQUIRE(runs == drawn);
+  }
+  std::vector<int64_t> ids(60, 7), positions, labels, none;
+  MlmConfig tokens;
+  Masker(tokens, f.vocabulary).corrupt(ids.data(), 60, 0, Rng(6).stream("mask"), positions, labels, &none);
+  CHECK(none.empty());
+}
+
+TEST_CASE("rows draw their masking by its share, and never one without a share", "[objectives]") {
+  std::vector<MaskingPart> parts(4);
+  parts[0].share = 0.5, parts[1].share = 0, parts[2].share = 0.3, parts[3].share = 0.2;
+  std::array<int64_t, 4> seen{};
+  constexpr int64_t rows = 100000;
+  for (uint64_t row = 0; row < rows; ++row) ++seen[draw_masking(parts, Rng(5).stream("mixture", 0, row))];
+  CHECK(seen[1] == 0);
+  for (const size_t k : {0, 2, 3}) CHECK(std::abs(sigmas(seen[k], rows, parts[k].share)) < 4.5);
+  parts[3].share = 0, parts[2].share = 0.5 - 1e-16;   // what rounding leaves is the last one's that has a share
+  for (uint64_t row = 0; row < 1000; ++row) CHECK(draw_masking(parts, Rng(5).stream("mixture", 0, row)) % 2 == 0);
 }
 
 TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are as frequent as in the text", "[objectives]") {

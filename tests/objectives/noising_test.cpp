@@ -438,6 +438,26 @@ TEST_CASE("long spans are drawn with their mean", "[noising]") {
   CHECK(words.mean() == Approx(30).epsilon(0.03));
 }
 
+TEST_CASE("the spans that are reported are those that were drawn, empty ones and the whole last one too", "[noising]") {
+  const BartNoise rules{.mask_ratio = 0.002, .random_ratio = 0};
+  int exact = 0;
+  for (uint64_t item = 0; item < 100; ++item) {
+    auto stream = stream_of(item), again = stream_of(item);
+    auto tokens = framed(20000), same = framed(20000);
+    Ids drawn;
+    text_infilling(tokens, Flags(20002, 1), rules, kIds, stream, &drawn);
+    text_infilling(same, Flags(20002, 1), rules, kIds, again);
+    REQUIRE(tokens == same);
+    const auto sum = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
+    REQUIRE(sum >= 40);
+    REQUIRE(sum - drawn.back() < 40);
+    const auto masks = std::count(tokens.begin(), tokens.end(), 4);   // one for each span, but where two overlap
+    REQUIRE(masks <= static_cast<int64_t>(drawn.size()));
+    exact += masks == static_cast<int64_t>(drawn.size()) && tokens.size() - 20002 == drawn.size() - 40;   // hidden words go, masks come
+  }
+  CHECK(exact > 90);
+}
+
 TEST_CASE("inserted tokens are spread evenly between the ends, a fixed number of them random", "[noising]") {
   auto stream = stream_of(0);
   std::map<size_t, int> places, random_places;
