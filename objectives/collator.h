@@ -9,13 +9,20 @@
 
 namespace cloze {
 
+/// How many rows a training step has: along them a memory is carried.
+struct StepRows {
+  int64_t batch_size = 0;     ///< 0: there are no steps, rows come shuffled
+  int64_t accumulation = 1;
+};
+
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
-  /// `model`: what its texts begin and end with; read by objectives that let a decoder write.
-  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {});
-  /// Sequences [first, first + count) of the endless shuffled order.
+  /// `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
+  /// `rows`: plm of a model that carries a memory; its sequences then follow each other along the rows.
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
+  /// Sequences [first, first + count) of the endless order. model.bi_data: the second half of them reads its texts backwards.
   Batch batch(uint64_t first, int64_t count) const;
   /// Sequences in an epoch.
   uint64_t size() const;

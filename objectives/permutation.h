@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "core/random.h"
+#include "data/running_text.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 #include "objectives/masking.h"
+#include "objectives/pairs.h"
 
 namespace cloze {
 
@@ -20,6 +22,7 @@ struct PlmRules {
   int64_t mask_alpha = 6;     ///< a span of k tokens is chosen in a context of k * mask_alpha / mask_beta
   int64_t mask_beta = 1;
   int64_t max_ngram = 5;      ///< longest span in tokens; k has probability in proportion to 1/k
+  bool backward = false;      ///< the sequence runs from right to left, and spans are chosen as if it did not
 };
 
 /// Targets and what every token may see, as two ranks: n numbers each, where a mask would be n * n.
@@ -47,9 +50,27 @@ void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t>
 /// Differs: a sequence of any length, even one that ends in the first part.
 void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules, Stream& stream, PlmExample& example);
 
-/// The batch of texts, each with its orders drawn from its stream. A row is text [SEP] [CLS], padded on the left; segments are 0, that of
-/// [CLS] is 2. Inputs stay as they are: what a token may see is in `visible`, what is predicted in `target_places`.
-/// Source: Yang et al. 2019, section 2 (arXiv 1906.08237); zihangdai/xlnet, data_utils.py. Differs: one segment, which is read without memory.
-Batch permutation_batch(const std::vector<std::vector<int64_t>>& texts, std::vector<Stream>& streams, const PlmConfig& config, const Vocabulary& vocabulary);
+/// A row: ids and segments [n], those of [SEP] and [CLS] at its end included.
+struct PlmRow {
+  std::vector<int64_t> ids{}, segments{};
+  bool backward = false;   ///< its text runs from right to left
+};
+
+/// text [SEP] [CLS]; segments are 0, that of [CLS] is 2.
+PlmRow plm_row(std::vector<int64_t> text, bool backward, const SpecialIds& special);
+
+/// Segments A and B of `budget` places together, behind place `first` of a running text. A ends where one of its sentences ends; with probability
+/// 1/2 (and where no sentence ends in time) B is from anywhere in the text, label 1, otherwise it goes on, label 0. The longer one is cut at its end.
+/// Source: zihangdai/xlnet, data_utils.py, _split_a_and_b. Differs: B may be from the whole text (there from the part that the row reads);
+/// labels are those of nsp (there the other way round, and nothing reads them).
+Pair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stream& stream);
+
+/// A row of `length` from place `first` on: `reuse_len` places that become memory, then more, [SEP] [CLS]; or then A [SEP] B [SEP] [CLS], where segments
+/// are 0 up to the first [SEP], 1 up to the second, 2 for [CLS]. Source: zihangdai/xlnet, data_utils.py, create_tfrecords.
+PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int64_t reuse_len, bool pair, const SpecialIds& special, Stream stream);
+
+/// The batch of rows, each with its orders drawn from its stream, padded on the left. Inputs stay as they are: what a token may see is in
+/// `visible`, what is predicted in `target_places`. The first `reuse_len` tokens of a row are a part by themselves.
+Batch permutation_batch(const std::vector<PlmRow>& rows, std::vector<Stream>& streams, const PlmConfig& config, int64_t reuse_len, const Vocabulary& vocabulary);
 
 }  // namespace cloze

@@ -55,6 +55,22 @@ void check_masking(const std::string& name, const MlmConfig& o, std::vector<std:
   if (o.mask_special && o.unit == "span") broken.push_back(name + ": mask_special does not go with unit: span; choose another unit, or leave special tokens alone");
 }
 
+/// Rows of plm: memory, pairs, texts that run backwards.
+void check_permuted_rows(const RunConfig& c, std::vector<std::string>& broken) {
+  const auto& model = encoder_of(c.model);
+  const auto& data = c.data;
+  const int64_t most = data.max_seq_length - 5;   // behind what is reused stand A [SEP] B [SEP] [CLS]
+  if (model.same_length && model.mem_len == 0) broken.push_back("model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length to false");
+  if (model.bi_data && c.train.batch_size % 2 != 0) broken.push_back(words("model.bi_data lets half of a batch run backwards, train.batch_size ", c.train.batch_size, " is odd; make it even, or set bi_data to false"));
+  if (data.packing == "sentence_pair") broken.push_back("data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
+  if (model.mem_len > 0 && (model.reuse_len < 1 || model.reuse_len > most))
+    broken.push_back(words("model.mem_len ", model.mem_len, " carries the first model.reuse_len tokens of a row to the next one, and that is ", model.reuse_len, "; give it 1 to ", most, " (data.max_seq_length - 5), or set mem_len to 0"));
+  if (model.mem_len > 0 && data.packing != "full" && data.packing != "segment_pair")
+    broken.push_back(words("model.mem_len ", model.mem_len, " needs rows that go on where others stopped, data.packing is ", data.packing, "; choose full or segment_pair, or set mem_len to 0"));
+  if ((model.mem_len > 0 || data.packing == "segment_pair") && data.short_seq_prob > 0)
+    broken.push_back(words("rows of plm with a memory or with pairs have one length, data.short_seq_prob is ", shortest(data.short_seq_prob), "; set it to 0"));
+}
+
 }  // namespace
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
@@ -85,8 +101,7 @@ void validate(const RunConfig& c) {
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
     const bool writes = asks_to_write(objective), permutes = name == PlmConfig::kind;
-    if (permutes && (model.bi_data || model.same_length))
-      broken.push_back(words("model.", model.bi_data ? "bi_data needs texts that run backwards, which plm does not make" : "same_length counts a memory, which training does not carry", "; set it to false"));
+    if (permutes && model.two_streams) check_permuted_rows(c, broken);
     if (writes && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
       broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, or tie_word_embeddings to false"));
     if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));
