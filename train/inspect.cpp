@@ -34,10 +34,10 @@ class Inspector {
  public:
   explicit Inspector(const RunConfig& config)
       : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), masking_(masking_of(config.objectives) ? std::optional(*masking_of(config.objectives)) : std::nullopt),
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model)) {}
+        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model), {config.train.batch_size, config.train.accumulation}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
-    constexpr int64_t rows = 64;
+    const int64_t rows = config_.train.batch_size;   // model.bi_data: the second half of a batch runs backwards
     for (int64_t first = 0; first < sequences; first += rows) {
       const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first));
       const int64_t width = batch.input_ids.size(1);

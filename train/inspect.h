@@ -29,7 +29,7 @@ struct Inspection {
   std::vector<int64_t> run_lengths, word_lengths;   ///< [n]: runs of n predicted tokens side by side; of n words
 };
 
-/// Reads `sequences` sequences of the training order, the first `examples` of them in full.
+/// Reads `sequences` sequences of the training order in batches of train.batch_size, the first `examples` of them in full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
 /// The same for an objective that lets a decoder write.
 Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences);
