@@ -522,7 +522,7 @@ TEST_CASE("an XLNet with a memory learns the language, and killed and resumed it
   for (const auto* file : {"weights.safetensors", "optimizer.safetensors", "memory.safetensors"}) CHECK(same_files(dir / ("a/step-00000160/" + std::string(file)), dir / ("b/step-00000160/" + std::string(file))));
   CHECK(SafeTensors::open(dir / "a/step-00000160/memory.safetensors").get("memory.1.1").sizes() == at::IntArrayRef({4, 20, 32}));
   const auto summary = json::parse(read_file(dir / "a/summary.json"));
-  CHECK(summary["held_out_loss"].get<double>() < 0.8 * summary["unigram_loss"].get<double>());
+  CHECK(summary["held_out_loss"].get<double>() < 0.9 * summary["unigram_loss"].get<double>());
 }
 
 TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[train][resume]") {
