@@ -480,6 +480,10 @@ TEST_CASE("memories fit the shape that they were saved with, and no other", "[tr
   CHECK(wider.stepper->memories().empty());
   CHECK(wider.stepper->load_memories({}));
   CHECK(run.stepper->checkpoint_bytes() == 12 * run.stepper->parameters() + (has_fast_bf16(at::kCPU) && config.train.precision == "bf16" ? 2 : 4) * 4 * 4 * 20 * 32);
+  pretrain(config, {.run = dir / "run"});
+  wide.train.budget.steps = 2;
+  pretrain(wide, {.run = dir / "run", .resume = true, .overwrite_config = true});
+  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("the checkpoint remembers rows of another shape: they begin anew"));
   const auto bert = tiny_run(dir, 1);
   ByHand forgetful(bert);
   forgetful.stepper->step(forgetful.batches(0), 0, 0);
