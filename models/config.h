@@ -88,6 +88,8 @@ struct EncoderConfig : StackConfig {
   bool bi_data = false;
   bool same_length = false;
 
+  /// Training carries what layers read from segment to segment.
+  bool carries_memory() const { return two_streams && mem_len > 0 && reuse_len > 0; }
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
   /// Tokens of the longest input.
   int64_t longest_input() const { return max_position_embeddings - (positions_after_padding ? pad_token_id + 1 : 0); }
@@ -323,9 +325,9 @@ void describe(V& v, XlnetConfig& c) {
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
   v("attn_type", c.attn_type, "bi = a token sees both sides, uni = only itself and what came before", one_of({"bi", "uni"}));
   v("clamp_len", c.clamp_len, "distances beyond this one count as this one [tokens]; -1 = none do", at_least(-1));
-  v("mem_len", c.mem_len, "states of earlier segments that each layer keeps, where a memory is carried on [tokens]; 0 = all of them", at_least(0));
-  v("reuse_len", c.reuse_len, "of a segment, only so many first states go into the memory [tokens]; 0 = all of them", at_least(0));
-  v("bi_data", c.bi_data, "the second half of a batch holds texts that run backwards: their distances change sign");
+  v("mem_len", c.mem_len, "states of earlier segments that each layer keeps for the next one [tokens]; 0 = training carries no memory, and other uses keep all of them", at_least(0));
+  v("reuse_len", c.reuse_len, "of a segment, only so many first states go into the memory, and in training the next one begins behind them [tokens]; 0 = all of them", at_least(0));
+  v("bi_data", c.bi_data, "the second half of a batch reads its texts from right to left: their distances change sign");
   v("same_length", c.same_length, "attn_type uni: every token sees as many as the memory is long, and itself");
 }
 

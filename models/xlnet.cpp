@@ -180,7 +180,7 @@ struct Xlnet final : Backbone {
   Tensor remembered(const Tensor& memory, const Tensor& h) const {
     const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
     const auto all = memory.defined() ? at::cat({memory.to(h.scalar_type()), kept}, 1) : kept;
-    return (config.mem_len > 0 ? all.slice(1, -config.mem_len) : all).detach();
+    return (config.mem_len > 0 ? all.slice(1, -config.mem_len).contiguous() : all).detach();
   }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }

@@ -21,6 +21,7 @@ struct Batch {
   Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
   int64_t tokens = 0;       ///< real tokens, padding not counted
   int64_t forced_pairs = 0; ///< rows whose pair label was not drawn
+  bool continues = false;   ///< rows go on where the same rows of the step before stopped, and may read its memories
 
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &visible, &target_places, &replaced};

@@ -22,6 +22,7 @@ std::optional<Kind> only(const Objectives& objectives) {
 
 std::optional<PairRule> pairs_of(const Objectives& objectives, const DataConfig& data) {
   const bool single = data.packing == "sentence_pair";
+  if (only<PlmConfig>(objectives)) return std::nullopt;   // makes its own
   if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob, .single_sentences = single};
   if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
   if (single || data.packing == "segment_pair") return PairRule{.single_sentences = single};
@@ -42,10 +43,18 @@ Tensor to_tensor(const std::vector<int64_t>& values) {
   return tensor;
 }
 
+/// What rows of plm are cut from that carry a memory or are pairs.
+struct Running {
+  RunningText forward, backward;
+  RunningOrder order{};
+  uint64_t stride = 0;      ///< places from the beginning of one piece to that of the next
+  int64_t reuse_len = 0;    ///< first tokens of a row, which become memory; 0 = it carries none
+};
+
 }  // namespace
 
 struct Collator::Impl {
-  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data_config, const Rng& rng, const std::string& stage, const EncoderConfig& model_config)
+  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data_config, const Rng& rng, const std::string& stage, const EncoderConfig& model_config, StepRows rows)
       : store(std::move(tokens)),
         data(data_config),
         model(model_config),
@@ -60,6 +69,7 @@ struct Collator::Impl {
         mask_key(Rng(rng.key(stage)).key("mask")),
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
+    if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows);
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
@@ -79,15 +89,66 @@ struct Collator::Impl {
   Vocabulary vocabulary;
   Sampler sampler;
   uint64_t mask_key, mixture_key, pair_key;
+  std::optional<Running> running;
+
+  Running run_through_text(StepRows rows) const {
+    Running made{.forward = {store, vocabulary.special.sep, false}, .backward = {store, vocabulary.special.sep, true}, .reuse_len = model.carries_memory() ? model.reuse_len : 0};
+    const auto length = static_cast<uint64_t>(max_length), places = made.forward.size();
+    require<DataError>(places >= length, "the text has ", places, " tokens and separators, a row of plm is data.max_seq_length ", length, " long; prepare more text, or lower it");
+    made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
+    made.order = {.pieces = (places - length) / made.stride + 1, .shuffle_key = Rng(mask_key).key("order"), .both_ways = model.bi_data};
+    if (made.reuse_len == 0 || rows.batch_size == 0) return made;
+    made.order.batch_size = static_cast<uint64_t>(rows.batch_size), made.order.accumulation = static_cast<uint64_t>(rows.accumulation);
+    require<DataError>(made.order.steps() > 0, "the text has ", made.order.pieces, " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
+                       " rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
+    return made;
+  }
+
+  void check_ids(const int64_t* ids, uint64_t count) const {
+    const int64_t largest = count ? *std::max_element(ids, ids + count) : 0;
+    require<DataError>(largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
+                       " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+  }
+
+  /// Rows of permutation language modelling.
+  Batch permuted(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
+    std::vector<PlmRow> rows;
+    std::vector<Stream> streams;
+    Example example;
+    std::vector<int64_t> line(static_cast<size_t>(max_length) + 2);
+    bool continues = false;
+    for (int64_t r = 0; r < count; ++r) {
+      const uint64_t sequence = first + static_cast<uint64_t>(r);
+      const bool backward = model.bi_data && 2 * r > count - 1;   // the rows whose distances the network negates
+      if (running) {
+        const auto place = running->order.at(sequence);
+        const uint64_t item = place.piece + (backward ? running->order.pieces : 0);   // a piece has draws of its own in either direction
+        rows.push_back(running_row(backward ? running->backward : running->forward, place.piece * running->stride, max_length, running->reuse_len, data.packing == "segment_pair", vocabulary.special,
+                                   Stream(pair_key, place.epoch, item)));
+        check_ids(rows.back().ids.data(), rows.back().ids.size());
+        streams.emplace_back(mask_key, place.epoch, item);
+        continues = place.continues;
+      } else {
+        sampler.sample(sequence, example);
+        int64_t second = 0, label = 0, forced = 0;
+        const int64_t length = write_row(example, line.data(), second, label, forced);
+        rows.push_back(plm_row({line.begin() + 1, line.begin() + length - 1}, backward, vocabulary.special));
+        streams.emplace_back(mask_key, example.epoch, example.item);
+      }
+    }
+    std::vector<std::vector<int64_t>> drawn;
+    auto batch = permutation_batch(rows, streams, *permuting, running ? running->reuse_len : 0, vocabulary, &drawn);
+    for (size_t r = 0; draws && r < drawn.size(); ++r) (*draws)[r].lengths = std::move(drawn[r]);
+    batch.continues = continues;
+    return batch;
+  }
 
   /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts, `forced` counts pairs whose label was not drawn.
   int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label, int64_t& forced) const {
     int64_t n = 0;
     const auto put = [&](Span span) {
       store.read(span.first, span.count, ids + n);
-      const int64_t largest = span.count ? *std::max_element(ids + n, ids + n + span.count) : 0;
-      require<DataError>(largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
-                         " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+      check_ids(ids + n, span.count);
       n += static_cast<int64_t>(span.count);
       ids[n++] = vocabulary.special.sep;
     };
@@ -112,10 +173,10 @@ struct Collator::Impl {
   }
 };
 
-Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model)
-    : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model)) {}
+Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model, StepRows rows)
+    : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model, rows)) {}
 
-uint64_t Collator::size() const { return impl_->sampler.size(); }
+uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler.size(); }
 const TokenStore& Collator::store() const { return impl_->store; }
 
 Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
@@ -132,20 +193,7 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
     }
     return writer.batch(rows);
   }
-  if (in.permuting) {
-    std::vector<std::vector<int64_t>> texts(static_cast<size_t>(count));
-    std::vector<Stream> streams;
-    Example read;
-    std::vector<int64_t> line(static_cast<size_t>(in.max_length) + 2);
-    for (int64_t row = 0; row < count; ++row) {
-      in.sampler.sample(first + static_cast<uint64_t>(row), read);
-      int64_t second = 0, label = 0, not_drawn = 0;
-      const int64_t length = in.write_row(read, line.data(), second, label, not_drawn);
-      texts[static_cast<size_t>(row)].assign(line.begin() + 1, line.begin() + length - 1);   // both special tokens stand at its end
-      streams.emplace_back(in.mask_key, read.epoch, read.item);
-    }
-    return permutation_batch(texts, streams, *in.permuting, in.vocabulary);
-  }
+  if (in.permuting) return in.permuted(first, count, draws);
   const int64_t stride = in.max_length;
   std::vector<int64_t> ids(count * stride), lengths(count), seconds(count), labels(count), positions, tokens;
   positions.reserve(count * stride / 4);

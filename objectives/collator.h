@@ -12,16 +12,23 @@ namespace cloze {
 /// What a row drew before it became part of a batch.
 struct RowDraws {
   size_t masking = 0;             ///< its number in the mixture
-  std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling)
+  std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
+};
+
+/// How many rows a training step has: along them a memory is carried.
+struct StepRows {
+  int64_t batch_size = 0;     ///< 0: there are no steps, rows come shuffled
+  int64_t accumulation = 1;
 };
 
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
-  /// `model`: what its texts begin and end with; read by objectives that let a decoder write.
-  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {});
-  /// Sequences [first, first + count) of the endless shuffled order. `draws` receives what each drew.
+  /// `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
+  /// `rows`: plm of a model that carries a memory; its sequences then follow each other along the rows.
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
+  /// Sequences [first, first + count) of the endless order. model.bi_data: the second half of them reads its texts backwards. `draws` receives what each drew.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Sequences in an epoch.
   uint64_t size() const;

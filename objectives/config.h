@@ -277,7 +277,7 @@ void describe(V& v, PairsConfig& c) {
 }
 
 /// Permutation language modelling: chosen tokens are predicted in a random order, each from the tokens that are not chosen, from those
-/// before it in that order. Differs: training carries no memory from segment to segment.
+/// before it in that order. Rows carry a memory where model.mem_len says so, and are pairs where data.packing is segment_pair.
 /// Source: Yang et al. 2019, sections 2.2 to 2.4 (arXiv 1906.08237); defaults of zihangdai/xlnet's README, XLNet-Large.
 struct PlmConfig : NextTokenTerms {
   static constexpr const char* kind = "plm";

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "objectives/draws.h"
 
 namespace cloze {
 
@@ -24,12 +25,6 @@ void mark_subset(std::vector<uint8_t>& marks, int64_t n, int64_t k, Stream& stre
     const uint64_t at = stream.below(static_cast<uint64_t>(j) + 1);
     marks[marks[at] ? static_cast<size_t>(j) : at] = 1;
   }
-}
-
-/// The first k of `items` become a random sample of all, in random order.
-template <class T>
-void sample_front(std::vector<T>& items, size_t k, Stream& stream) {
-  for (size_t i = 0; i < k; ++i) std::swap(items[i], items[i + stream.below(items.size() - i)]);
 }
 
 int64_t random_id(const NoiseIds& ids, Stream& stream) {
@@ -426,86 +421,6 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
   }
   out.source.push_back(eos), out.target.push_back(eos);
   return out;
-}
-
-// ---- XLNet
-
-std::vector<uint8_t> PlmExample::blocked() const {
-  const size_t n = key_rank.size();
-  std::vector<uint8_t> rows(n * n);
-  const int32_t* keys = key_rank.data();
-  for (size_t i = 0; i < n; ++i) {
-    const int32_t query = query_rank[i];
-    uint8_t* row = rows.data() + i * n;
-    for (size_t j = 0; j < n; ++j) row[j] = query <= keys[j];
-  }
-  return rows;
-}
-
-std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goal, const PlmRules& rules, Stream& stream) {
-  require<ConfigError>(rules.max_ngram > 0 && rules.mask_alpha > 0 && rules.mask_beta > 0, "Permutation language modelling got max_ngram ", rules.max_ngram,
-                       ", mask_alpha ", rules.mask_alpha, " and mask_beta ", rules.mask_beta, "; all must be at least 1.");
-  const auto length = static_cast<int64_t>(word_starts.size());
-  std::vector<uint8_t> masked(word_starts.size());
-  goal = std::min(goal, length);
-  int64_t left = std::max<int64_t>(goal, 0);
-  double sum = 0;
-  for (int64_t k = 1; k <= rules.max_ngram; ++k) sum += 1 / static_cast<double>(k);
-  for (int64_t at = 0; at < length && left > 0;) {
-    int64_t n = 1;
-    for (double draw = stream.uniform() * sum - 1; draw >= 0 && n < rules.max_ngram; draw -= 1 / static_cast<double>(n)) ++n;
-    n = std::min(n, left);
-    const int64_t context = std::max<int64_t>(1, n * rules.mask_alpha / rules.mask_beta);
-    const auto before = static_cast<int64_t>(stream.below(static_cast<uint64_t>(context)));
-    int64_t start = at + before;
-    while (start < length && !word_starts[static_cast<size_t>(start)]) ++start;
-    // A span that would reach the end is given up, and the search with it, as there.
-    if (start + n >= length) break;
-    std::fill_n(masked.begin() + start, n, uint8_t{1});
-    left -= n;
-    at = start + n + context - before;
-  }
-  if (left == 0) return masked;
-  std::vector<uint32_t> others;
-  for (size_t i = 0; i < masked.size(); ++i)
-    if (!masked[i]) others.push_back(static_cast<uint32_t>(i));
-  sample_front(others, static_cast<size_t>(left), stream);
-  for (int64_t k = 0; k < left; ++k) masked[others[static_cast<size_t>(k)]] = 1;
-  return masked;
-}
-
-void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t> functional, int64_t perm_size, Stream& stream, PlmExample& example) {
-  same_length(masked.size(), functional.size(), "functional");
-  const size_t first = example.key_rank.size(), n = masked.size();
-  // Ranks of a part lie above all ranks of the parts before it: its queries see those keys, and its keys are hidden from those queries.
-  const int32_t base = first == 0 ? 0 : 1 + *std::max_element(example.query_rank.begin(), example.query_rank.end());
-  const size_t block = perm_size <= 0 ? n : std::min(n, static_cast<size_t>(perm_size));
-  std::vector<int32_t> order(block);
-  std::iota(order.begin(), order.end(), 0);
-  sample_front(order, block, stream);
-  for (size_t i = 0; i < n; ++i) {
-    const bool plain = !masked[i] && !functional[i], target = masked[i] && !functional[i];
-    const int32_t rank = plain ? -1 : static_cast<int32_t>(i - i % block) + order[i % block];
-    example.key_rank.push_back(base + rank);
-    example.query_rank.push_back(base + rank + !target);   // a target does not see itself, any other token does
-    if (target) example.targets.push_back(static_cast<int64_t>(first + i));
-  }
-}
-
-void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules, Stream& stream, PlmExample& example) {
-  same_length(functional.size(), word_starts.size(), "word_starts");
-  example.query_rank.clear(), example.key_rank.clear(), example.targets.clear();
-  const auto n = static_cast<int64_t>(functional.size()), split = std::clamp<int64_t>(rules.reuse_len, 0, n);
-  if (n == 0) return;
-  const int64_t second = rules.num_predict * (n - split) / n;   // of 85, halves get 43 and 42
-  const auto part = [&](int64_t from, int64_t to, int64_t goal) {
-    if (from == to) return;
-    const auto at = static_cast<size_t>(from), count = static_cast<size_t>(to - from);
-    const auto masked = plm_spans(word_starts.subspan(at, count), goal, rules, stream);
-    local_permutation(masked, functional.subspan(at, count), rules.perm_size, stream, example);
-  };
-  part(0, split, rules.num_predict - second);
-  part(split, n, second);
 }
 
 }  // namespace cloze

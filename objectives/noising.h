@@ -1,5 +1,5 @@
 #pragma once
-// Corrupted sources and their targets for networks with two stacks (T5, BART, PEGASUS), and XLNet's orders of prediction.
+// Corrupted sources and their targets for networks with two stacks (T5, BART, PEGASUS).
 // Every function is pure: what it gives depends on its arguments and on the place of its stream, which it moves on.
 #include <cstdint>
 #include <span>
@@ -104,42 +104,5 @@ std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const
 /// Differs: scores are of token ids (there of lower-case words without stop words); `gap_ratio` is not drawn anew here, nor are scores noised.
 SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, const std::string& choose, int64_t mask1, int64_t eos,
                            Stream& stream);
-
-// ---- XLNet. Source: Yang et al. 2019, section 2 (arXiv 1906.08237); zihangdai/xlnet, data_utils.py.
-
-/// What is predicted of a sequence and in which order. Defaults: README of zihangdai/xlnet, XLNet-Large.
-struct PlmRules {
-  int64_t num_predict = 85;   ///< most targets; split over both parts by their lengths
-  int64_t reuse_len = 256;    ///< tokens of the first part, which becomes memory and sees nothing of the second; 0 = one part
-  int64_t perm_size = 256;    ///< tokens that are permuted together; 0 = a whole part
-  int64_t mask_alpha = 6;     ///< a span of k tokens is chosen in a context of k * mask_alpha / mask_beta
-  int64_t mask_beta = 1;
-  int64_t max_ngram = 5;      ///< longest span in tokens; k has probability in proportion to 1/k
-};
-
-/// Targets and what every token may see, as two ranks: n numbers each, where a mask would be n * n.
-struct PlmExample {
-  std::vector<int32_t> query_rank, key_rank;   ///< [n]
-  std::vector<int64_t> targets;                ///< positions, ascending; the label is the token itself, inputs stay as they are
-  /// Token `query` may not attend to token `key` (a target neither to itself; the content stream always sees its own token).
-  bool blocked(size_t query, size_t key) const { return query_rank[query] <= key_rank[key]; }
-  /// The perm_mask [n * n], row = query.
-  std::vector<uint8_t> blocked() const;
-};
-
-/// Tokens [n] chosen for prediction, nonzero: spans in contexts, started at word starts, until `goal`; the rest of `goal` single tokens anywhere.
-/// A span is so many pieces, not words, as there (zihangdai/xlnet#16); punctuation and functional tokens start words there. Exactly min(goal, n).
-/// Differs: a part shorter than `goal` is taken whole (there the search does not end). Throws ConfigError for rules that are none.
-std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goal, const PlmRules& rules, Stream& stream);
-
-/// Appends the ranks and targets of one part of a sequence, whose tokens see all parts before it and are hidden from them. Every `perm_size`
-/// tokens are permuted alike and come behind those before. Functional tokens ([SEP], [CLS]) are no targets but have a place in the order.
-/// Differs: a last block shorter than perm_size takes what it needs of the permutation (there the part must be a multiple).
-void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t> functional, int64_t perm_size, Stream& stream, PlmExample& example);
-
-/// Both parts of a sequence of n tokens; `functional` [n] nonzero for [SEP] and [CLS], `word_starts` [n]. A functional token that is chosen is no
-/// target, so that there can be fewer than num_predict. Vectors of `example` are reused.
-/// Differs: a sequence of any length, even one that ends in the first part.
-void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules, Stream& stream, PlmExample& example);
 
 }  // namespace cloze

@@ -114,7 +114,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   if (!config.data.tokens.empty()) {
     const TokenStore store(config.data.tokens, "train");
     if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
-    collator = std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model));
+    collator = std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model), StepRows{config.train.batch_size, config.train.accumulation});
   } else if (model.vocab_size == 0) {
     model.vocab_size = 30522;
   }

@@ -77,17 +77,28 @@ std::string pointed(const std::string& run, const std::string& name) {
   return text;
 }
 
+/// All tensors of a file; none where there is no such file.
+std::vector<std::pair<std::string, Tensor>> tensors_of(const std::string& file) {
+  std::vector<std::pair<std::string, Tensor>> found;
+  if (!fs::exists(file)) return found;
+  const auto stored = SafeTensors::open(file);
+  for (const auto& name : stored.names()) found.emplace_back(name, stored.get(name));
+  return found;
+}
+
 }  // namespace
 
-void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params, const std::vector<std::pair<std::string, Tensor>>& optimizer) {
+void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params, const std::vector<std::pair<std::string, Tensor>>& optimizer, const std::vector<std::pair<std::string, Tensor>>& memories) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
-    std::vector<NamedTensor> weights, moments;
+    std::vector<NamedTensor> weights, moments, remembered;
     for (const auto& p : params) weights.push_back({p.name, p.param.value()});
     for (const auto& [key, tensor] : optimizer) moments.push_back({key, tensor});
+    for (const auto& [key, tensor] : memories) remembered.push_back({key, tensor});
     save_safetensors(staged.path() + "/weights.safetensors", weights);
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
+    if (!remembered.empty()) save_safetensors(staged.path() + "/memory.safetensors", remembered);
     write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
     json files;
     for (const auto& entry : fs::directory_iterator(staged.path()))
@@ -162,12 +173,11 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }
-  if (optimizer && fs::exists(folder + "/optimizer.safetensors")) {
-    const auto stored = SafeTensors::open(folder + "/optimizer.safetensors");
-    for (const auto& name : stored.names()) optimizer->emplace_back(name, stored.get(name));
-  }
+  if (optimizer) *optimizer = tensors_of(folder + "/optimizer.safetensors");
   return s;
 }
+
+std::vector<std::pair<std::string, Tensor>> load_memories(const std::string& folder) { return tensors_of(folder + "/memory.safetensors"); }
 
 void verify_run(const std::string& run) {
   const auto folders = step_folders(run);

@@ -38,7 +38,7 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
   const bool sees_past = std::holds_alternative<FullAttention>(m.attention) || std::holds_alternative<PerformerAttention>(m.attention);
   if (m.is_decoder && !sees_past) broken.push_back(words("model.attention of kind ", attention, " looks to both sides; set model.is_decoder to false, or choose kind: full or performer"));
   if (m.prefix_lm && !m.is_decoder) broken.push_back("model.prefix_lm is for a decoder alone; set it to false, or choose gpt2, or set model.is_decoder to true");
-  if (m.prefix_lm && !plain_attention) broken.push_back("model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false");
+  if (m.prefix_lm && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0)) broken.push_back("model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false");
   if (m.relative_positions > 0 && !std::holds_alternative<FullAttention>(m.attention))
     broken.push_back(words("model.relative_positions needs attention of kind full, it is ", attention, "; set relative_positions to 0, or choose kind: full"));
   if (m.num_hidden_groups > m.num_hidden_layers)
@@ -61,6 +61,22 @@ void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std
   for (size_t i = 0; i < o.mixture.size(); ++i) check_masking(words(name, ".mixture.", i), o.mixture[i], broken);
   if (!o.mixture.empty() && std::all_of(o.mixture.begin(), o.mixture.end(), [](const auto& part) { return part.share == 0; }))
     broken.push_back(name + ".mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0");
+}
+
+/// Rows of plm: memory, pairs, texts that run backwards.
+void check_permuted_rows(const RunConfig& c, std::vector<std::string>& broken) {
+  const auto& model = encoder_of(c.model);
+  const auto& data = c.data;
+  const int64_t most = data.max_seq_length - 5;   // behind what is reused stand A [SEP] B [SEP] [CLS]
+  if (model.same_length && model.mem_len == 0) broken.push_back("model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length to false");
+  if (model.bi_data && c.train.batch_size % 2 != 0) broken.push_back(words("model.bi_data lets half of a batch run backwards, train.batch_size ", c.train.batch_size, " is odd; make it even, or set bi_data to false"));
+  if (data.packing == "sentence_pair") broken.push_back("data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
+  if (model.mem_len > 0 && (model.reuse_len < 1 || model.reuse_len > most))
+    broken.push_back(words("model.mem_len ", model.mem_len, " carries the first model.reuse_len tokens of a row to the next one, and that is ", model.reuse_len, "; give it 1 to ", most, " (data.max_seq_length - 5), or set mem_len to 0"));
+  if (model.mem_len > 0 && data.packing != "full" && data.packing != "segment_pair")
+    broken.push_back(words("model.mem_len ", model.mem_len, " needs rows that go on where others stopped, data.packing is ", data.packing, "; choose full or segment_pair, or set mem_len to 0"));
+  if ((model.mem_len > 0 || data.packing == "segment_pair") && data.short_seq_prob > 0)
+    broken.push_back(words("rows of plm with a memory or with pairs have one length, data.short_seq_prob is ", shortest(data.short_seq_prob), "; set it to 0"));
 }
 
 }  // namespace
@@ -93,8 +109,7 @@ void validate(const RunConfig& c) {
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
     const bool writes = asks_to_write(objective), permutes = name == PlmConfig::kind;
-    if (permutes && (model.bi_data || model.same_length))
-      broken.push_back(words("model.", model.bi_data ? "bi_data needs texts that run backwards, which plm does not make" : "same_length counts a memory, which training does not carry", "; set it to false"));
+    if (permutes && model.two_streams) check_permuted_rows(c, broken);
     if (writes && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
       broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, or tie_word_embeddings to false"));
     if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));

@@ -65,6 +65,11 @@ Cost cost_of(const RunConfig& config, double length) {
     }
   }
   const double predicted = predicted_share(config.objectives, length);
+  if (m.carries_memory()) {   // its keys and values are computed anew in every step
+    const double memory = static_cast<double>(m.mem_len);
+    seen += layers * memory;
+    cost.linear += layers * 2 * h * heads * memory / length;
+  }
   if (m.two_streams) {   // scores by content and by distance, which are twice as many; what is predicted runs beside in the second stream
     const double content = layers > 0 ? layers - 1 : 0;   // of the last layer nobody reads the content
     seen = 2 * length * (content + layers * predicted);
@@ -146,6 +151,7 @@ Description describe_run(const RunConfig& given) {
   const double layers = static_cast<double>(m.num_hidden_layers);
   d.activation_bytes = (config.train.gradient_checkpointing ? layers * tokens * element * h + block : layers * block) + tokens * element * h +
                        d.predicted_share * tokens * element * (static_cast<double>(m.vocab_size) + 4 * h);
+  if (m.carries_memory()) d.carried_bytes = rows * static_cast<double>(config.train.accumulation) * layers * static_cast<double>(m.mem_len) * h * element;
   return d;
 }
 
@@ -173,9 +179,10 @@ std::string to_text(const Description& d) {
   out += line;
   if (!d.vocab_known) out += "  (without the V rows of the vocabulary, which the tokenizer decides; give them with --set model.vocab_size=N)\n";
   out += words("\nFLOPs      ", si(d.flops_per_token), " a token, ", si(d.flops_per_step), " a step (forward and backward; the prediction head at ", si(100 * d.predicted_share), " % of the tokens)\n");
-  const double total = d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes;
+  const double total = d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
   out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ", bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
                bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
+  if (d.carried_bytes > 0) out += ", what rows remember " + bytes(d.carried_bytes);
   return out;
 }
 
@@ -183,7 +190,7 @@ nlohmann::json to_json(const Description& d) {
   nlohmann::json layers = nlohmann::json::array();
   for (const auto& row : d.layers) layers.push_back({{"name", row.name}, {"shape", row.shape}, {"parameters", row.parameters}});
   return {{"layers", layers}, {"parameters", d.parameters}, {"flops_per_token", d.flops_per_token}, {"flops_per_step", d.flops_per_step},
-          {"memory_bytes", {{"weights", d.weight_bytes}, {"gradients", d.gradient_bytes}, {"optimizer", d.optimizer_bytes}, {"bf16_copies", d.shadow_bytes}, {"activations", d.activation_bytes}}}};
+          {"memory_bytes", {{"weights", d.weight_bytes}, {"gradients", d.gradient_bytes}, {"optimizer", d.optimizer_bytes}, {"bf16_copies", d.shadow_bytes}, {"activations", d.activation_bytes}, {"carried", d.carried_bytes}}}};
 }
 
 }  // namespace cloze

@@ -27,6 +27,7 @@ struct Description {
   double flops_per_token = 0;         ///< training: forward and backward, 6 x multiply-adds
   double flops_per_step = 0;
   double weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, shadow_bytes = 0, activation_bytes = 0;
+  double carried_bytes = 0;           ///< what the rows of a step remember for the next one
 };
 
 Description describe_run(const RunConfig& config);

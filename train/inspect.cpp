@@ -43,25 +43,33 @@ json split_of(const Counts& c) {
   return {{"mask", share(c.masked, draws)}, {"random", share(c.random, draws)}, {"keep", share(c.kept, draws)}};
 }
 
-/// P(n words) [n] of an n-gram (Lan et al. 2020, section 4.1) or a span (Joshi et al. 2020, section 3.1); empty for other units.
-std::vector<double> word_lengths(const Masking& m) {
-  if (m.unit != "ngram" && m.unit != "span") return {};
+/// P(n) [n] in proportion to weight(n), n = 1 ... most.
+template <class Weight>
+std::vector<double> in_proportion(int64_t most, const Weight& weight) {
   std::vector<double> p{0};
   double sum = 0;
-  for (int64_t n = 1; n <= (m.unit == "span" ? m.max_span_length : m.max_ngram); ++n)
-    sum += p.emplace_back(m.unit == "span" ? std::pow(1 - m.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
+  for (int64_t n = 1; n <= most; ++n) sum += p.emplace_back(weight(static_cast<double>(n)));
   for (auto& x : p) x /= sum;
   return p;
+}
+/// Of an n-gram: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
+std::vector<double> ngram_lengths(int64_t most) {
+  return in_proportion(most, [](double n) { return 1 / n; });
+}
+/// P(n words) [n] of an n-gram or a span (Joshi et al. 2020, section 3.1).
+std::vector<double> word_lengths(const Masking& m) {
+  if (m.unit == "ngram") return ngram_lengths(m.max_ngram);
+  return in_proportion(m.max_span_length, [&](double n) { return std::pow(1 - m.span_p, n - 1); });
 }
 
 class Inspector {
  public:
   explicit Inspector(const RunConfig& config)
       : config_(config), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), maskings_(masking_of(config.objectives) ? maskings_of(*masking_of(config.objectives)) : std::vector<MaskingPart>()),
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model)) {}
+        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model), {config.train.batch_size, config.train.accumulation}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
-    constexpr int64_t rows = 64;
+    const int64_t rows = config_.train.batch_size;   // model.bi_data: the second half of a batch runs backwards
     for (const auto& objective : config_.objectives)
       if (const auto* plm = std::get_if<PlmConfig>(&objective)) permuting_ = plm;
     counts_.resize(std::max<size_t>(1, maskings_.size())), found_.lengths.resize(counts_.size());
@@ -147,11 +155,11 @@ class Inspector {
       const int64_t goal = std::min(length, permuting_->num_predict > 0 ? permuting_->num_predict : std::max<int64_t>(1, length / 6));
       c.wrong_counts += predicted > goal || predicted < goal - 2;
     }
+    for (const auto n : drawn.lengths) note(lengths.drawn, n);
     if (!m) return;
     check_count(c, *m, length, candidates, predicted, squares);
     const bool spans = m->unit == "span";
     if (m->unit != "token") c.parted_words += std::max<int64_t>(0, parted_words - spans);   // the last span ends where the budget does
-    for (const auto n : drawn.lengths) note(lengths.drawn, n);
     if (spans || m->unit == "ngram") c.more_than_drawn += chosen_words > std::accumulate(drawn.lengths.begin(), drawn.lengths.end(), int64_t{0});
   }
 
@@ -208,7 +216,11 @@ class Inspector {
       const auto drawn = static_cast<double>(pairs_ - forced_);
       found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_), static_cast<double>(forced_) + drawn * probability, drawn * probability * (1 - probability)));
     }
-    if (permuting_) found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
+    if (permuting_) {
+      found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
+      found_.lengths[0].unit = "tokens";
+      fit_lengths(found_.lengths[0], ngram_lengths(permuting_->max_ngram), "tokens of an n-gram as drawn (chi-square)");
+    }
     if (!maskings_.empty()) found_.facts["split"] = split_of(all);
     std::vector<double> rows, shares;
     for (size_t i = 0; i < maskings_.size(); ++i) {
@@ -238,14 +250,18 @@ class Inspector {
                                         {(m.mask_prob + hits_mask) * draws, (m.random_prob - hits_mask - hits_text) * draws, (1 - m.mask_prob - m.random_prob + hits_text) * draws}));
     if (!m.mask_special) found_.checks.push_back(none_check(name("special tokens predicted"), c.special_touched));
     if (m.unit != "token") found_.checks.push_back(none_check(name("words of which a part is predicted"), c.parted_words));
-    lengths.expected = word_lengths(m);
-    if (lengths.expected.empty()) return;
-    const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
-    for (auto& n : lengths.expected) n *= all;
-    // How many are drawn depends on what was drawn, but never on what comes next: the counts minus their expectations are a martingale, whose
-    // variance is that of as many independent draws.
-    found_.checks.push_back(fit_check(name(m.unit == "span" ? "words of a span as drawn (chi-square)" : "words of an n-gram as drawn (chi-square)"), lengths.drawn, lengths.expected));
+    if (m.unit != "ngram" && m.unit != "span") return;
+    fit_lengths(lengths, word_lengths(m), name(m.unit == "span" ? "words of a span as drawn (chi-square)" : "words of an n-gram as drawn (chi-square)"));
     found_.checks.push_back(none_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
+  }
+
+  /// Lengths as drawn against their probabilities. How many are drawn depends on what was drawn, but never on what comes next: the counts
+  /// minus their expectations are a martingale, whose variance is that of as many independent draws.
+  void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name) {
+    const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
+    for (auto& n : probabilities) n *= all;
+    lengths.expected = std::move(probabilities);
+    found_.checks.push_back(fit_check(name, lengths.drawn, lengths.expected));
   }
 
   static constexpr const char* wrong_number = "sequences with another number of predictions than the rule gives";

@@ -40,7 +40,7 @@ void note(std::vector<Count>& histogram, int64_t n) {
   ++histogram[static_cast<size_t>(n)];
 }
 
-/// Reads `sequences` sequences of the training order, the first `examples` of them in full.
+/// Reads `sequences` sequences of the training order in batches of train.batch_size, the first `examples` of them in full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
 /// The same for an objective that lets a decoder write.
 Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences);

@@ -60,7 +60,7 @@ class Run {
  public:
   Run(const RunConfig& given, const PretrainOptions& options)
       : options_(options), store_(given.data.tokens, "train"), held_out_store_(given.data.tokens, "valid"), config_(resolved(given, store_)),
-        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model)),
+        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model), {config_.train.batch_size, config_.train.accumulation}),
         held_out_(held_out_store_, config_.objectives, config_.data, rng_, "valid", encoder_of(config_.model)) {}
 
   PretrainReport train() {
@@ -125,6 +125,7 @@ class Run {
     state_ = load_state(checkpoint, &moments);
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!moments.empty()) stepper_->load_optimizer(moments, state_.step);
+    if (!stepper_->load_memories(load_memories(checkpoint))) log_info("train", "the checkpoint remembers rows of another shape: they begin anew");
     stepper_->refresh();
     // A run that was cut off right after its best checkpoint may lack the line that names it.
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
@@ -133,7 +134,7 @@ class Run {
   }
 
   void check_disk() const {
-    const double checkpoint = 12.0 * static_cast<double>(stepper_->parameters());
+    const auto checkpoint = static_cast<double>(stepper_->checkpoint_bytes());
     const double needed = checkpoint * static_cast<double>(config_.checkpoint.keep + 2), free = static_cast<double>(free_bytes(options_.run));
     require<Error>(free > needed, options_.run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free), " left; free some room, or lower checkpoint.keep");
   }
@@ -304,7 +305,7 @@ class Run {
     const auto start = Clock::now();
     state_.metrics_bytes = metrics_->sync();
     try {
-      save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state());
+      save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state(), stepper_->memories());
       saved_at_ = state_.step;
       prune_checkpoints(options_.run, config_.checkpoint.keep);
     } catch (const Error& e) {

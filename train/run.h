@@ -7,7 +7,7 @@
 //   runs/NAME/log.txt             what was printed
 //   runs/NAME/loss.svg, loss.png  the curve
 //   runs/NAME/tokenizer/          the tokenizer
-//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, state.json, manifest.json
+//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (of a model that carries one), state.json, manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 #include <string>
 
@@ -31,9 +31,9 @@ struct TrainState {
 };
 
 /// Writes a step folder: beside, fsynced, renamed, with a manifest of sizes and XXH3 checksums; `latest` moves last.
-/// `optimizer` may be empty (an imported model). Throws CheckpointError with the system's reason; nothing half written stays.
+/// `optimizer` may be empty (an imported model), and `memories`. Throws CheckpointError with the system's reason; nothing half written stays.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
-                     const std::vector<std::pair<std::string, Tensor>>& optimizer);
+                     const std::vector<std::pair<std::string, Tensor>>& optimizer, const std::vector<std::pair<std::string, Tensor>>& memories = {});
 
 /// The newest step folder of `run` whose manifest holds, or empty; a damaged one is named in a warning and passed over.
 /// `which`: `latest`, `best`, or a step number.
@@ -51,6 +51,9 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
 
 /// Reads state.json of a step folder, and the optimizer's tensors if asked.
 TrainState load_state(const std::string& step_folder, std::vector<std::pair<std::string, Tensor>>* optimizer);
+
+/// The tensors of memory.safetensors of a step folder; none without the file.
+std::vector<std::pair<std::string, Tensor>> load_memories(const std::string& step_folder);
 
 /// A run that was trained or imported, opened for use.
 struct LoadedRun {

@@ -44,6 +44,9 @@ struct Stepper::Impl {
         bf16(config.train.precision == "bf16" && has_fast_bf16(device)), wanted(config.train.precision), flat(collect_params(net), device), optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
+    const auto& model = encoder_of(config.model);
+    if (model.carries_memory()) layers = static_cast<size_t>(model.num_hidden_layers), memory_shape = {config.train.batch_size, model.mem_len, model.hidden_size};
+    micro_batches = static_cast<size_t>(config.train.accumulation);
   }
   Network& network;
   at::Device device;
@@ -53,6 +56,16 @@ struct Stepper::Impl {
   std::string wanted;
   FlatParameters flat;
   AdamW optimizer;
+  size_t layers = 0, micro_batches = 0;        // layers that remember
+  std::vector<int64_t> memory_shape;           // [B, M, D]
+  std::vector<std::vector<Tensor>> memories;   // of each layer, for each micro-batch; empty: nothing is remembered
+
+  /// What the rows of a micro-batch read of the text before them, for each layer. Nothing is a memory of zeros, which may be seen.
+  /// Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the end of the last one is remembered).
+  std::vector<Tensor> memory_of(size_t micro, const Batch& batch) const {
+    if (batch.continues && micro < memories.size()) return memories[micro];
+    return std::vector<Tensor>(layers, at::zeros(memory_shape, flat.grads.options()));
+  }
 
   /// The first parameter whose gradient is not finite.
   std::string bad_gradient() const {
@@ -76,11 +89,13 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     totals.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].count;
   }
+  std::vector<std::vector<Tensor>> later;
   for (size_t micro = 0; micro < batches.size(); ++micro) {
     const auto start = Clock::now();
-    const auto batch = to_device(batches[micro], in.device);
+    auto batch = to_device(batches[micro], in.device);
+    if (in.layers > 0) batch.memories = in.memory_of(micro, batch), later.emplace_back();
     const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
-    auto parts = in.network.losses(batch, key);
+    auto parts = in.network.losses(batch, key, in.layers > 0 ? &later.back() : nullptr);
     Tensor total;
     for (size_t k = 0; k < parts.size(); ++k) {
       if (totals[k] == 0) continue;
@@ -117,7 +132,9 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     in.optimizer.step(learning_rate, scale);
   } else {
     in.flat.grads.zero_();
+    later.clear();   // these may hold no numbers, and older ones are not of the text before the next rows
   }
+  in.memories = std::move(later);
   ledger.optimizer += since(start);
   return result;
 }
@@ -127,6 +144,30 @@ std::vector<std::pair<std::string, Tensor>> Stepper::optimizer_state() const { r
 void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates) {
   impl_->optimizer.load(state);
   impl_->optimizer.updates = updates;
+}
+std::vector<std::pair<std::string, Tensor>> Stepper::memories() const {
+  std::vector<std::pair<std::string, Tensor>> found;
+  for (size_t micro = 0; micro < impl_->memories.size(); ++micro)
+    for (size_t layer = 0; layer < impl_->layers; ++layer) found.emplace_back(words("memory.", micro, ".", layer), impl_->memories[micro][layer]);
+  return found;
+}
+bool Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& saved) {
+  auto& in = *impl_;
+  std::vector<std::vector<Tensor>> found(in.micro_batches, std::vector<Tensor>(in.layers));
+  size_t fitting = 0;
+  for (const auto& [name, tensor] : saved)
+    for (size_t micro = 0; micro < in.micro_batches; ++micro)
+      for (size_t layer = 0; layer < in.layers; ++layer)
+        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.memory_shape) found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
+  const bool fits = fitting == saved.size() && fitting == in.micro_batches * in.layers;
+  in.memories = fits && fitting > 0 ? std::move(found) : std::vector<std::vector<Tensor>>();
+  return fits || saved.empty();
+}
+int64_t Stepper::checkpoint_bytes() const {
+  const auto& in = *impl_;
+  int64_t memory = in.layers > 0 ? static_cast<int64_t>(in.micro_batches * in.layers) * (in.bf16 ? 2 : 4) : 0;
+  for (const auto size : in.memory_shape) memory *= size;
+  return 12 * parameters() + memory;
 }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }

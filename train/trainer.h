@@ -44,7 +44,7 @@ struct PretrainReport {
 /// after a checkpoint).
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options);
 
-/// Held-out loss over the first `sequences` sequences of `collator`, in evaluation mode.
+/// Held-out loss over the first `sequences` sequences of `collator`, in evaluation mode and without memory, which training alone carries.
 std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device);
 
 /// Loss and accuracy of the unigram baseline on the same predictions that `evaluate` scores.
@@ -67,11 +67,18 @@ class Stepper {
     std::string trouble;              ///< the first thing that is not finite
   };
   /// Forward and backward over `batches`, normalised by the predictions of all of them, then the update at
-  /// `learning_rate`. Without update when something is not finite; gradients are cleared either way.
+  /// `learning_rate`. Without update when something is not finite; gradients are cleared either way. A model that carries a memory remembers each
+  /// micro-batch for the one at its place in the next step, where that continues it; a step without update is not remembered.
   Result step(const std::vector<Batch>& batches, int64_t number, double learning_rate);
   std::vector<NamedParam> params() const;
   std::vector<std::pair<std::string, Tensor>> optimizer_state() const;
   void load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates);
+  /// What rows remember of the steps before: `memory.MICROBATCH.LAYER` [B, M, D]; empty: nothing, as at the start of a text and behind a step without update.
+  std::vector<std::pair<std::string, Tensor>> memories() const;
+  /// Takes them back; false where there are some and they are not of this config's shape, and nothing is remembered.
+  bool load_memories(const std::vector<std::pair<std::string, Tensor>>& saved);
+  /// Size of a checkpoint: weights, moments, memories.
+  int64_t checkpoint_bytes() const;
   /// Call after weights were changed from outside.
   void refresh();
   int64_t parameters() const;

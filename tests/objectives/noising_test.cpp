@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "tests/objectives/draws.h"
 #include "tests/support/catch.h"
 
 using namespace cloze;
@@ -14,8 +15,6 @@ using Ids = std::vector<int64_t>;
 using Flags = std::vector<uint8_t>;
 
 namespace {
-
-Stream stream_of(uint64_t item, const char* purpose = "noise") { return Rng(7).stream(purpose, 0, item); }
 
 /// n ids from `first` on.
 Ids text(size_t n, int64_t first = 1000) {
@@ -31,13 +30,6 @@ Ids framed(size_t n) {
   return ids;
 }
 
-/// Continuations with probability `share`; the ends are whatever they are.
-Flags random_starts(size_t n, double share, Stream& stream) {
-  Flags flags(n);
-  for (auto& flag : flags) flag = !stream.bernoulli(share);
-  return flags;
-}
-
 std::vector<bool> mask_of(const std::string& pattern) {
   std::vector<bool> mask;
   for (const char c : pattern) mask.push_back(c == 'T');
@@ -48,25 +40,6 @@ Ids sorted(Ids ids) {
   std::sort(ids.begin(), ids.end());
   return ids;
 }
-
-/// Counts, all expected alike: the statistic is below its mean by five standard deviations at most.
-template <class Map>
-void check_uniform(const Map& seen, size_t cells, double draws) {
-  REQUIRE(seen.size() == cells);
-  double chi = 0;
-  const double expected = draws / static_cast<double>(cells);
-  for (const auto& [key, count] : seen) chi += (count - expected) * (count - expected) / expected;
-  const double degrees = static_cast<double>(cells) - 1;
-  CHECK(chi < degrees + 5 * std::sqrt(2 * degrees));
-}
-
-/// Mean of draws and its standard error.
-struct Mean {
-  double sum = 0, squares = 0, n = 0;
-  void add(double x) { sum += x, squares += x * x, ++n; }
-  double mean() const { return sum / n; }
-  double error() const { return std::sqrt(std::max(0.0, squares / n - mean() * mean()) / n); }
-};
 
 constexpr NoiseIds kIds{.mask = 4, .vocabulary = 1000, .first_random = 5};   // no text of these tests has ids under 1000
 
@@ -644,197 +617,9 @@ TEST_CASE("texts of one sentence and of none give something to read and to write
   }
 }
 
-// ---- XLNet
-
-TEST_CASE("predicted spans are those of a simulation of the published rules", "[noising]") {
-  // 256 tokens, three of four start a word, 43 targets. Means of 20000 draws of a separate program after the rules.
-  Mean runs, runs_at_words, front, back;
-  const PlmRules rules;
-  for (uint64_t item = 0; item < 8000; ++item) {
-    auto stream = stream_of(item);
-    const auto starts = random_starts(256, 0.25, stream);
-    const auto masked = plm_spans(starts, 43, rules, stream);
-    REQUIRE(std::count(masked.begin(), masked.end(), 1) == 43);
-    int all = 0, words = 0;
-    for (size_t i = 0; i < 256; ++i) {
-      if (!masked[i] || (i > 0 && masked[i - 1])) continue;
-      ++all, words += starts[i];
-    }
-    runs.add(all), runs_at_words.add(words);
-    front.add(static_cast<double>(std::count(masked.begin(), masked.begin() + 64, 1)));
-    back.add(static_cast<double>(std::count(masked.end() - 64, masked.end(), 1)));
-  }
-  CHECK(std::abs(runs.mean() - 22.575) < 6 * runs.error());
-  CHECK(std::abs(runs_at_words.mean() - 20.773) < 6 * runs_at_words.error());
-  CHECK(std::abs(front.mean() - 10.836) < 6 * front.error());
-  CHECK(std::abs(back.mean() - 10.551) < 6 * back.error());
-}
-
-TEST_CASE("the number of predicted tokens is met where nothing starts a word and where all are wanted", "[noising]") {
-  auto stream = stream_of(0);
-  for (const int64_t goal : {-1, 0, 1, 5, 20, 30}) {
-    const auto masked = plm_spans(Flags(20, 0), goal, {}, stream);
-    CHECK(std::count(masked.begin(), masked.end(), 1) == std::clamp<int64_t>(goal, 0, 20));
-  }
-  CHECK(plm_spans(Flags{}, 5, {}, stream).empty());
-  CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.max_ngram = 0}, stream), ConfigError);
-  CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 0}, stream), ConfigError);
-  const auto tight = plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 100}, stream);   // contexts under one token
-  CHECK(std::count(tight.begin(), tight.end(), 1) == 5);
-}
-
-TEST_CASE("a span that reaches the end of its part is given up", "[noising]") {
-  int last = 0;
-  for (uint64_t item = 0; item < 400; ++item) {
-    auto stream = stream_of(item);
-    last += plm_spans(Flags{0, 1}, 1, PlmRules{.mask_alpha = 1, .max_ngram = 1}, stream)[1];   // the only word is the last: a single token instead
-  }
-  CHECK(std::abs(last - 200) < 45);
-}
-
-namespace {
-
-/// Targets that learn of their own token in four layers of two streams. Query i and content i read content j of the layer below where not
-/// blocked(i, j); content i also reads itself.
-template <class Blocked>
-int leaks(size_t n, const Ids& targets, const Blocked& blocked) {
-  std::vector<std::vector<bool>> content(n, std::vector<bool>(n));
-  for (size_t i = 0; i < n; ++i) content[i][i] = true;
-  std::set<int64_t> leaked;
-  for (int layer = 0; layer < 4; ++layer) {
-    auto next = content;
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < n; ++j)
-        for (size_t k = 0; k < n && !blocked(i, j); ++k)
-          if (content[j][k]) next[i][k] = true;
-    for (const auto t : targets)
-      for (size_t j = 0; j < n; ++j)
-        if (!blocked(static_cast<size_t>(t), j) && content[j][static_cast<size_t>(t)]) leaked.insert(t);
-    content = next;
-  }
-  return static_cast<int>(leaked.size());
-}
-
-/// 16 tokens, 2 of them functional, 5 of the others predicted.
-void choose_tokens(Stream& stream, Flags& masked, Flags& functional) {
-  masked.assign(16, 0), functional.assign(16, 0);
-  const auto set = [&](Flags& flags, int count) {
-    while (count > 0) {
-      const auto i = stream.below(16);
-      if (!masked[i] && !functional[i]) flags[i] = 1, --count;
-    }
-  };
-  set(functional, 2), set(masked, 5);
-}
-
-}  // namespace
-
-TEST_CASE("no target learns of its own token, whatever the layers; with Hugging Face's rule it would", "[noising]") {
-  int ours = 0, theirs = 0;
-  for (uint64_t item = 0; item < 300; ++item) {
-    auto stream = stream_of(item);
-    Flags masked, functional;
-    choose_tokens(stream, masked, functional);
-    PlmExample example;
-    local_permutation(masked, functional, item % 3 == 0 ? 5 : 16, stream, example);
-    REQUIRE(example.targets.size() == 5);
-    ours += leaks(16, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) > 0;
-    // blocked(i, j) = rank[i] <= rank[j] and j is predicted; all but plain tokens have ranks.
-    std::vector<int64_t> rank(16);
-    std::iota(rank.begin(), rank.end(), 0);
-    for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + stream.below(16 - i)]);
-    for (size_t i = 0; i < 16; ++i)
-      if (!masked[i] && !functional[i]) rank[i] = -1;
-    theirs += leaks(16, example.targets, [&](size_t i, size_t j) { return rank[i] <= rank[j] && masked[j]; }) > 0;
-  }
-  CHECK(ours == 0);
-  CHECK(theirs > 250);
-}
-
-TEST_CASE("both parts together leak nothing, and the first sees nothing of the second", "[noising]") {
-  PlmExample example;
-  for (uint64_t item = 0; item < 200; ++item) {
-    auto stream = stream_of(item);
-    const size_t n = stream.below(40);
-    auto starts = random_starts(n, 0.25, stream), functional = random_starts(n, 0.9, stream);
-    const PlmRules rules{.num_predict = static_cast<int64_t>(stream.below(20)), .reuse_len = static_cast<int64_t>(stream.below(25)),
-                         .perm_size = static_cast<int64_t>(stream.below(20))};
-    plm(functional, starts, rules, stream, example);
-    const auto split = std::min<size_t>(n, static_cast<size_t>(rules.reuse_len));
-    REQUIRE(example.query_rank.size() == n);
-    REQUIRE(std::is_sorted(example.targets.begin(), example.targets.end()));
-    for (const auto t : example.targets) REQUIRE(!functional[static_cast<size_t>(t)]);
-    REQUIRE(leaks(n, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) == 0);
-    const auto rows = example.blocked();
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j < n; ++j) {
-        REQUIRE(rows[i * n + j] == example.blocked(i, j));
-        if ((i < split) != (j < split)) REQUIRE(example.blocked(i, j) == (i < split));
-      }
-  }
-}
-
-TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain", "[noising]") {
-  for (uint64_t item = 0; item < 100; ++item) {
-    auto stream = stream_of(item);
-    Flags masked, functional;
-    choose_tokens(stream, masked, functional);
-    if (item % 2) masked[5] = functional[5] = 1;   // a functional token that was chosen stays functional
-    PlmExample example;
-    auto copy = stream;
-    local_permutation(masked, functional, 0, stream, example);
-    // The order, drawn as there.
-    std::vector<int64_t> rank(16);
-    std::iota(rank.begin(), rank.end(), 0);
-    for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + copy.below(16 - i)]);
-    Ids targets;
-    for (size_t i = 0; i < 16; ++i) {
-      const bool target = masked[i] && !functional[i], plain = !masked[i] && !functional[i];
-      if (target) targets.push_back(static_cast<int64_t>(i));
-      const int64_t self = plain ? 0 : target ? rank[i] : rank[i] + 1;
-      for (size_t j = 0; j < 16; ++j) REQUIRE(example.blocked(i, j) == (self <= rank[j] && (masked[j] || functional[j])));
-    }
-    REQUIRE(example.targets == targets);
-  }
-}
-
-TEST_CASE("targets stand in one order, any first, and blocks follow each other", "[noising]") {
-  std::map<int64_t, int> first;
-  for (uint64_t item = 0; item < 4000; ++item) {
-    auto stream = stream_of(item);
-    PlmExample example;
-    local_permutation(Flags(8, 1), Flags(8, 0), 4, stream, example);
-    std::vector<int> seen;
-    for (size_t i = 0; i < 8; ++i) {
-      int others = 0;
-      for (size_t j = 0; j < 8; ++j) others += !example.blocked(i, j);
-      seen.push_back(others);
-      if (others == 0) ++first[static_cast<int64_t>(i)];
-    }
-    for (size_t i = 0; i < 4; ++i) REQUIRE(seen[i + 4] == seen[i] + 4);   // the same permutation in every block
-    std::sort(seen.begin(), seen.end());
-    REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
-  }
-  check_uniform(first, 4, 4000);
-}
-
-TEST_CASE("of 512 tokens 43 and 42 are predicted in the two halves", "[noising]") {
-  auto stream = stream_of(0);
-  PlmExample example;
-  plm(Flags(512, 0), Flags(512, 1), {}, stream, example);
-  REQUIRE(example.targets.size() == 85);
-  CHECK(std::count_if(example.targets.begin(), example.targets.end(), [](int64_t t) { return t < 256; }) == 43);
-  plm(Flags(100, 0), Flags(100, 1), {}, stream, example);   // ends in the first part
-  CHECK(example.targets.size() == 85);
-  plm(Flags{}, Flags{}, {}, stream, example);
-  CHECK(example.targets.empty());
-  CHECK(example.blocked().empty());
-}
-
 // ---- all
 
 TEST_CASE("every length, any ids and any flags are taken, and a stream gives the same again", "[noising]") {
-  PlmExample example;
   for (uint64_t item = 0; item < 3000; ++item) {
     auto stream = stream_of(item, "any");
     const size_t n = stream.below(9);
@@ -867,7 +652,5 @@ TEST_CASE("every length, any ids and any flags are taken, and a stream gives the
     REQUIRE(sorted(deshuffle(tokens, 1, stream).source) == sorted(with_end));
     const auto prefix = prefix_lm(tokens, 1, stream);
     REQUIRE(prefix.source.size() + prefix.target.size() == n + 2);
-    plm(starts, starts, PlmRules{.num_predict = static_cast<int64_t>(stream.below(8)), .reuse_len = 4, .perm_size = 3}, stream, example);
-    REQUIRE(example.key_rank.size() == n);
   }
 }

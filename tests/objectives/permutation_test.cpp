@@ -1,11 +1,19 @@
+#include "objectives/permutation.h"
+
+#include <map>
+#include <numeric>
+#include <set>
+
 #include "objectives/collator.h"
-#include "objectives/noising.h"
 #include "objectives/objective.h"
+#include "tests/objectives/draws.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 
 using namespace cloze;
+using Ids = std::vector<int64_t>;
+using Flags = std::vector<uint8_t>;
 
 namespace {
 
@@ -52,6 +60,201 @@ std::shared_ptr<Network> make(const EncoderConfig& c) {
 }
 
 }  // namespace
+
+TEST_CASE("predicted spans are those of a simulation of the published rules", "[objectives][plm]") {
+  // 256 tokens, three of four start a word, 43 targets. Means of 20000 draws of a separate program after the rules.
+  Mean runs, runs_at_words, front, back;
+  const PlmRules rules;
+  for (uint64_t item = 0; item < 8000; ++item) {
+    auto stream = stream_of(item);
+    const auto starts = random_starts(256, 0.25, stream);
+    const auto masked = plm_spans(starts, 43, rules, stream);
+    REQUIRE(std::count(masked.begin(), masked.end(), 1) == 43);
+    int all = 0, words = 0;
+    for (size_t i = 0; i < 256; ++i) {
+      if (!masked[i] || (i > 0 && masked[i - 1])) continue;
+      ++all, words += starts[i];
+    }
+    runs.add(all), runs_at_words.add(words);
+    front.add(static_cast<double>(std::count(masked.begin(), masked.begin() + 64, 1)));
+    back.add(static_cast<double>(std::count(masked.end() - 64, masked.end(), 1)));
+  }
+  CHECK(std::abs(runs.mean() - 22.575) < 6 * runs.error());
+  CHECK(std::abs(runs_at_words.mean() - 20.773) < 6 * runs_at_words.error());
+  CHECK(std::abs(front.mean() - 10.836) < 6 * front.error());
+  CHECK(std::abs(back.mean() - 10.551) < 6 * back.error());
+}
+
+TEST_CASE("the number of predicted tokens is met where nothing starts a word and where all are wanted", "[objectives][plm]") {
+  auto stream = stream_of(0);
+  for (const int64_t goal : {-1, 0, 1, 5, 20, 30}) {
+    const auto masked = plm_spans(Flags(20, 0), goal, {}, stream);
+    CHECK(std::count(masked.begin(), masked.end(), 1) == std::clamp<int64_t>(goal, 0, 20));
+  }
+  CHECK(plm_spans(Flags{}, 5, {}, stream).empty());
+  CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.max_ngram = 0}, stream), ConfigError);
+  CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 0}, stream), ConfigError);
+  const auto tight = plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 100}, stream);   // contexts under one token
+  CHECK(std::count(tight.begin(), tight.end(), 1) == 5);
+}
+
+TEST_CASE("a span that reaches the end of its part is given up", "[objectives][plm]") {
+  int last = 0;
+  for (uint64_t item = 0; item < 400; ++item) {
+    auto stream = stream_of(item);
+    last += plm_spans(Flags{0, 1}, 1, PlmRules{.mask_alpha = 1, .max_ngram = 1}, stream)[1];   // the only word is the last: a single token instead
+  }
+  CHECK(std::abs(last - 200) < 45);
+}
+
+namespace {
+
+/// Targets that learn of their own token in four layers of two streams. Query i and content i read content j of the layer below where not
+/// blocked(i, j); content i also reads itself.
+template <class Blocked>
+int leaks(size_t n, const Ids& targets, const Blocked& blocked) {
+  std::vector<std::vector<bool>> content(n, std::vector<bool>(n));
+  for (size_t i = 0; i < n; ++i) content[i][i] = true;
+  std::set<int64_t> leaked;
+  for (int layer = 0; layer < 4; ++layer) {
+    auto next = content;
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j)
+        for (size_t k = 0; k < n && !blocked(i, j); ++k)
+          if (content[j][k]) next[i][k] = true;
+    for (const auto t : targets)
+      for (size_t j = 0; j < n; ++j)
+        if (!blocked(static_cast<size_t>(t), j) && content[j][static_cast<size_t>(t)]) leaked.insert(t);
+    content = next;
+  }
+  return static_cast<int>(leaked.size());
+}
+
+/// 16 tokens, 2 of them functional, 5 of the others predicted.
+void choose_tokens(Stream& stream, Flags& masked, Flags& functional) {
+  masked.assign(16, 0), functional.assign(16, 0);
+  const auto set = [&](Flags& flags, int count) {
+    while (count > 0) {
+      const auto i = stream.below(16);
+      if (!masked[i] && !functional[i]) flags[i] = 1, --count;
+    }
+  };
+  set(functional, 2), set(masked, 5);
+}
+
+}  // namespace
+
+TEST_CASE("no target learns of its own token, whatever the layers; with Hugging Face's rule it would", "[objectives][plm]") {
+  int ours = 0, theirs = 0;
+  for (uint64_t item = 0; item < 300; ++item) {
+    auto stream = stream_of(item);
+    Flags masked, functional;
+    choose_tokens(stream, masked, functional);
+    PlmExample example;
+    local_permutation(masked, functional, item % 3 == 0 ? 5 : 16, stream, example);
+    REQUIRE(example.targets.size() == 5);
+    ours += leaks(16, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) > 0;
+    // blocked(i, j) = rank[i] <= rank[j] and j is predicted; all but plain tokens have ranks.
+    std::vector<int64_t> rank(16);
+    std::iota(rank.begin(), rank.end(), 0);
+    for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + stream.below(16 - i)]);
+    for (size_t i = 0; i < 16; ++i)
+      if (!masked[i] && !functional[i]) rank[i] = -1;
+    theirs += leaks(16, example.targets, [&](size_t i, size_t j) { return rank[i] <= rank[j] && masked[j]; }) > 0;
+  }
+  CHECK(ours == 0);
+  CHECK(theirs > 250);
+}
+
+TEST_CASE("both parts together leak nothing, and the first sees nothing of the second", "[objectives][plm]") {
+  PlmExample example;
+  for (uint64_t item = 0; item < 200; ++item) {
+    auto stream = stream_of(item);
+    const size_t n = stream.below(40);
+    auto starts = random_starts(n, 0.25, stream), functional = random_starts(n, 0.9, stream);
+    const PlmRules rules{.num_predict = static_cast<int64_t>(stream.below(20)), .reuse_len = static_cast<int64_t>(stream.below(25)),
+                         .perm_size = static_cast<int64_t>(stream.below(20))};
+    plm(functional, starts, rules, stream, example);
+    const auto split = std::min<size_t>(n, static_cast<size_t>(rules.reuse_len));
+    REQUIRE(example.query_rank.size() == n);
+    REQUIRE(std::is_sorted(example.targets.begin(), example.targets.end()));
+    for (const auto t : example.targets) REQUIRE(!functional[static_cast<size_t>(t)]);
+    REQUIRE(leaks(n, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) == 0);
+    const auto rows = example.blocked();
+    for (size_t i = 0; i < n; ++i)
+      for (size_t j = 0; j < n; ++j) {
+        REQUIRE(rows[i * n + j] == example.blocked(i, j));
+        if ((i < split) != (j < split)) REQUIRE(example.blocked(i, j) == (i < split));
+      }
+  }
+}
+
+TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain", "[objectives][plm]") {
+  for (uint64_t item = 0; item < 100; ++item) {
+    auto stream = stream_of(item);
+    Flags masked, functional;
+    choose_tokens(stream, masked, functional);
+    if (item % 2) masked[5] = functional[5] = 1;   // a functional token that was chosen stays functional
+    PlmExample example;
+    auto copy = stream;
+    local_permutation(masked, functional, 0, stream, example);
+    // The order, drawn as there.
+    std::vector<int64_t> rank(16);
+    std::iota(rank.begin(), rank.end(), 0);
+    for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + copy.below(16 - i)]);
+    Ids targets;
+    for (size_t i = 0; i < 16; ++i) {
+      const bool target = masked[i] && !functional[i], plain = !masked[i] && !functional[i];
+      if (target) targets.push_back(static_cast<int64_t>(i));
+      const int64_t self = plain ? 0 : target ? rank[i] : rank[i] + 1;
+      for (size_t j = 0; j < 16; ++j) REQUIRE(example.blocked(i, j) == (self <= rank[j] && (masked[j] || functional[j])));
+    }
+    REQUIRE(example.targets == targets);
+  }
+}
+
+TEST_CASE("targets stand in one order, any first, and blocks follow each other", "[objectives][plm]") {
+  std::map<int64_t, int> first;
+  for (uint64_t item = 0; item < 4000; ++item) {
+    auto stream = stream_of(item);
+    PlmExample example;
+    local_permutation(Flags(8, 1), Flags(8, 0), 4, stream, example);
+    std::vector<int> seen;
+    for (size_t i = 0; i < 8; ++i) {
+      int others = 0;
+      for (size_t j = 0; j < 8; ++j) others += !example.blocked(i, j);
+      seen.push_back(others);
+      if (others == 0) ++first[static_cast<int64_t>(i)];
+    }
+    for (size_t i = 0; i < 4; ++i) REQUIRE(seen[i + 4] == seen[i] + 4);   // the same permutation in every block
+    std::sort(seen.begin(), seen.end());
+    REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
+  }
+  check_uniform(first, 4, 4000);
+}
+
+TEST_CASE("of 512 tokens 43 and 42 are predicted in the two halves", "[objectives][plm]") {
+  auto stream = stream_of(0);
+  PlmExample example;
+  plm(Flags(512, 0), Flags(512, 1), {}, stream, example);
+  REQUIRE(example.targets.size() == 85);
+  CHECK(std::count_if(example.targets.begin(), example.targets.end(), [](int64_t t) { return t < 256; }) == 43);
+  plm(Flags(100, 0), Flags(100, 1), {}, stream, example);   // ends in the first part
+  CHECK(example.targets.size() == 85);
+  plm(Flags{}, Flags{}, {}, stream, example);
+  CHECK(example.targets.empty());
+  CHECK(example.blocked().empty());
+}
+
+TEST_CASE("rules of permutation language modelling take every length and any flags", "[objectives][plm]") {
+  PlmExample example;
+  for (uint64_t item = 0; item < 3000; ++item) {
+    auto stream = stream_of(item, "any");
+    const auto starts = random_starts(stream.below(9), stream.uniform(), stream);
+    plm(starts, starts, PlmRules{.num_predict = static_cast<int64_t>(stream.below(8)), .reuse_len = 4, .perm_size = 3}, stream, example);
+    REQUIRE(example.key_rank.size() == starts.size());
+  }
+}
 
 TEST_CASE("no target ever learns its own token, in the orders that XLNet draws", "[objectives][plm]") {
   at::NoGradGuard no_grad;
@@ -159,4 +362,280 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
     CHECK(at::equal(alone.visible[0], batch.visible[3].narrow(0, width - own, own).narrow(1, width - own, own)));
   }
   CHECK(static_cast<double>(predicted) / static_cast<double>(places) == Approx(1.0 / 6).margin(0.04));
+}
+
+// ---- rows of a running text
+
+namespace {
+
+/// All places of a running text.
+Ids everything(const RunningText& text) {
+  Ids ids(text.size());
+  text.read(0, text.size(), ids.data());
+  return ids;
+}
+
+Ids part_of(const Ids& ids, uint64_t first, uint64_t count) { return {ids.begin() + static_cast<std::ptrdiff_t>(first), ids.begin() + static_cast<std::ptrdiff_t>(first + count)}; }
+Ids row_of(const Batch& batch, int64_t row) {
+  const auto ids = batch.input_ids[row].contiguous();
+  return {ids.data_ptr<int64_t>(), ids.data_ptr<int64_t>() + ids.numel()};
+}
+
+constexpr int64_t kLength = 24, kReuse = 9;
+
+XlnetConfig remembering(bool bi_data) {
+  auto model = small();
+  model.mem_len = 13, model.reuse_len = kReuse, model.bi_data = bi_data, model.vocab_size = 200;
+  return model;
+}
+
+DataConfig unpadded(const std::string& packing) {
+  DataConfig data;
+  data.max_seq_length = kLength, data.short_seq_prob = 0, data.packing = packing;
+  return data;
+}
+
+}  // namespace
+
+TEST_CASE("rows that carry a memory begin where the memory of the step before ends, half of them backwards", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 60);
+  const auto& special = store.tokenizer().special();
+  const bool bi = GENERATE(false, true);
+  const std::string packing = GENERATE("full", "segment_pair");
+  const int64_t batch_size = 4, accumulation = 2, rows = batch_size * accumulation;
+  const Collator collator(store, {PlmConfig{}}, unpadded(packing), Rng(1), "train", remembering(bi), {batch_size, accumulation});
+  const Collator other(store, {PlmConfig{}}, unpadded(packing), Rng(1), "train", remembering(bi), {batch_size, accumulation});
+  auto whole = everything(RunningText(store, special.sep, false));
+  const uint64_t pieces = (whole.size() - kLength) / kReuse + 1, steps = pieces / static_cast<uint64_t>(bi ? rows / 2 : rows);
+  REQUIRE(collator.size() == steps * static_cast<uint64_t>(rows));
+  const auto batch_at = [&](uint64_t step, uint64_t micro) { return collator.batch((step * accumulation + micro) * batch_size, batch_size); };
+  std::set<std::pair<bool, int64_t>> begun;   // where rows start, in either direction
+  for (uint64_t micro = 0; micro < accumulation; ++micro) {
+    std::vector<Ids> read(batch_size);   // what each row puts into its memory
+    for (uint64_t step = 0; step < steps; ++step) {
+      const auto batch = batch_at(step, micro);
+      CHECK(batch.continues == (step > 0));
+      CHECK_FALSE(batch.attention_mask.defined());
+      CHECK(batch.input_ids.size(1) == kLength);
+      for (int64_t row = 0; row < batch_size; ++row) {
+        const auto ids = row_of(batch, row);
+        read[static_cast<size_t>(row)].insert(read[static_cast<size_t>(row)].end(), ids.begin(), ids.begin() + kReuse);
+        CHECK(ids[kLength - 1] == special.cls);
+        CHECK(ids[kLength - 2] == special.sep);
+      }
+    }
+    for (int64_t row = 0; row < batch_size; ++row) {
+      const bool backward = bi && row >= batch_size / 2;
+      auto text = whole;
+      if (backward) std::reverse(text.begin(), text.end());
+      const auto& got = read[static_cast<size_t>(row)];
+      const auto found = std::search(text.begin(), text.end(), got.begin(), got.end());
+      REQUIRE(found != text.end());   // one contiguous part, from right to left in the second half
+      begun.insert({backward, found - text.begin()});
+    }
+  }
+  CHECK(begun.size() == static_cast<size_t>(rows));   // no two rows of a direction read one part
+  // The next epoch reads the same parts with other orders; a batch is a function of its number, wherever and whenever it is made.
+  const auto again = batch_at(steps, 1), first = batch_at(0, 1);
+  CHECK_FALSE(again.continues);
+  for (int64_t row = 0; row < batch_size; ++row) CHECK(part_of(row_of(again, row), 0, kReuse) == part_of(row_of(first, row), 0, kReuse));
+  CHECK_FALSE(at::equal(again.visible, first.visible));
+  const auto late = other.batch(7 * batch_size, batch_size), early = collator.batch(7 * batch_size, batch_size);
+  CHECK(at::equal(late.input_ids, early.input_ids));
+  CHECK(at::equal(late.visible, early.visible));
+  CHECK(at::equal(late.target_places, early.target_places));
+}
+
+TEST_CASE("a row of one text reads on behind what it puts into the memory", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 60);
+  const Collator collator(store, {PlmConfig{}}, unpadded("full"), Rng(1), "train", remembering(true), {4, 1});
+  for (uint64_t step = 0; step < 5; ++step) {
+    const auto now = collator.batch(4 * step, 4), next = collator.batch(4 * step + 4, 4);
+    for (int64_t row = 0; row < 4; ++row) CHECK(part_of(row_of(now, row), kReuse, kLength - 2 - kReuse) == part_of(row_of(next, row), 0, kLength - 2 - kReuse));
+    CHECK(now.token_type_ids.narrow(1, 0, kLength - 1).eq(0).all().item<bool>());
+  }
+}
+
+TEST_CASE("two segments stand behind the reused part as [SEP] and segment ids say, and special tokens are no targets", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 60);
+  const auto& special = store.tokenizer().special();
+  const int64_t reused = GENERATE(int64_t{0}, kReuse);
+  auto model = remembering(false);
+  if (reused == 0) model.mem_len = model.reuse_len = 0;   // rows come shuffled, and begin with A
+  PlmConfig plm;
+  plm.num_predict = kLength;   // all that may be
+  const Collator collator(store, {plm}, unpadded("segment_pair"), Rng(1), "train", model, {4, 1});
+  const auto whole = everything(RunningText(store, special.sep, false));
+  int64_t follows = 0, n = 0;
+  std::set<Ids> starts;
+  for (uint64_t first = 0; first < 400; first += 4) {
+    const auto batch = collator.batch(first, 4);
+    CHECK_FALSE(batch.attention_mask.defined());
+    for (int64_t row = 0; row < 4; ++row, ++n) {
+      const auto ids = row_of(batch, row);
+      const auto types = batch.token_type_ids[row].contiguous();
+      Ids segments(types.data_ptr<int64_t>(), types.data_ptr<int64_t>() + kLength);
+      REQUIRE(std::is_sorted(segments.begin(), segments.end()));
+      const auto second = std::find(segments.begin(), segments.end(), 1) - segments.begin();
+      REQUIRE(std::count(segments.begin(), segments.end(), 2) == 1);
+      REQUIRE(second > reused + 1);   // A is not empty
+      REQUIRE(second < kLength - 2);  // nor is B
+      CHECK(ids[static_cast<size_t>(second) - 1] == special.sep);
+      CHECK(ids[kLength - 2] == special.sep);
+      CHECK(ids[kLength - 1] == special.cls);
+      // The reused part and A are one piece of the text; so is B.
+      const auto a = part_of(ids, 0, static_cast<uint64_t>(second - 1)), b = part_of(ids, static_cast<uint64_t>(second), static_cast<uint64_t>(kLength - 2 - second));
+      CHECK(std::search(whole.begin(), whole.end(), a.begin(), a.end()) != whole.end());
+      CHECK(std::search(whole.begin(), whole.end(), b.begin(), b.end()) != whole.end());
+      auto both = a;
+      both.insert(both.end(), b.begin(), b.end());
+      follows += std::search(whole.begin(), whole.end(), both.begin(), both.end()) != whole.end();
+      starts.insert(part_of(ids, 0, 5));
+      Ids targets;
+      for (int64_t k = 0; k < batch.target_places.size(1); ++k)
+        if (const auto place = batch.target_places[row][k].item<int64_t>(); place >= 0) targets.push_back(ids[static_cast<size_t>(place)]);
+      const auto words = std::count_if(ids.begin(), ids.end(), [&](int64_t id) { return id != special.sep && id != special.cls; });
+      CHECK(static_cast<int64_t>(targets.size()) == words);
+    }
+  }
+  CHECK(follows > n / 5);
+  CHECK(follows < n / 2);   // half of them less those that were cut between A and B
+  CHECK(starts.size() > 50);
+}
+
+TEST_CASE("segments are split and cut as the published code does, one token at a time", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 30);
+  for (const bool backward : {false, true}) {
+    const RunningText text(store, 3, backward);
+    Mean elsewhere, place;
+    std::map<uint64_t, int> chosen;   // of the cuts of one place
+    for (uint64_t item = 0; item < 4000; ++item) {
+      auto stream = stream_of(item, "pairs");
+      const uint64_t budget = item % 2 ? 21 : 2 + stream.below(40), first = item % 2 ? 40 : stream.below(text.size() - budget + 1);
+      const auto pair = running_pair(text, first, budget, stream);
+      // Where sentences end behind `first`, until `budget` is reached.
+      std::vector<uint64_t> cuts;
+      uint64_t end = first + 1;
+      while (end < text.size() && (text.sentence(end).first != end || end - first < budget)) {
+        if (text.sentence(end).first == end) cuts.push_back(end);
+        ++end;
+      }
+      REQUIRE(pair.a.first == first);
+      REQUIRE(pair.a.count + pair.b.count == budget);
+      REQUIRE(pair.b.count >= 1);
+      REQUIRE(pair.b.first + pair.b.count <= text.size());
+      REQUIRE(text.sentence(pair.b.first).first == pair.b.first);
+      REQUIRE(pair.forced == cuts.empty());
+      if (!pair.forced) elsewhere.add(static_cast<double>(pair.label));
+      if (pair.label == 1) {
+        place.add(static_cast<double>(pair.b.first) / static_cast<double>(text.size()));
+        continue;
+      }
+      REQUIRE(std::find(cuts.begin(), cuts.end(), pair.b.first) != cuts.end());
+      if (item % 2) ++chosen[pair.b.first];
+      uint64_t a = pair.b.first - first, b = end - pair.b.first;
+      while (a + b > budget) --(a > b ? a : b);
+      REQUIRE(pair.a.count == a);
+      REQUIRE(pair.b.count == b);
+    }
+    CHECK(std::abs(elsewhere.mean() - 0.5) < 5 * elsewhere.error());
+    CHECK(std::abs(place.mean() - 0.5) < 0.05);   // anywhere in the text
+    double drawn = 0;
+    for (const auto& [cut, times] : chosen) drawn += times;
+    REQUIRE(chosen.size() >= 2);
+    check_uniform(chosen, chosen.size(), drawn);
+  }
+}
+
+TEST_CASE("spans of a text that runs backwards are those of the same text forwards", "[objectives][plm]") {
+  for (uint64_t item = 0; item < 200; ++item) {
+    auto stream = stream_of(item);
+    auto starts = random_starts(40, 0.4, stream), functional = random_starts(40, 0.95, stream);
+    PlmRules rules{.num_predict = 9, .reuse_len = 0};
+    PlmExample forwards, backwards;
+    auto again = stream;
+    plm(functional, starts, rules, stream, forwards);
+    std::reverse(starts.begin(), starts.end()), std::reverse(functional.begin(), functional.end());
+    rules.backward = true;
+    plm(functional, starts, rules, again, backwards);
+    Ids mirrored;
+    for (auto t = forwards.targets.rbegin(); t != forwards.targets.rend(); ++t) mirrored.push_back(39 - *t);
+    REQUIRE(backwards.targets == mirrored);
+  }
+}
+
+TEST_CASE("with bi_data the second half of any batch has its text reversed before [SEP] [CLS], and the same draws otherwise", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  DataConfig data;
+  data.max_seq_length = 20;
+  auto model = small();
+  const Collator plain(store, {PlmConfig{}}, data, Rng(1), "valid", model);
+  model.bi_data = true;
+  const Collator both(store, {PlmConfig{}}, data, Rng(1), "valid", model);
+  for (const int64_t count : {1, 4, 5}) {
+    const auto a = plain.batch(12, count), b = both.batch(12, count);
+    CHECK(a.input_ids.sizes() == b.input_ids.sizes());
+    for (int64_t row = 0; row < count; ++row) {
+      auto wanted = row_of(a, row);
+      const auto padding = std::count(wanted.begin(), wanted.end(), store.tokenizer().special().pad);
+      if (2 * row > count - 1) std::reverse(wanted.begin() + padding, wanted.end() - 2);
+      CHECK(row_of(b, row) == wanted);
+    }
+  }
+}
+
+TEST_CASE("a token of the text that a target does not see changes nothing for it, neither directly nor through the memory", "[objectives][plm]") {
+  at::NoGradGuard no_grad;
+  TempDir dir;
+  const auto store = tiny_store(dir, 60);
+  const auto model = remembering(true);
+  const auto network = make(model);
+  const Collator collator(store, {PlmConfig{}}, unpadded("full"), Rng(1), "train", model, {2, 1});
+  const auto first = collator.batch(2, 2), second = collator.batch(4, 2);
+  // Place p of a row of the first step is place p - kReuse of the second: a token is changed wherever it stands.
+  const auto run = [&](int64_t changed) {
+    auto before = first, now = second;
+    before.input_ids = first.input_ids.clone(), now.input_ids = second.input_ids.clone();
+    if (changed >= 0 && changed < kLength - 2) before.input_ids.select(1, changed).fill_(6);
+    if (changed >= kReuse && changed - kReuse < kLength - 2) now.input_ids.select(1, changed - kReuse).fill_(6);
+    std::vector<Tensor> memories, unread;
+    network->losses(before, 0, &memories);
+    return network->backbone->hidden({.input_ids = now.input_ids, .token_type_ids = now.token_type_ids, .visible = now.visible, .target_places = now.target_places, .memories = memories, .new_memories = &unread});
+  };
+  const auto usual = run(-1);
+  int64_t reached = 0, through_memory = 0;
+  for (int64_t changed = 0; changed < kLength - 2 + kReuse; ++changed) {
+    const auto moved = (run(changed) - usual).abs().amax(-1);   // [B, N]
+    const int64_t place = changed - kReuse;   // in the second step
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t n = 0; n < second.target_places.size(1); ++n) {
+        const auto target = second.target_places[row][n].item<int64_t>();
+        if (target < 0) continue;
+        const double change = moved[row][n].item<double>();
+        INFO("token " << place << ", target " << target);
+        if (place == target || (target < kReuse && place >= kReuse)) CHECK(change == 0);   // its own, and the second part for the first
+        else if (place >= 0 && !second.visible[row][target][place].item<bool>()) CHECK(change == 0);
+        else reached += change > 1e-6, through_memory += place < 0 && change > 1e-6;
+      }
+  }
+  CHECK(reached > 60);
+  CHECK(through_memory > 30);
+}
+
+TEST_CASE("texts that are too short for a row, or for the rows of a step, are refused in words", "[objectives][plm]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 4);
+  auto data = unpadded("full");
+  const auto places = store.num_tokens() + store.num_documents() - 1, pieces = (places - kLength) / kReuse + 1;
+  CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", remembering(true), {64, 2}),
+                    "the text has " + std::to_string(pieces) + " pieces of model.reuse_len 9 tokens, too few for the 64 rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
+  CHECK(Collator(store, {PlmConfig{}}, data, Rng(1), "valid", remembering(true)).size() == pieces);   // held-out text is read without memory
+  data.max_seq_length = 100000;
+  CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", remembering(true), {2, 1}),
+                    "the text has " + std::to_string(places) + " tokens and separators, a row of plm is data.max_seq_length 100000 long; prepare more text, or lower it");
 }

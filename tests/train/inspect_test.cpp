@@ -201,6 +201,9 @@ TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
   const auto found = inspect_objective(config, 0, 100);
   CHECK(named(found, "sequences with another number of predictions than the rule gives").passed);
   CHECK(found.facts["predicted_share"].get<double>() == Approx(0.16).margin(0.04));
+  CHECK(named(found, "tokens of an n-gram as drawn (chi-square)").passed);
+  REQUIRE(found.lengths[0].expected.size() == 6);
+  CHECK(found.lengths[0].expected[2] == Approx(found.lengths[0].expected[1] / 2));
 }
 
 TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
