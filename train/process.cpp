@@ -3,26 +3,17 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <climits>
 #include <vector>
 
 extern char** environ;
 
 namespace cloze {
-
-void configure_memory() {
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, INT_MAX);
-  mallopt(M_TOP_PAD, 64 << 20);
-  mallopt(M_ARENA_MAX, 2);
-}
 
 int64_t usable_cores() {
   cpu_set_t set;

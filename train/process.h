@@ -1,12 +1,10 @@
 #pragma once
-// Settings of the whole process: memory, threads, numbers near zero.
+// Settings of the whole process: threads, memory, numbers near zero.
 #include <cstdint>
 #include <string>
 
 namespace cloze {
 
-/// Keeps freed memory instead of giving it back: fresh pages cost more than what is computed on them. Call it first.
-void configure_memory();
 /// Threads of the numerical work (0 = one for each core that this process may use) and flushing of denormal numbers.
 void configure_threads(int64_t threads);
 /// Largest resident set of this process so far [bytes].

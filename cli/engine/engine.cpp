@@ -286,7 +286,6 @@ extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Com
   // The engine has its own log and its own flag for signals: it is a program of its own in a library.
   cloze::set_log_level(level);
   cloze::install_interrupt_handlers();
-  cloze::configure_memory();
   cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);
 }
