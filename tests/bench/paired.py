@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs two commands in turns and prints how many times faster the first is: the ratio of medians, and of each pair.
 
-usage: paired.py OURS THEIRS [ROUNDS]      each prints, as its last line that is JSON, ms_per_step, or ms | cpu_ms = [low, median, high]
+usage: paired.py OURS THEIRS [ROUNDS]      each prints, as its last line that is JSON, ms_per_step, or ms = [low, median, high], or cpu_ms for kernels alone
 """
 import json, statistics, subprocess, sys
 
@@ -12,7 +12,7 @@ def run(command, pick=lambda row: True):
     rows = [row for row in (json.loads(line) for line in out.stdout.splitlines() if line.startswith("{")) if pick(row)]
     if not rows: sys.exit(f"{command}: printed no JSON line\n{out.stdout[-500:]}{out.stderr[-500:]}")
     row = rows[-1]
-    times = row.get("ms_per_step") or row.get("cpu_ms") or row["ms"]
+    times = row.get("ms_per_step") or row.get("ms") or row["cpu_ms"]   # time on the wall, where it was taken
     return statistics.median(times) if isinstance(times, list) else times, row.get("peak_rss_mb", row.get("rss_mb"))
 
 
