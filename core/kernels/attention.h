@@ -36,6 +36,7 @@ struct Relative {
   float *dr_w, *dr_r, *dr_s;           ///< [padded_width]
   float* dsegments;                    ///< [2, padded_width]
   float* scratch;                      ///< relative_scratch(...) floats
+  bool prepared;                       ///< `scratch` has been used with this `r` by the call before, of the same pass
 };
 
 /// One head. `T` is float or uint16_t (bf16 bits).

@@ -54,19 +54,21 @@ struct RelativeFunction : Function<RelativeFunction> {
   }
 
   /// Runs f(head, its scores by distance, row of the batch, first column) over every head of every sequence; each is the work of one thread.
+  /// The rows of one head follow each other where they share its list of distances.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop, const F& f) {
     const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5], &lse = saved[6];
-    const int64_t heads = context->saved_data["heads"].toInt(), queries = q.size(1), keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
+    const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1), keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
     const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"), segments = kept(context, "segments");
     at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat), beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t b = item / heads, column = item % heads * c;
+      for (int64_t n = begin; n < end; ++n) {
+        const bool shared = r.size(0) == 1;
+        const int64_t b = shared ? n % rows : n / heads, head = shared ? n / rows : n % heads, item = b * heads + head, column = head * c;
         const auto of_head = [&](const Param& p) { return p.value().template data_ptr<float>() + column; };
         const auto pairs = [&](const Tensor& x) { return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr; };
         kernels::Relative<T> x{};
-        x.r = {data<T>(r) + (r.size(0) == 1 ? 0 : b) * distances * width + column, width, nullptr}, x.distances = distances;
+        x.r = {data<T>(r) + (shared ? 0 : b) * distances * width + column, width, nullptr}, x.distances = distances, x.prepared = shared && n > begin && b > 0;
         x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden), x.apart = pairs(apart);
         x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.padded_width = kernels::relative_width(c), x.scratch = beside.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;
