@@ -30,14 +30,14 @@ class RunningText {
 
 /// Which piece of a running text a sequence is, as a pure function of its number. Without steps, an epoch is all pieces in random order. With steps
 /// (rows that carry a memory), the text is cut into one part for each row of a step, and row r of step t + 1 is the piece behind row r of step t;
-/// what the cut leaves over at the end of the text is not read. Source: zihangdai/xlnet, data_utils.py, batchify. Differs: text that is read backwards
+/// what is left over at the end of the text, or behind the last whole piece, is not read. Source: zihangdai/xlnet, data_utils.py, batchify. Differs: text that is read backwards
 /// is reversed before it is cut (there behind); every epoch goes through the text in one order (there files are shuffled between passes).
 struct RunningOrder {
   uint64_t pieces = 0;        ///< of the text; with steps, one begins where a memory of the one before it ends
   uint64_t shuffle_key = 0;
   uint64_t batch_size = 0;    ///< rows of a batch; 0 = there are no steps
   uint64_t accumulation = 1;  ///< batches of a step
-  bool both_ways = false;     ///< the second half of a batch reads the parts of the first half, backwards
+  bool both_ways = false;     ///< the second half of a batch reads as many parts of the reversed text
 
   struct Place {
     uint64_t epoch, piece;

@@ -15,6 +15,7 @@ struct Inputs {
   Memory memory{};           ///< what `encode` gave for these inputs, where it is known
   Tensor visible{};          ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two streams only, as what follows
   Tensor target_places{};    ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees nothing
+  Tensor backward{};         ///< bool [B], true = the text of this row runs from right to left, so that its distances change sign; undefined: none does
   std::vector<Tensor> memories{};              ///< [B, M, D] for each layer, of earlier segments; empty: none
   std::vector<Tensor>* new_memories = nullptr; ///< receives those for the segment behind this one, without gradient
   uint64_t dropout_key = 0;  ///< names this pass's dropout masks (training only)

@@ -134,7 +134,6 @@ void describe_encoder(V& v, Config& c) {
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
   v("tie_word_embeddings", c.tie_word_embeddings, "prediction head shares the token embedding");
   v("is_decoder", c.is_decoder, "each token sees only itself and what came before");
-  v("prefix_lm", c.prefix_lm, "a decoder alone sees what it read, but for its last token, from both sides, and what it writes from before (prefix LM, Raffel et al. 2020, section 3.2.1)");
   v("attention", c.attention, "which keys a query scores");
 }
 template <class V, class Config>
@@ -251,6 +250,7 @@ struct Gpt2Config : EncoderConfig {
 template <class V>
 void describe(V& v, Gpt2Config& c) {
   describe_encoder(v, c);
+  v("prefix_lm", c.prefix_lm, "a decoder alone sees what it read, but for its last token, from both sides, and what it writes from before (prefix LM, Raffel et al. 2020, section 3.2.1)");
   describe_end(v, c);
 }
 
@@ -327,7 +327,7 @@ void describe(V& v, XlnetConfig& c) {
   v("clamp_len", c.clamp_len, "distances beyond this one count as this one [tokens]; -1 = none do", at_least(-1));
   v("mem_len", c.mem_len, "states of earlier segments that each layer keeps for the next one [tokens]; 0 = training carries no memory, and other uses keep all of them", at_least(0));
   v("reuse_len", c.reuse_len, "of a segment, only so many first states go into the memory, and in training the next one begins behind them [tokens]; 0 = all of them", at_least(0));
-  v("bi_data", c.bi_data, "the second half of a batch reads its texts from right to left: their distances change sign");
+  v("bi_data", c.bi_data, "in training half of the rows read their texts from right to left: their distances change sign");
   v("same_length", c.same_length, "attn_type uni: every token sees as many as the memory is long, and itself");
 }
 

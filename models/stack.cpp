@@ -58,7 +58,7 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
   const auto mixed = cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0));
   auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
   if (cross_attention) {
-    require<ShapeError>(memory != nullptr, "a decoder that reads an encoder was run without one");
+    require<ShapeError>(memory != nullptr && !places.defined(), "a decoder that reads an encoder was run without one, or for some places alone");
     if (cache && !cache->memory.defined()) cache->memory = cross_attention->keys_and_values(*memory);
     in = read(stream, *cross_norm);
     stream = join(cross_attention->mix(in, *memory, cache ? cache->memory : Tensor(), context, on_scores(3)), *cross_attention->output, on_branch(4), stream, *cross_norm);
@@ -120,7 +120,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
       const bool last = &layer == &layers.back() && &block == &layer.back();
       BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
       const auto places = narrow && last ? read_places : Tensor();
-      if (gradient_checkpointing && at::GradMode::is_enabled()) {
+      if (gradient_checkpointing && !cache && at::GradMode::is_enabled()) {
         const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(), places](const std::vector<Tensor>& in) {
           auto facts = context;
           facts.distance_bias = in[1];

@@ -148,9 +148,8 @@ struct Xlnet final : Backbone {
 
     auto list = at::cat({(keys + 1).flip(0), -queries});   // S, ..., 1, 0, ..., 1 - T
     if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
-    around.distances = sinusoids(config.bi_data ? at::stack({list, -list}) : list.unsqueeze(0), places(mask_emb.value().flatten(0, 1)));
-    const auto row = at::ones_like(ids.select(1, 0)).cumsum(0) - 1;   // [B]
-    if (config.bi_data) around.backward = (2 * row).gt(row.slice(0, -1)).to(at::kLong);
+    around.distances = sinusoids(in.backward.defined() ? at::stack({list, -list}) : list.unsqueeze(0), places(mask_emb.value().flatten(0, 1)));
+    if (in.backward.defined()) around.backward = in.backward.to(at::kLong);
 
     const bool past_only = config.attn_type == "uni";
     const auto target = in.target_places.defined() ? in.target_places.clamp_min(0) : Tensor();                 // [B, N]

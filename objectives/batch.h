@@ -16,6 +16,7 @@ struct Batch {
   Tensor prefix;            ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids; ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
   Tensor visible;           ///< bool [B, T, T], true = this query may see this key; undefined: all it may
+  Tensor backward;          ///< bool [B], true = the text of this row runs from right to left; undefined: none does
   Tensor target_places;     ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places in the flattened [B N]
   std::vector<Tensor> memories;   ///< [B, M, D] for each layer, of the segments before these; empty: none
   Tensor replaced;          ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
@@ -24,7 +25,7 @@ struct Batch {
   bool continues = false;   ///< rows go on where the same rows of the step before stopped, and may read its memories
 
   std::vector<Tensor*> tensors() {
-    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &visible, &target_places, &replaced};
+    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &visible, &backward, &target_places, &replaced};
     for (auto& memory : memories) all.push_back(&memory);
     return all;
   }

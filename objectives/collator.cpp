@@ -69,7 +69,7 @@ struct Collator::Impl {
         mask_key(Rng(rng.key(stage)).key("mask")),
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
-    if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows);
+    if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
@@ -91,15 +91,15 @@ struct Collator::Impl {
   uint64_t mask_key, mixture_key, pair_key;
   std::optional<Running> running;
 
-  Running run_through_text(StepRows rows) const {
+  Running run_through_text(StepRows rows, const std::string& split) const {
     Running made{.forward = {store, vocabulary.special.sep, false}, .backward = {store, vocabulary.special.sep, true}, .reuse_len = model.carries_memory() ? model.reuse_len : 0};
     const auto length = static_cast<uint64_t>(max_length), places = made.forward.size();
-    require<DataError>(places >= length, "the text has ", places, " tokens and separators, a row of plm is data.max_seq_length ", length, " long; prepare more text, or lower it");
+    require<DataError>(places >= length, "the ", split, " text has ", places, " tokens and separators, a row of plm is data.max_seq_length ", length, " long; prepare more text, or train with shorter rows");
     made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
     made.order = {.pieces = (places - length) / made.stride + 1, .shuffle_key = Rng(mask_key).key("order"), .both_ways = model.bi_data};
     if (made.reuse_len == 0 || rows.batch_size == 0) return made;
     made.order.batch_size = static_cast<uint64_t>(rows.batch_size), made.order.accumulation = static_cast<uint64_t>(rows.accumulation);
-    require<DataError>(made.order.steps() > 0, "the text has ", made.order.pieces, " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
+    require<DataError>(made.order.steps() > 0, "the ", split, " text has ", made.order.pieces, " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
                        " rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
     return made;
   }
@@ -119,7 +119,9 @@ struct Collator::Impl {
     bool continues = false;
     for (int64_t r = 0; r < count; ++r) {
       const uint64_t sequence = first + static_cast<uint64_t>(r);
-      const bool backward = model.bi_data && 2 * r > count - 1;   // the rows whose distances the network negates
+      // Along the rows of a step the second half reads the reversed text (RunningOrder), elsewhere every other sequence does.
+      const uint64_t together = running ? running->order.batch_size : 0;
+      const bool backward = model.bi_data && (together > 0 ? 2 * (sequence % together) >= together : sequence % 2 == 1);
       if (running) {
         const auto place = running->order.at(sequence);
         const uint64_t item = place.piece + (backward ? running->order.pieces : 0);   // a piece has draws of its own in either direction

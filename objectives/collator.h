@@ -28,7 +28,7 @@ class Collator {
   /// `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
   /// `rows`: plm of a model that carries a memory; its sequences then follow each other along the rows.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
-  /// Sequences [first, first + count) of the endless order. model.bi_data: the second half of them reads its texts backwards. `draws` receives what each drew.
+  /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards. `draws` receives what each drew.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Sequences in an epoch.
   uint64_t size() const;

@@ -69,6 +69,7 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, 
                                .decoder_input_ids = batch.decoder_input_ids,
                                .visible = batch.visible,
                                .target_places = batch.target_places,
+                               .backward = batch.backward,
                                .memories = batch.memories,
                                .new_memories = new_memories,
                                .dropout_key = dropout_key});

@@ -189,6 +189,10 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
     batch.tokens += n;
   }
   if (batch.tokens < rows * width) batch.attention_mask = mask;
+  if (std::any_of(given.begin(), given.end(), [](const auto& row) { return row.backward; })) {
+    batch.backward = at::empty({rows}, at::kBool);
+    for (int64_t r = 0; r < rows; ++r) batch.backward.data_ptr<bool>()[r] = given[static_cast<size_t>(r)].backward;
+  }
   const auto columns = static_cast<int64_t>(most);
   batch.target_places = at::full({rows, columns}, -1, at::kLong);
   std::vector<int64_t> positions, labels;

@@ -37,8 +37,7 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
     if (linformer->compressed > m.max_position_embeddings) broken.push_back(words("model.attention.compressed ", linformer->compressed, " is more than model.max_position_embeddings ", m.max_position_embeddings, ", which leaves no slot; lower it"));
   const bool sees_past = std::holds_alternative<FullAttention>(m.attention) || std::holds_alternative<PerformerAttention>(m.attention);
   if (m.is_decoder && !sees_past) broken.push_back(words("model.attention of kind ", attention, " looks to both sides; set model.is_decoder to false, or choose kind: full or performer"));
-  if (m.prefix_lm && !m.is_decoder) broken.push_back("model.prefix_lm is for a decoder alone; set it to false, or choose gpt2, or set model.is_decoder to true");
-  if (m.prefix_lm && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0)) broken.push_back("model.prefix_lm needs attention of kind full and relative_positions: 0; choose them, or set it to false");
+  if (m.prefix_lm && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0)) broken.push_back(words("model.prefix_lm needs attention of kind full without relative positions, it has kind ", attention, " and relative_positions ", m.relative_positions, "; choose those, or set prefix_lm to false"));
   if (m.relative_positions > 0 && !std::holds_alternative<FullAttention>(m.attention))
     broken.push_back(words("model.relative_positions needs attention of kind full, it is ", attention, "; set relative_positions to 0, or choose kind: full"));
   if (m.num_hidden_groups > m.num_hidden_layers)
@@ -112,6 +111,8 @@ void validate(const RunConfig& c) {
     if (permutes && model.two_streams) check_permuted_rows(c, broken);
     if (writes && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
       broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, or tie_word_embeddings to false"));
+    if (model.prefix_lm && (!writes || name == "clm"))
+      broken.push_back(words("objective ", name, " reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or span_corruption with corruption: prefix_lm, or set prefix_lm to false"));
     if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));
     if (!permutes && model.two_streams) broken.push_back(words("objective ", name, " is not for xlnet, whose query stream predicts; choose objective kind: plm"));
     if (permutes && given.size() > 1) broken.push_back("objective plm makes its own rows, so no other can stand beside it; keep one of them");

@@ -67,12 +67,11 @@ Cost cost_of(const RunConfig& config, double length) {
   const double predicted = predicted_share(config.objectives, length);
   if (m.carries_memory()) {   // its keys and values are computed anew in every step
     const double memory = static_cast<double>(m.mem_len);
-    seen += layers * memory;
     cost.linear += layers * 2 * h * heads * memory / length;
   }
   if (m.two_streams) {   // scores by content and by distance, which are twice as many; what is predicted runs beside in the second stream
     const double content = layers > 0 ? layers - 1 : 0;   // of the last layer nobody reads the content
-    seen = 2 * length * (content + layers * predicted);
+    seen = 2 * (length + (m.carries_memory() ? static_cast<double>(m.mem_len) : 0)) * (content + layers * predicted);
     cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);
   }
   cost.attention = inner * 2 * seen * heads;

@@ -121,6 +121,7 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     if (options.cut && places && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = model.eos_token_id;
     prompt.number = prompts.size() - 1;
   }
+  const PackedWeights packed(*run.network);
   std::vector<std::vector<Written>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
     const std::vector<Prompt> some(prompts.begin() + static_cast<int64_t>(first), prompts.begin() + static_cast<int64_t>(std::min(prompts.size(), first + static_cast<size_t>(options.batch_size))));

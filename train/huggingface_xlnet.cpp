@@ -76,9 +76,10 @@ void read_xlnet_config(const json& j, EncoderConfig& c, const std::string& path)
 }
 
 json xlnet_config(const EncoderConfig& c) {
+  // bi_data is of training: with it the class there would read the second half of any batch backwards.
   json j{{"vocab_size", c.vocab_size}, {"d_model", c.hidden_size}, {"n_layer", c.num_hidden_layers}, {"n_head", c.num_attention_heads}, {"d_head", c.head_width()}, {"d_inner", c.intermediate_size},
          {"ff_activation", c.hidden_act}, {"dropout", c.hidden_dropout_prob}, {"initializer_range", c.initializer_range}, {"layer_norm_eps", c.layer_norm_eps}, {"pad_token_id", c.pad_token_id},
-         {"tie_word_embeddings", c.tie_word_embeddings}, {"attn_type", c.attn_type}, {"clamp_len", c.clamp_len}, {"bi_data", c.bi_data}, {"same_length", c.same_length},
+         {"tie_word_embeddings", c.tie_word_embeddings}, {"attn_type", c.attn_type}, {"clamp_len", c.clamp_len}, {"bi_data", false}, {"same_length", c.same_length},
          {"untie_r", true}, {"dtype", "float32"}};
   j["mem_len"] = c.mem_len > 0 ? json(c.mem_len) : json(nullptr);
   j["reuse_len"] = c.reuse_len > 0 ? json(c.reuse_len) : json(nullptr);

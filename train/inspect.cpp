@@ -69,7 +69,7 @@ class Inspector {
         collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model), {config.train.batch_size, config.train.accumulation}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
-    const int64_t rows = config_.train.batch_size;   // model.bi_data: the second half of a batch runs backwards
+    const int64_t rows = config_.train.batch_size;
     for (const auto& objective : config_.objectives)
       if (const auto* plm = std::get_if<PlmConfig>(&objective)) permuting_ = plm;
     counts_.resize(std::max<size_t>(1, maskings_.size())), found_.lengths.resize(counts_.size());
@@ -151,9 +151,10 @@ class Inspector {
     end_run(), end_word();
     c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
     if (e.pair_label >= 0) ++pairs_, second_ += e.pair_label;
-    if (permuting_) {   // a functional token that is chosen is no target
+    if (permuting_) {   // [SEP] and [CLS] may be chosen, but are no targets
+      const auto functional = std::count_if(e.input_ids.begin(), e.input_ids.end(), [&](int64_t id) { return id == vocabulary_.special.sep || id == vocabulary_.special.cls; });
       const int64_t goal = std::min(length, permuting_->num_predict > 0 ? permuting_->num_predict : std::max<int64_t>(1, length / 6));
-      c.wrong_counts += predicted > goal || predicted < goal - 2;
+      c.wrong_counts += predicted > goal || predicted < goal - functional;
     }
     for (const auto n : drawn.lengths) note(lengths.drawn, n);
     if (!m) return;

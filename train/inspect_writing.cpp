@@ -97,7 +97,8 @@ class WritingInspector {
     const size_t begin = model_.texts_begin ? 1 : 0;   // what stands between it and the end token is text
     // A decoder alone reads source and target in one line.
     const size_t read = model_.is_encoder_decoder ? e.input_ids.size() : e.input_ids.size() + 1 - std::min(e.labels.size(), e.input_ids.size() + 1);
-    for (size_t i = begin; i + 1 < read; ++i) {
+    const bool ends = model_.is_encoder_decoder || !spans_ || spans_->corruption != "prefix_lm";   // a text that goes on in the same line has no end token
+    for (size_t i = begin; i + (ends ? 1 : 0) < read; ++i) {
       const auto id = e.input_ids[i];
       marks += sentinel(id), masks += id == vocabulary_.special.mask, kept += !sentinel(id);
       unknown_ += id == vocabulary_.special.unk;

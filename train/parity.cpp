@@ -52,6 +52,7 @@ Batch batch_of(const SafeTensors& in, const RunConfig& config) {
     const auto [most, place] = in.get("target_mapping").max(-1);
     batch.target_places = place.masked_fill(most.le(0), -1);
   }
+  if (model.bi_data) batch.backward = at::arange(batch.input_ids.size(0)).ge(batch.input_ids.size(0) / 2);   // transformers, modeling_xlnet.py, relative_positional_encoding
   for (int64_t i = 0; in.contains("mems." + std::to_string(i)); ++i) batch.memories.push_back(in.get("mems." + std::to_string(i)).transpose(0, 1));
   const bool detects = !objectives.empty() && std::holds_alternative<RtdConfig>(objectives[0]);
   if (in.contains("labels") && detects) batch.replaced = in.get("labels").to(at::kLong);
@@ -177,7 +178,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   const auto outputs = [&] {
     at::NoGradGuard no_grad;
     return network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask, .decoder_input_ids = batch.decoder_input_ids,
-                             .visible = batch.visible, .target_places = batch.target_places, .memories = batch.memories, .new_memories = &memories}, &traces);
+                             .visible = batch.visible, .target_places = batch.target_places, .backward = batch.backward, .memories = batch.memories, .new_memories = &memories}, &traces);
   }();
   std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
   const auto list = [&](const std::string& name, const std::vector<Tensor>& tensors) {

@@ -102,6 +102,7 @@ class Run {
       require<ConfigError>(changed.empty() || options_.overwrite_config, options_.run, ": was made with another config; undo these changes, or allow them with --allow-config-change:", list);
       const auto made = json::parse(read_text(options_.run + "/provenance.json", 16 << 20), nullptr, false);
       const bool same_data = made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
+      changed_ = !changed.empty() || !same_data;
       require<ConfigError>(same_data || options_.overwrite_config, options_.run, ": was trained on other tokens than ", config_.data.tokens,
                            "; name the same ones, or allow it with --allow-config-change");
     }
@@ -125,7 +126,9 @@ class Run {
     state_ = load_state(checkpoint, &moments);
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!moments.empty()) stepper_->load_optimizer(moments, state_.step);
-    if (!stepper_->load_memories(load_memories(checkpoint))) log_info("train", "the checkpoint remembers rows of another shape: they begin anew");
+    const auto memories = load_memories(checkpoint);
+    if (changed_ && !memories.empty()) log_info("train", words(checkpoint, ": config or data are others now, so that rows may not go on where these ended: their memory begins anew"));
+    else stepper_->load_memories(memories);
     stepper_->refresh();
     // A run that was cut off right after its best checkpoint may lack the line that names it.
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
@@ -351,6 +354,7 @@ class Run {
   double held_out_loss_ = 0, last_loss_ = 0;
   int64_t saved_at_ = -1, evaluated_at_ = -1;
   std::string stopped_by_ = "budget";
+  bool changed_ = false;   // config or data, since the checkpoint
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ struct Stepper::Impl {
   /// What the rows of a micro-batch read of the text before them, for each layer. Nothing is a memory of zeros, which may be seen.
   /// Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the end of the last one is remembered).
   std::vector<Tensor> memory_of(size_t micro, const Batch& batch) const {
-    if (batch.continues && micro < memories.size()) return memories[micro];
+    if (batch.continues && micro < memories.size() && !memories[micro].empty()) return memories[micro];
     return std::vector<Tensor>(layers, at::zeros(memory_shape, flat.grads.options()));
   }
 
@@ -89,13 +89,14 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     totals.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].count;
   }
-  std::vector<std::vector<Tensor>> later;
+  if (in.layers > 0) in.memories.resize(batches.size());
   for (size_t micro = 0; micro < batches.size(); ++micro) {
     const auto start = Clock::now();
     auto batch = to_device(batches[micro], in.device);
-    if (in.layers > 0) batch.memories = in.memory_of(micro, batch), later.emplace_back();
+    std::vector<Tensor> later;
+    if (in.layers > 0) batch.memories = in.memory_of(micro, batch);
     const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
-    auto parts = in.network.losses(batch, key, in.layers > 0 ? &later.back() : nullptr);
+    auto parts = in.network.losses(batch, key, in.layers > 0 ? &later : nullptr);
     Tensor total;
     for (size_t k = 0; k < parts.size(); ++k) {
       if (totals[k] == 0) continue;
@@ -105,6 +106,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     ledger.forward += since(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
+    if (in.layers > 0) in.memories[micro] = std::move(later);
     ledger.backward += since(middle);
     for (size_t k = 0; k < parts.size(); ++k) {
       parts[k].sum = parts[k].sum.detach().to(at::kCPU).to(at::kDouble);
@@ -132,9 +134,8 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     in.optimizer.step(learning_rate, scale);
   } else {
     in.flat.grads.zero_();
-    later.clear();   // these may hold no numbers, and older ones are not of the text before the next rows
+    in.memories.clear();   // these may hold no numbers, and older ones are not of the text before the next rows
   }
-  in.memories = std::move(later);
   ledger.optimizer += since(start);
   return result;
 }

@@ -172,14 +172,16 @@ torch::jit::Module writing_module(Network& network) {
                            "    own = torch.zeros([LAYERS, ids.size(0), 0, WIDTH], dtype=memory.dtype)\n    if past is not None:\n        own = past\n"
                            "    return self._decode(ids, mask, own, self._memory(memory)[0])\n", {{"LAYERS", std::to_string(layers)}, {"WIDTH", std::to_string(width)}}));
   } else {
-    add_traced(module, "_traced", {ids, mask}, {"input_ids", "attention_mask"}, [&](const auto& in) { return all_outputs({.input_ids = in[0], .attention_mask = in[1]}); });
+    add_traced(module, "_traced", {ids, mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
+               [&](const auto& in) { return all_outputs({.input_ids = in[0], .attention_mask = in[1], .prefix = c.prefix_lm ? in[2] : Tensor()}); });
     add_traced(module, "_decode", {one, own}, {"ids", "past"}, [&](const auto& in) {
       auto cache = cache_of(in[1], {});
       const auto hidden = backbone.decode(in[0], {}, cache);
       return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
     });
-    forward = "def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
-              "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    out = self._traced(input_ids, mask)\n    return {";
+    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None") + (c.prefix_lm ? ", prefix: Optional[Tensor] = None" : "") + ") -> Dict[str, Tensor]:\n"
+              "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    read = torch.zeros_like(input_ids[:, 0])\n" +
+              (c.prefix_lm ? "    if prefix is not None:\n        read = prefix\n" : "") + "    out = self._traced(input_ids, mask, read)\n    return {";
   }
   all_outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = two ? one : Tensor()});
   for (size_t i = 0; i < names.size(); ++i) forward += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";

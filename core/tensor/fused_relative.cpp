@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "core/kernels/attention.h"
 #include "core/tensor/fused_support.h"
 
@@ -10,6 +11,11 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
     const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden);
+    // The kernels read and write without asking.
+    const int64_t keys = kv.size(1), last = r.size(1) - keys;
+    const std::vector<int64_t> pairs{q.size(0), q.size(1), keys};
+    require<ShapeError>((!apart.defined() || apart.sizes() == pairs) && (!hidden.defined() || hidden.sizes() == pairs), "facts about pairs of queries and keys need a row for each query and a column for each key");
+    require<ShapeError>(number.defined() ? number.numel() == 0 || (number.min().item<int64_t>() >= 0 && number.max().item<int64_t>() <= last) : q.size(1) <= last, "a query stands at a distance that the list of ", r.size(1), " does not hold");
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
     context->save_for_backward({q, kv, r, number, apart, hidden, lse});
     keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s), keep(context, "segments", terms.segments);

@@ -1,5 +1,6 @@
 #include "core/tensor/ops.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <atomic>
@@ -24,6 +25,21 @@ bool use_fused(const Tensor& x) { return fused_now(x.is_cpu(), x.scalar_type());
 FusedScope::FusedScope() { ++fused_scopes; }
 FusedScope::~FusedScope() { --fused_scopes; }
 void set_fused(bool on) { fused_allowed = on; }
+
+PackedWeights::PackedWeights(const Layer& network) {
+  if (!at::globalContext().hasMKLDNN()) return;
+  at::NoGradGuard no_grad;
+  static const auto pack = c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_reorder_linear_weight", "").typed<Tensor(const Tensor&, std::optional<c10::SymInt>)>();
+  for (auto& named : collect_params(network)) {
+    const auto& value = named.param.value();
+    if (value.dim() != 2 || !value.is_cpu() || value.scalar_type() != at::kFloat) continue;
+    named.param.set_packed(pack.call(value.detach(), c10::SymInt(32)));
+    packed_.push_back(named);
+  }
+}
+PackedWeights::~PackedWeights() {
+  for (auto& named : packed_) named.param.set_packed({});
+}
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b); }
 

@@ -26,6 +26,19 @@ struct FusedScope {
 /// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
 void set_fused(bool on);
 
+/// While one lives, products without gradients read fp32 weights that oneDNN has laid out for few rows at a time: texts are written a token
+/// a step, where the usual product spends its time on laying them out. The weights must not change meanwhile.
+class PackedWeights {
+ public:
+  explicit PackedWeights(const Layer& network);
+  ~PackedWeights();
+  PackedWeights(const PackedWeights&) = delete;
+  PackedWeights& operator=(const PackedWeights&) = delete;
+
+ private:
+  std::vector<NamedParam> packed_;
+};
+
 /// x W' + b. x [..., K], w [N, K], b [N] or undefined; returns [..., N].
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 

@@ -26,13 +26,16 @@ enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_
 class Param {
  public:
   Param() = default;
-  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, init, -1})) {}
+  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, -1})) {}
   bool defined() const { return state_ != nullptr; }
   /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
   const Tensor& value() const { return state_->value; }
   /// What a product reads: the bf16 shadow where there is one, else the value itself.
   const Tensor& compute() const { return state_->shadow.defined() ? state_->shadow : state_->value; }
   void set_shadow(Tensor shadow) { state_->shadow = std::move(shadow); }
+  /// The value as products of few rows read it fastest, while a PackedWeights lives; undefined: there is none.
+  const Tensor& packed() const { return state_->packed; }
+  void set_packed(Tensor packed) { state_->packed = std::move(packed); }
   Init init() const { return state_->init; }
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t frozen_row() const { return state_->frozen_row; }
@@ -52,7 +55,7 @@ class Param {
 
  private:
   struct State {
-    Tensor value, shadow;
+    Tensor value, shadow, packed;
     Init init;
     int64_t frozen_row;
     bool resting = false;

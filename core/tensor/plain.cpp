@@ -1,5 +1,6 @@
 #include "core/tensor/plain.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include "core/error.h"
@@ -30,8 +31,19 @@ Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop) {
   return mask;
 }
 
+namespace {
+
+/// x W' + b over weights in the layout of oneDNN.
+Tensor packed_linear(const Tensor& x, const Param& w, const Param& b) {
+  static const auto product = c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view, c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
+  return product.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), "");
+}
+
+}  // namespace
+
 Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   const auto dtype = x.scalar_type();
+  if (w.packed().defined() && dtype == at::kFloat && !at::GradMode::is_enabled() && !torch::jit::tracer::isTracing()) return packed_linear(x, w, b);
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
 }
 

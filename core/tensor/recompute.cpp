@@ -34,7 +34,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     variable_list outputs, wanted;
     const auto all = f(inputs);
     for (size_t i = 0; i < all.size(); ++i)
-      if (grads[i].defined()) outputs.push_back(all[i]), wanted.push_back(grads[i]);
+      if (all[i].requires_grad()) outputs.push_back(all[i]), wanted.push_back(grads[i]);
     torch::autograd::backward(outputs, wanted);
     variable_list back;
     for (const auto& input : inputs) back.push_back(input.grad());

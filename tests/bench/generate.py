@@ -22,7 +22,7 @@ with tempfile.TemporaryDirectory() as folder:
     texts = Path(folder) / "texts"
     texts.write_text("\n".join(lines) + "\n")
     subprocess.run([root / "build/cloze", "export", args.run, "--to", "huggingface", "--out", f"{folder}/model"], check=True, capture_output=True)
-    tokens = [json.loads(line)["ids"] for line in subprocess.run([root / "build/cloze", "tokenize", args.run, "--file", texts, "--json"], check=True, capture_output=True, text=True).stdout.splitlines()]
+    tokens = [json.loads(line)["ids"] for line in subprocess.run([root / "build/cloze", "tokenize", f"{args.run}/tokenizer", "--json"], input=texts.read_text(), check=True, capture_output=True, text=True).stdout.splitlines()]
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(f"{folder}/model").eval()
     count = dict(num_beams=args.num_beams, min_new_tokens=args.new_tokens, max_new_tokens=args.new_tokens)
 

@@ -23,8 +23,8 @@ cases = {  # name: wanted ratio, wanted share of the peer's memory, ours, theirs
     "longformer masked": (2.5, 0.5, "longformer/long.yaml --set train.accumulation=1", "peer_train.py longformer-4096 --mode tuned --masked --steps 5"),
     "performer tuned": (None, None, "performer/long.yaml --set train.accumulation=1", "peer_train.py performer-4096 --mode tuned --steps 4"),
     "xlnet-mini tuned": (3, None, "xlnet/mini.yaml", "peer_train.py xlnet-mini --mode tuned --steps 8"),
-    "t5-mini tuned": (2.5, None, "t5/mini.yaml", "peer_train.py t5-mini --mode tuned --steps 5"),
-    "bart-mini tuned": (2.5, None, "bart/mini.yaml", "peer_train.py bart-mini --mode tuned --steps 5"),
+    "t5-mini tuned": (2.5, None, "t5/mini.yaml --set model.vocab_size=30522", "peer_train.py t5-mini --mode tuned --steps 5"),
+    "bart-mini tuned": (2.5, None, "bart/mini.yaml --set model.vocab_size=30522", "peer_train.py bart-mini --mode tuned --steps 5"),
     "performer causal, attention alone": (8, None, None, "peer_attention.py 2048 --seconds 1"),
 }
 

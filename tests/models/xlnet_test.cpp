@@ -64,7 +64,7 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
       if (place < 0) seen = false;
       const int64_t own = place < 0 ? 0 : in.token_type_ids[b][place].item<int64_t>(), other = memory ? 0 : in.token_type_ids[b][j - past].item<int64_t>();
       if (c.clamp_len > 0) distance = std::clamp(distance, -c.clamp_len, c.clamp_len);
-      if (c.bi_data && b >= in.input_ids.size(0) / 2) distance = -distance;
+      if (in.backward.defined() && in.backward[b].item<bool>()) distance = -distance;
       naive::Row angle;
       for (const bool cosine : {false, true})
         for (int64_t i = 0; i < width / 2; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
   SECTION("as it stands") {}
   SECTION("without a memory") { in.memories.clear(); }
   SECTION("distances clamped") { config.clamp_len = 2; }
-  SECTION("texts that run backwards") { config.bi_data = true; }
+  SECTION("a text that runs backwards") { in.backward = at::tensor({0, 1}, at::kInt).to(at::kBool); }
   SECTION("the past alone") { config.attn_type = "uni"; }
   SECTION("the past alone, no farther than the memory is long") { config.attn_type = "uni", config.same_length = true; }
   auto model = make(config);
@@ -404,12 +404,13 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.attn_type = GENERATE("bi", "uni");
-  config.bi_data = GENERATE(false, true);
+  const bool backward = GENERATE(false, true);
   auto model = make(config);
   for (const auto& p : collect_params(*model)) p.param.value().set_requires_grad(false);
   for (const bool predicts : {false, true}) {
     const auto run = [&](const torch::jit::Stack& in) {
       Inputs inputs{.input_ids = in[0].toTensor(), .attention_mask = in[1].toTensor(), .token_type_ids = in[2].toTensor()};
+      if (backward) inputs.backward = inputs.input_ids.select(1, 0).remainder(2).eq(0);
       if (predicts) inputs.visible = in[3].toTensor(), inputs.target_places = in[4].toTensor(), inputs.memories = {in[5].toTensor(), in[6].toTensor()};
       return model->hidden(inputs);
     };

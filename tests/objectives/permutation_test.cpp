@@ -313,7 +313,7 @@ TEST_CASE("a batch carries its memories to the next segment", "[objectives][plm]
   std::vector<Tensor> memories;
   const auto alone = network->losses(batch, 0, &memories)[0].sum.item<double>();
   batch.memories = memories;
-  CHECK(batch.tensors().size() == 15);   // moved to a device with the rest
+  CHECK(batch.tensors().size() == 16);   // moved to a device with the rest
   const auto behind = network->losses(batch, 0, &memories)[0].sum.item<double>();
   CHECK(memories[0].size(1) == 36);
   CHECK(std::abs(alone - behind) > 1e-3);
@@ -568,7 +568,7 @@ TEST_CASE("spans of a text that runs backwards are those of the same text forwar
   }
 }
 
-TEST_CASE("with bi_data the second half of any batch has its text reversed before [SEP] [CLS], and the same draws otherwise", "[objectives][plm]") {
+TEST_CASE("with bi_data every other sequence has its text reversed before [SEP] [CLS], whatever the batch, and the same draws otherwise", "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   DataConfig data;
@@ -583,8 +583,9 @@ TEST_CASE("with bi_data the second half of any batch has its text reversed befor
     for (int64_t row = 0; row < count; ++row) {
       auto wanted = row_of(a, row);
       const auto padding = std::count(wanted.begin(), wanted.end(), store.tokenizer().special().pad);
-      if (2 * row > count - 1) std::reverse(wanted.begin() + padding, wanted.end() - 2);
+      if (row % 2 == 1) std::reverse(wanted.begin() + padding, wanted.end() - 2);
       CHECK(row_of(b, row) == wanted);
+      CHECK((b.backward.defined() && b.backward[row].item<bool>()) == (row % 2 == 1));
     }
   }
 }
@@ -605,7 +606,7 @@ TEST_CASE("a token of the text that a target does not see changes nothing for it
     if (changed >= kReuse && changed - kReuse < kLength - 2) now.input_ids.select(1, changed - kReuse).fill_(6);
     std::vector<Tensor> memories, unread;
     network->losses(before, 0, &memories);
-    return network->backbone->hidden({.input_ids = now.input_ids, .token_type_ids = now.token_type_ids, .visible = now.visible, .target_places = now.target_places, .memories = memories, .new_memories = &unread});
+    return network->backbone->hidden({.input_ids = now.input_ids, .token_type_ids = now.token_type_ids, .visible = now.visible, .target_places = now.target_places, .backward = now.backward, .memories = memories, .new_memories = &unread});
   };
   const auto usual = run(-1);
   int64_t reached = 0, through_memory = 0;
@@ -633,9 +634,9 @@ TEST_CASE("texts that are too short for a row, or for the rows of a step, are re
   auto data = unpadded("full");
   const auto places = store.num_tokens() + store.num_documents() - 1, pieces = (places - kLength) / kReuse + 1;
   CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", remembering(true), {64, 2}),
-                    "the text has " + std::to_string(pieces) + " pieces of model.reuse_len 9 tokens, too few for the 64 rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
+                    "the train text has " + std::to_string(pieces) + " pieces of model.reuse_len 9 tokens, too few for the 64 rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
   CHECK(Collator(store, {PlmConfig{}}, data, Rng(1), "valid", remembering(true)).size() == pieces);   // held-out text is read without memory
   data.max_seq_length = 100000;
   CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", remembering(true), {2, 1}),
-                    "the text has " + std::to_string(places) + " tokens and separators, a row of plm is data.max_seq_length 100000 long; prepare more text, or lower it");
+                    "the train text has " + std::to_string(places) + " tokens and separators, a row of plm is data.max_seq_length 100000 long; prepare more text, or train with shorter rows");
 }
