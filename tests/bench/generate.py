@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Milliseconds for each batch of texts that beams write: `cloze generate` and transformers' `generate`, in turns, on the same weights.
 
-usage: generate.py RUN TEXTS [--rounds 3] [--batches 6] [--batch-size 8] [--num-beams 4] [--new-tokens 64]
+usage: generate.py RUN TEXTS [--rounds 3] [--batches 12] [--batch-size 8] [--num-beams 4] [--new-tokens 64]
 RUN: an encoder-decoder; TEXTS: a file with a text in each line. Every text gets exactly --new-tokens tokens. The time of `cloze` is that of the
 whole process, start and loading included; that of transformers is of `generate` alone. fp32 on both sides.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 root = Path(__file__).resolve().parents[2]
 args = argparse.ArgumentParser(usage=__doc__)
 args.add_argument("run"); args.add_argument("texts")
-for option, value in (("rounds", 3), ("batches", 6), ("batch-size", 8), ("num-beams", 4), ("new-tokens", 64)): args.add_argument("--" + option, type=int, default=value)
+for option, value in (("rounds", 3), ("batches", 12), ("batch-size", 8), ("num-beams", 4), ("new-tokens", 64)): args.add_argument("--" + option, type=int, default=value)
 args = args.parse_args()
 
 import torch, transformers
@@ -24,12 +24,13 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run([root / "build/cloze", "export", args.run, "--to", "huggingface", "--out", f"{folder}/model"], check=True, capture_output=True)
     tokens = [json.loads(line)["ids"] for line in subprocess.run([root / "build/cloze", "tokenize", f"{args.run}/tokenizer", "--json"], input=texts.read_text(), check=True, capture_output=True, text=True).stdout.splitlines()]
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(f"{folder}/model").eval()
+    begin = [model.config.bos_token_id] if model.config.model_type == "bart" else []
     count = dict(num_beams=args.num_beams, min_new_tokens=args.new_tokens, max_new_tokens=args.new_tokens)
 
     def theirs():
         start = time.perf_counter()
         for first in range(0, len(tokens), args.batch_size):
-            rows = [row + [model.config.eos_token_id] for row in tokens[first : first + args.batch_size]]
+            rows = [begin + row + [model.config.eos_token_id] for row in tokens[first : first + args.batch_size]]
             longest = max(map(len, rows))
             ids = torch.tensor([row + [model.config.pad_token_id] * (longest - len(row)) for row in rows])
             mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])

@@ -188,3 +188,25 @@ TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
   for (size_t i = 0; i < one.gradients.size(); ++i) CHECK(at::equal(one.gradients[i], three.gradients[i]));
 }
 
+
+TEST_CASE("packed weights give the products of the usual ones, for any number of rows, and go with their scope", "[kernels][linear]") {
+  struct Two : Layer {
+    Two() : weight(own_param("weight", {37, 20}, Init::weight)), bias(own_param("bias", {37}, Init::zero)) {}
+    Param weight, bias;
+  } layer;
+  initialize(collect_params(layer), 0.5, false, Rng(1));
+  at::NoGradGuard no_grad;
+  layer.bias.value().copy_(numbers({37}, 0.4));
+  for (const int64_t rows : {1, 5, 32, 70}) {
+    const auto x = numbers({2, rows, 20}, 0.7);
+    const auto usual = linear(x, layer.weight, layer.bias), bare = linear(x, layer.weight, Param());
+    {
+      const PackedWeights packed(layer);
+      REQUIRE(layer.weight.packed().defined());
+      CHECK(error_of(linear(x, layer.weight, layer.bias), usual) < 1e-6);
+      CHECK(error_of(linear(x, layer.weight, Param()), bare) < 1e-6);
+      CHECK(linear(x.to(at::kDouble), layer.weight, Param()).scalar_type() == at::kDouble);
+    }
+    CHECK_FALSE(layer.weight.packed().defined());
+  }
+}
