@@ -262,6 +262,28 @@ TEST_CASE("encode and decode of an exported file, step by step, give what the ne
   }
 }
 
+TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
+  auto yaml = read_file(dir / "gpt2/run.yaml");
+  const auto at_key = yaml.find("prefix_lm: false");
+  REQUIRE(at_key != std::string::npos);
+  dir.write("gpt2/run.yaml", yaml.replace(at_key, 16, "prefix_lm: true"));
+  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto file = torch::jit::load(dir / "gpt2.pt");
+  const auto run = open_run(dir / "gpt2");
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7});
+  std::vector<Tensor> found;
+  for (const auto& prefix : {at::tensor({int64_t{0}, int64_t{3}, int64_t{7}}, at::kLong), Tensor()}) {
+    found.push_back(file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()}).toGenericDict().at("logits").toTensor());
+    CHECK(error_of(found.back(), run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
+  }
+  CHECK(error_of(found[0][0], found[1][0]) < 1e-6);
+  CHECK(error_of(found[0][1], found[1][1]) > 1e-3);
+  CHECK_THROWS_WITH(export_huggingface(dir / "gpt2", dir / "hf", ""), Catch::Contains("model.prefix_lm true has no class at Hugging Face for gpt2; export to torchscript"));
+}
+
 TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network", "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
