@@ -42,10 +42,9 @@ struct TwoStreamAttention : Layer {
   Streams mix(const Streams& x, bool content, const Tensor& memory, const Surroundings& around, const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
     const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;   // [B, S, D]
     const auto kv = key_value->forward(source);
-    auto r = position->forward(around.distances.to(x.h.scalar_type()));                             // [1 or 2, S + T, H C]
-    if (around.backward.defined()) r = r.index_select(0, around.backward);
+    const auto r = position->forward(around.distances.to(x.h.scalar_type()));                       // [1 or 2, S + T, H C]
     const auto attend = [&](const Tensor& stream, const Outlook& look, const Dropout& drop) {
-      return relative_attention(query->forward(stream), kv, r, heads, {r_w_bias, r_r_bias, r_s_bias, seg_embed, look.number, look.apart, look.hidden, probabilities}, drop);
+      return relative_attention(query->forward(stream), kv, r, heads, {r_w_bias, r_r_bias, r_s_bias, seg_embed, look.number, around.backward, look.apart, look.hidden, probabilities}, drop);
     };
     return {content ? attend(x.h, around.content, on_content) : Tensor(), x.g.defined() ? attend(x.g, around.query, on_query) : Tensor()};
   }

@@ -10,20 +10,21 @@ struct RelativeFunction : Function<RelativeFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distances, const Tensor&, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
-    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden);
+    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden), list = dense(terms.list);
     // The kernels read and write without asking.
     const int64_t keys = kv.size(1), last = r.size(1) - keys;
     const std::vector<int64_t> pairs{q.size(0), q.size(1), keys};
     require<ShapeError>((!apart.defined() || apart.sizes() == pairs) && (!hidden.defined() || hidden.sizes() == pairs), "facts about pairs of queries and keys need a row for each query and a column for each key");
+    require<ShapeError>(list.defined() ? list.numel() == q.size(0) && (list.numel() == 0 || (list.min().item<int64_t>() >= 0 && list.max().item<int64_t>() < r.size(0))) : r.size(0) == 1, "rows name lists of distances that are not among the ", r.size(0), " given");
     require<ShapeError>(number.defined() ? number.numel() == 0 || (number.min().item<int64_t>() >= 0 && number.max().item<int64_t>() <= last) : q.size(1) <= last, "a query stands at a distance that the list of ", r.size(1), " does not hold");
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
-    context->save_for_backward({q, kv, r, number, apart, hidden, lse});
+    context->save_for_backward({q, kv, r, number, apart, hidden, lse, list});
     keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s), keep(context, "segments", terms.segments);
     keep(context, drop);
     context->saved_data["heads"] = heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, r, number, apart, hidden, lse}, kernel_dropout(drop), [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
+      each_head<T>(context, {q, kv, r, number, apart, hidden, lse, list}, kernel_dropout(drop), [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
         a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
         kernels::attention<T>().forward(a);
       });
@@ -35,9 +36,9 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto saved = context->get_saved_variables();
     const auto &q = saved[0], &kv = saved[1], &r = saved[2];
     const auto dout = grads[0].contiguous();
-    const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads, padded = kernels::relative_width(c), list = kernels::relative_rows(r.size(1));
+    const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads, padded = kernels::relative_width(c), places = kernels::relative_rows(r.size(1));
     auto dq = at::empty_like(q), dkv = at::empty_like(kv);
-    auto dr = at::zeros({q.size(0), heads, list, padded}, at::kFloat), small = at::zeros({q.size(0), heads, 5, padded}, at::kFloat);   // of each head, so that sums do not depend on threads
+    auto dr = at::zeros({q.size(0), heads, places, padded}, at::kFloat), small = at::zeros({q.size(0), heads, 5, padded}, at::kFloat);   // of each head, so that sums do not depend on threads
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, kept_dropout(context), [&](kernels::Attention<T>& a, kernels::Relative<T>& x, int64_t b, int64_t column) {
@@ -45,7 +46,7 @@ struct RelativeFunction : Function<RelativeFunction> {
         a.dout = {data<T>(dout) + b * a.queries * width + column, width, nullptr};
         a.dq = {data<T>(dq) + b * a.queries * width + column, width}, a.dk = {at, 2 * width}, a.dv = {at + width, 2 * width};
         float* sums = small.data_ptr<float>() + a.item * 5 * padded;
-        x.dr = dr.data_ptr<float>() + a.item * list * padded;
+        x.dr = dr.data_ptr<float>() + a.item * places * padded;
         x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
         kernels::attention<T>().backward(a);
       });
@@ -54,27 +55,28 @@ struct RelativeFunction : Function<RelativeFunction> {
     int64_t part = 0;
     for (const char* name : {"r_w", "r_r", "r_s"}) grad_of(kept(context, name)).add_(sums.select(1, part++));
     grad_of(kept(context, "segments")).add_(sums.narrow(1, 3, 2).transpose(0, 1));
-    if (r.size(0) == 1) dr = dr.sum(0, /*keepdim=*/true);
+    const auto& which = saved[7];
+    dr = which.defined() ? at::zeros({r.size(0), heads, dr.size(2), padded}, at::kFloat).index_add_(0, which, dr) : dr.sum(0, /*keepdim=*/true);
     const auto ddistances = dr.narrow(2, 0, r.size(1)).narrow(3, 0, c).permute({0, 2, 1, 3}).reshape(r.sizes()).to(r.scalar_type());
     return {dq, dkv, ddistances, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   /// Runs f(head, its scores by distance, row of the batch, first column) over every head of every sequence; each is the work of one thread.
-  /// The rows of one head follow each other where they share its list of distances.
+  /// The rows of one head follow each other, so that a list of distances is laid out once for those that share it.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop, const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5], &lse = saved[6];
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5], &lse = saved[6], &list = saved[7];
     const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1), keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
     const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"), segments = kept(context, "segments");
     at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat), beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
       for (int64_t n = begin; n < end; ++n) {
-        const bool shared = r.size(0) == 1;
-        const int64_t b = shared ? n % rows : n / heads, head = shared ? n / rows : n % heads, item = b * heads + head, column = head * c;
+        const int64_t b = n % rows, head = n / rows, item = b * heads + head, column = head * c;
+        const auto list_of = [&](int64_t row) { return list.defined() ? list.data_ptr<int64_t>()[row] : 0; };
         const auto of_head = [&](const Param& p) { return p.value().template data_ptr<float>() + column; };
         const auto pairs = [&](const Tensor& x) { return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr; };
         kernels::Relative<T> x{};
-        x.r = {data<T>(r) + (shared ? 0 : b) * distances * width + column, width, nullptr}, x.distances = distances, x.prepared = shared && n > begin && b > 0;
+        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances, x.prepared = n > begin && b > 0 && list_of(b) == list_of(b - 1);
         x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden), x.apart = pairs(apart);
         x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.padded_width = kernels::relative_width(c), x.scratch = beside.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;

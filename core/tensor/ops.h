@@ -89,13 +89,14 @@ struct RelativeTerms {
   Param r_w, r_r, r_s;   ///< [H, C], added to queries before keys, distances and segments
   Param segments;        ///< [2, H, C]: query and key are of one segment, of two
   Tensor number{};       ///< int64 [B, N], the distance between each query and key 0, as a number of the list; undefined: N - n
+  Tensor list{};         ///< int64 [B], which list of r belongs to a row; undefined: the first
   Tensor apart{};        ///< bool [B, N, S], true = of two segments; undefined: there are no segments
   Tensor hidden{};       ///< bool [B, N, S], true = may not be seen; undefined: everything may
   std::vector<Tensor>* probabilities = nullptr;   ///< receives [B, H, N, S], where plain operators run
 };
 
 /// Attention with scores ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) / sqrt(C). q [B, N, D],
-/// kv [B, S, 2D] keys and values side by side, r [1 or B, R, D] keys of a list of distances; returns [B, N, D].
+/// kv [B, S, 2D] keys and values side by side, r [L, R, D] keys of lists of distances; returns [B, N, D].
 /// A query that may see nothing returns zeros.
 /// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop);

@@ -268,7 +268,7 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
   const auto own = heads_of(q, heads), k = heads_of(kv.chunk(2, -1)[0], heads), v = heads_of(kv.chunk(2, -1)[1], heads);   // [B, H, N | S, C]
   const auto with = [&](const Param& bias) { return (own + weight(bias, type).unsqueeze(1)) / std::sqrt(static_cast<double>(own.size(-1))); };
   const auto content = at::matmul(with(terms.r_w), k.transpose(-1, -2)).to(wide);                            // [B, H, N, S]
-  const auto by_distance = at::matmul(with(terms.r_r), heads_of(r, heads).transpose(-1, -2)).to(wide);       // [B, H, N, R]
+  const auto by_distance = at::matmul(with(terms.r_r), heads_of(terms.list.defined() ? r.index_select(0, terms.list) : r.narrow(0, 0, 1), heads).transpose(-1, -2)).to(wide);       // [B, H, N, R]
   const auto keys = places_of(k);
   auto scores = content + (terms.number.defined() ? at::gather(by_distance, -1, (terms.number.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content)) : relative_shift(by_distance, keys));
   if (terms.apart.defined()) {

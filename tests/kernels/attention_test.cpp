@@ -307,6 +307,7 @@ TEST_CASE("attention with scores by distance and segment equals its plain form, 
             RelativeTerms terms{.r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, head_width}, 2.1)};
             if (predicts) terms.number = length - at::arange(2 * queries, at::kLong).mul(5).remainder(length).view({2, queries});
             if (!plain_text) {
+              terms.list = at::tensor({int64_t{1}, int64_t{predicts ? 0 : 1}}, at::kLong);
               terms.apart = numbers({2, queries, keys}, 0.8).gt(0.1);
               terms.hidden = numbers({2, queries, keys}, 1.9).gt(0.2);
               terms.hidden[1][0].fill_(true);   // sees nothing
