@@ -38,8 +38,7 @@ std::string scalar_text(const std::string& v) {
 std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words) {
   std::string out;
   bool first_of_element = false;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const auto& e = entries[i];
+  for (const auto& e : entries) {
     std::string indent(2 * static_cast<size_t>(e.depth), ' ');
     const bool element = !e.leaf && !e.key.empty() && std::isdigit(static_cast<unsigned char>(e.key[0]));
     if (element) {
@@ -53,8 +52,7 @@ std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words) 
       if (!first_of_element && !comment.empty()) out += plain_indent + "# " + comment + "\n";
     }
     first_of_element = false;
-    const bool empty = !e.leaf && (i + 1 == entries.size() || entries[i + 1].depth <= e.depth);   // only lists can be
-    out += indent + e.key + ":" + (e.leaf ? " " + e.value : empty ? " []" : "") + "\n";
+    out += indent + e.key + ":" + (e.leaf ? " " + e.value : "") + "\n";
   }
   return out;
 }

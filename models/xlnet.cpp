@@ -44,7 +44,7 @@ struct TwoStreamAttention : Layer {
     const auto kv = key_value->forward(source);
     const auto r = position->forward(around.distances.to(x.h.scalar_type()));                       // [1 or 2, S + T, H C]
     const auto attend = [&](const Tensor& stream, const Outlook& look, const Dropout& drop) {
-      return relative_attention(query->forward(stream), kv, r, heads, {r_w_bias, r_r_bias, r_s_bias, seg_embed, look.number, around.backward, look.apart, look.hidden, probabilities}, drop);
+      return relative_attention(query->forward(stream), kv, r, heads, {.r_w = r_w_bias, .r_r = r_r_bias, .r_s = r_s_bias, .segments = seg_embed, .number = look.number, .list = around.backward, .apart = look.apart, .hidden = look.hidden, .probabilities = probabilities}, drop);
     };
     return {content ? attend(x.h, around.content, on_content) : Tensor(), x.g.defined() ? attend(x.g, around.query, on_query) : Tensor()};
   }

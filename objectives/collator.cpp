@@ -65,11 +65,11 @@ struct Collator::Impl {
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
         vocabulary(store.tokenizer(), store.train_counts()),
-        sampler(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage))),
         mask_key(Rng(rng.key(stage)).key("mask")),
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
+    else sampler.emplace(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage)));
     require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
@@ -87,7 +87,7 @@ struct Collator::Impl {
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
   Vocabulary vocabulary;
-  Sampler sampler;
+  std::optional<Sampler> sampler;   // where rows do not run through the text
   uint64_t mask_key, mixture_key, pair_key;
   std::optional<Running> running;
 
@@ -131,7 +131,7 @@ struct Collator::Impl {
         streams.emplace_back(mask_key, place.epoch, item);
         continues = place.continues;
       } else {
-        sampler.sample(sequence, example);
+        sampler->sample(sequence, example);
         int64_t second = 0, label = 0, forced = 0;
         const int64_t length = write_row(example, line.data(), second, label, forced);
         rows.push_back(plm_row({line.begin() + 1, line.begin() + length - 1}, backward, vocabulary.special));
@@ -178,7 +178,7 @@ struct Collator::Impl {
 Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model, StepRows rows)
     : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model, rows)) {}
 
-uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler.size(); }
+uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler->size(); }
 const TokenStore& Collator::store() const { return impl_->store; }
 
 Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
@@ -190,7 +190,7 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
     std::vector<SourceTarget> rows(static_cast<size_t>(count));
     Example written;
     for (int64_t row = 0; row < count; ++row) {
-      in.sampler.sample(first + static_cast<uint64_t>(row), written);
+      in.sampler->sample(first + static_cast<uint64_t>(row), written);
       writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], lengths_of(row));
     }
     return writer.batch(rows);
@@ -205,7 +205,7 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
   for (const auto& masking : in.maskings) maskers.emplace_back(masking, in.vocabulary);
   int64_t longest = 0, total = 0, forced = 0;
   for (int64_t row = 0; row < count; ++row) {
-    in.sampler.sample(first + row, example);
+    in.sampler->sample(first + row, example);
     int64_t* out = ids.data() + row * stride;
     lengths[row] = in.write_row(example, out, seconds[row], labels[row], forced);
     // Places are numbered at full width here and moved once the longest row is known.

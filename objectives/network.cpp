@@ -46,7 +46,7 @@ Tensor Network::read_places(const Batch& batch) const {
     places.push_back(objective->read_places(batch));
     if (!places.back().defined()) return {};
   }
-  return std::get<0>(at::_unique(at::cat(places)));
+  return places.size() == 1 ? places[0] : std::get<0>(at::_unique(at::cat(places)));
 }
 
 std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, std::vector<Tensor>* new_memories) {

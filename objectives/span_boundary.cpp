@@ -35,7 +35,7 @@ struct SpanBoundary final : Objective {
 
   Tensor read_places(const Batch& batch) const override {
     const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
-    return at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)}).to(batch.input_ids.device());
+    return std::get<0>(at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)}))).to(batch.input_ids.device());
   }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {

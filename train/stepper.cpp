@@ -152,7 +152,7 @@ std::vector<std::pair<std::string, Tensor>> Stepper::memories() const {
     for (size_t layer = 0; layer < impl_->layers; ++layer) found.emplace_back(words("memory.", micro, ".", layer), impl_->memories[micro][layer]);
   return found;
 }
-bool Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& saved) {
+void Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& saved) {
   auto& in = *impl_;
   std::vector<std::vector<Tensor>> found(in.micro_batches, std::vector<Tensor>(in.layers));
   size_t fitting = 0;
@@ -160,9 +160,9 @@ bool Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& s
     for (size_t micro = 0; micro < in.micro_batches; ++micro)
       for (size_t layer = 0; layer < in.layers; ++layer)
         if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.memory_shape) found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
-  const bool fits = fitting == saved.size() && fitting == in.micro_batches * in.layers;
-  in.memories = fits && fitting > 0 ? std::move(found) : std::vector<std::vector<Tensor>>();
-  return fits || saved.empty();
+  require<CheckpointError>(fitting == saved.size() && (saved.empty() || fitting == in.micro_batches * in.layers), "the checkpoint remembers ", saved.size(), " tensors, of which ", fitting, " fit the ", in.micro_batches * in.layers,
+                           " that the rows of a step carry; it is damaged: resume from an earlier one");
+  in.memories = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(found);
 }
 int64_t Stepper::checkpoint_bytes() const {
   const auto& in = *impl_;

@@ -75,8 +75,8 @@ class Stepper {
   void load_optimizer(const std::vector<std::pair<std::string, Tensor>>& state, int64_t updates);
   /// What rows remember of the steps before: `memory.MICROBATCH.LAYER` [B, M, D]; empty: nothing, as at the start of a text and behind a step without update.
   std::vector<std::pair<std::string, Tensor>> memories() const;
-  /// Takes them back; false where there are some and they are not of this config's shape, and nothing is remembered.
-  bool load_memories(const std::vector<std::pair<std::string, Tensor>>& saved);
+  /// Takes them back, or nothing. Throws CheckpointError for others than the rows of this config carry.
+  void load_memories(const std::vector<std::pair<std::string, Tensor>>& saved);
   /// Size of a checkpoint: weights, moments, memories.
   int64_t checkpoint_bytes() const;
   /// Call after weights were changed from outside.

@@ -31,10 +31,9 @@ struct Relative {
   const float *r_r, *r_s;              ///< [C]
   const float* segments;               ///< [C] of the same segment, and `segment_stride` on of another one
   int64_t segment_stride;
-  int64_t padded_width;                ///< relative_width(C): of the rows of gradients
-  float* dr;                           ///< backward, as what follows added to: [relative_rows(distances), padded_width]
-  float *dr_w, *dr_r, *dr_s;           ///< [padded_width]
-  float* dsegments;                    ///< [2, padded_width]
+  float* dr;                           ///< backward, as what follows added to: [relative_rows(distances), relative_width(C)]
+  float *dr_w, *dr_r, *dr_s;           ///< [relative_width(C)]
+  float* dsegments;                    ///< [2, relative_width(C)]
   float* scratch;                      ///< relative_scratch(...) floats
   bool prepared;                       ///< `scratch` has been used with this `r` by the call before, of the same pass
 };

@@ -78,7 +78,7 @@ struct RelativeFunction : Function<RelativeFunction> {
         kernels::Relative<T> x{};
         x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances, x.prepared = n > begin && b > 0 && list_of(b) == list_of(b - 1);
         x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden), x.apart = pairs(apart);
-        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.padded_width = kernels::relative_width(c), x.scratch = beside.template data_ptr<float>();
+        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.scratch = beside.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;
         kernels::Attention<T> a{};
         a.queries = queries, a.keys = keys, a.head_width = c, a.item = item, a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c))), a.window = -1, a.dilation = 1;

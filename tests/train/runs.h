@@ -1,0 +1,65 @@
+#pragma once
+// Runs beside each other: killed, resumed, compared to the last bit.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "tests/support/catch.h"
+#include "tests/support/tiny.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+struct Quiet {
+  Quiet() { set_log_level(LogLevel::quiet); }
+  ~Quiet() { set_log_level(LogLevel::normal), set_log_file(""); }
+};
+
+/// metrics.jsonl without what differs between equal runs.
+inline std::vector<nlohmann::json> metrics(const std::string& run) {
+  std::vector<nlohmann::json> rows;
+  std::ifstream in(run + "/metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    rows.push_back(nlohmann::json::parse(line));
+    rows.back().erase("time");
+  }
+  return rows;
+}
+
+inline bool same_files(const std::string& a, const std::string& b) { return read_file(a) == read_file(b); }
+
+/// Trains in a child process, so that it can be killed; its config lies beside the run.
+inline pid_t train_in_child(const PretrainOptions& options) {
+  const pid_t child = fork();
+  if (child == 0) {
+    execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (options.run + ".yaml").c_str(), "--run", options.run.c_str(), options.resume ? "--resume" : nullptr, nullptr);
+    _exit(127);
+  }
+  return child;
+}
+
+/// Trains run a in one go, and run b killed behind checkpoint `kill_behind` and resumed; both must end with the same metrics and files.
+inline void check_killed_run(const RunConfig& config, const TempDir& dir, const std::string& kill_behind, const std::string& last, const std::vector<std::string>& files) {
+  std::ofstream(dir / "a.yaml") << to_yaml(config);
+  std::ofstream(dir / "b.yaml") << to_yaml(config);
+  int status = 0;
+  waitpid(train_in_child({.run = dir / "a"}), &status, 0);
+  REQUIRE(status == 0);
+  const auto killed = train_in_child({.run = dir / "b"});
+  for (int wait = 0; wait < 4000 && !std::filesystem::exists(dir / ("b/" + kill_behind)); ++wait) usleep(2000);
+  kill(killed, SIGKILL);
+  waitpid(killed, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  waitpid(train_in_child({.run = dir / "b", .resume = true}), &status, 0);
+  REQUIRE(status == 0);
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  for (const auto& file : files) CHECK(same_files(dir / ("a/" + last + "/" + file), dir / ("b/" + last + "/" + file)));
+}
+
+}  // namespace cloze
