@@ -14,19 +14,17 @@ extern const Table kernel_table;
 namespace avx512 {
 extern const Table kernel_table;
 }
+namespace avx512_bf16 {
+extern const Table kernel_table;
+}
 #endif
 
 namespace {
 
 const Table* find(const std::string& isa) {
 #if defined(__x86_64__)
-  static const Table with_bf16 = [] {
-    Table copy = avx512::kernel_table;   // attention alone differs
-    copy.isa = "avx512_bf16";
-    return copy;
-  }();
   const std::string best = best_isa();
-  if (isa == "avx512_bf16" && best == "avx512_bf16") return &with_bf16;
+  if (isa == "avx512_bf16" && best == "avx512_bf16") return &avx512_bf16::kernel_table;
   if (isa == "avx512" && best.rfind("avx512", 0) == 0) return &avx512::kernel_table;
   if (isa == "avx2" && best != "portable") return &avx2::kernel_table;
 #endif

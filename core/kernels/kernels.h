@@ -78,16 +78,16 @@ struct EmbedBackward {
   float *dgamma, *dbeta;            ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
 };
 
-/// Softmax cross entropy over rows of logits that lack their bias.
+/// Softmax cross entropy over a block of the columns of logits [rows, V] that lack their bias.
 template <class T>
 struct CrossEntropy {
-  int64_t rows, width;
-  T* logits;                        ///< the backward pass overwrites them with their gradient
+  int64_t rows, width, first;       ///< of the block, and its first column
+  T* logits;                        ///< [rows, width]; the backward pass overwrites them with their gradient
   const float* bias;                ///< [width] or null
-  const int64_t* labels;            ///< [rows]
-  float smoothing, z_weight;        ///< label smoothing, and the weight of lse^2
-  float *lse, *loss;                ///< [rows]
-  uint8_t* correct;                 ///< [rows]
+  const int64_t* labels;            ///< [rows], columns of V
+  float *peak, *total, *score, *all;   ///< forward, [rows], carried from block to block: the largest logit, the sum of exp(logit - peak), the label's logit, the sum of logits (or null)
+  const float* lse;                 ///< backward, [rows]
+  float smoothing, even, z_weight;  ///< label smoothing, that over V, and the weight of lse^2
   float scale;                      ///< of the gradient
   float* dbias;                     ///< [width], added to, or null
 };
@@ -95,8 +95,8 @@ struct CrossEntropy {
 /// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the running sum.
 template <class T>
 struct Draw {
-  int64_t rows, width;
-  const T* logits;
+  int64_t rows, width, block;       ///< V, and the columns of each block but the last: a multiple of 256 where there are several
+  const T* const* blocks;           ///< logits [rows, block] each
   const float* bias;                ///< [width] or null
   float inverse_temperature;
   const double* uniform;            ///< [rows], in [0, 1)

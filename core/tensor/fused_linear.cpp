@@ -4,8 +4,7 @@
 
 namespace cloze::fused {
 
-void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) {
-  auto grad = grad_of(w);
+void add_product(Tensor grad, const Tensor& dy, const Tensor& x) {
   if (dy.scalar_type() == at::kFloat) {
     grad.addmm_(dy.t(), x);
     return;

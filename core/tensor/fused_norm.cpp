@@ -208,74 +208,6 @@ struct EmbedFunction : Function<EmbedFunction> {
   }
 };
 
-/// Tokens from logits [N, V] that lack their bias.
-Tensor drawn_from(const Tensor& logits, const Param& bias, const TokenDraw& draw) {
-  const int64_t width = logits.size(1);
-  auto drawn = at::empty({logits.size(0)}, at::kLong);
-  by_type(logits, [&](auto element) {
-    using T = decltype(element);
-    at::parallel_for(0, logits.size(0), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> scratch(static_cast<size_t>(width + 16));
-      kernels::typed<T>().draw({.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.defined() ? bias.value().data_ptr<float>() : nullptr,
-                                .inverse_temperature = static_cast<float>(1 / draw.temperature), .uniform = draw.uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
-                                .drawn = drawn.data_ptr<int64_t>() + begin});
-    });
-  });
-  return drawn;
-}
-
-struct CrossEntropyFunction : Function<CrossEntropyFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
-    const auto rows = as_rows(hidden);
-    auto logits = at::mm(rows, table.compute().t());   // [N, V]
-    if (draw) draw->drawn = drawn_from(logits, bias, *draw);
-    const int64_t n = logits.size(0), width = logits.size(1);
-    auto lse = at::empty({n}, at::kFloat), loss = at::empty({n}, at::kFloat), right = at::empty({n}, at::kByte);
-    const auto wanted = labels.contiguous();
-    by_type(logits, [&](auto element) {
-      using T = decltype(element);
-      at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) { kernels::typed<T>().cross_entropy_forward(call<T>(begin, end, width, logits, bias, wanted, shape, lse, loss, right)); });
-    });
-    if (correct) *correct = right.sum().item<int64_t>();
-    context->save_for_backward({rows, logits, wanted, lse});
-    keep(context, "table", table);
-    keep(context, "bias", bias);
-    context->saved_data["smoothing"] = shape.label_smoothing;
-    context->saved_data["z"] = shape.z_loss;
-    return loss.sum(at::kDouble).to(at::kFloat);
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list grads) {
-    const auto saved = context->get_saved_variables();
-    const auto &hidden = saved[0], &labels = saved[2], &lse = saved[3];
-    auto logits = saved[1];   // used up: their gradient is written over them
-    const auto table = kept(context, "table"), bias = kept(context, "bias");
-    const float scale = grads[0].item<float>();
-    const int64_t n = logits.size(0), width = logits.size(1);
-    by_type(logits, [&](auto element) {
-      using T = decltype(element);
-      const LossShape shape{context->saved_data["smoothing"].toDouble(), context->saved_data["z"].toDouble()};
-      rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        auto pass = call<T>(begin, end, width, logits, bias, labels, shape, lse, {}, {});
-        pass.scale = scale;
-        pass.dbias = sums[0];
-        kernels::typed<T>().cross_entropy_backward(pass);
-      });
-    });
-    add_weight_gradient(table, logits, hidden);
-    return {at::mm(logits, table.compute()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
-  }
-
-  template <class T>
-  static kernels::CrossEntropy<T> call(int64_t begin, int64_t end, int64_t width, const Tensor& logits, const Param& bias, const Tensor& labels, const LossShape& shape, const Tensor& lse,
-                                       const Tensor& loss, const Tensor& right) {
-    return {.rows = end - begin, .width = width, .logits = data<T>(logits) + begin * width, .bias = bias.defined() ? bias.value().data_ptr<float>() : nullptr, .labels = labels.data_ptr<int64_t>() + begin,
-            .smoothing = static_cast<float>(shape.label_smoothing), .z_weight = static_cast<float>(shape.z_loss),
-            .lse = lse.data_ptr<float>() + begin, .loss = loss.defined() ? loss.data_ptr<float>() + begin : nullptr,
-            .correct = right.defined() ? right.data_ptr<uint8_t>() + begin : nullptr, .scale = 1, .dbias = nullptr};
-  }
-};
-
 }  // namespace
 
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
@@ -293,12 +225,6 @@ Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? Dropou
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop) {
   const auto present = [](const Tensor& index) { return index.defined() ? index : at::empty({0}, at::kLong); };
   return EmbedFunction::apply(in.ids, present(in.types), present(in.positions), tables.word.value(), tables, drop);
-}
-
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from(at::mm(as_rows(hidden), table.compute().t()), bias, draw); }
-
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
-  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
 }
 
 }  // namespace cloze::fused

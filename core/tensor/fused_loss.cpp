@@ -1,0 +1,113 @@
+#include "core/tensor/fused_support.h"
+
+namespace cloze::fused {
+
+namespace {
+
+/// Columns of V whose logits are made and read together, while a cache holds them.
+constexpr int64_t block = 2048;
+
+/// f(first column, columns) for each block.
+template <class F>
+void each_block(int64_t width, const F& f) {
+  for (int64_t first = 0; first < width; first += block) f(first, std::min(block, width - first));
+}
+
+const float* bias_at(const Param& bias, int64_t first) { return bias.defined() ? bias.value().data_ptr<float>() + first : nullptr; }
+
+/// Tokens from blocks of logits [N, V] that lack their bias.
+Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const TokenDraw& draw) {
+  const int64_t n = logits[0].size(0), columns = logits[0].size(1), width = columns * static_cast<int64_t>(logits.size() - 1) + logits.back().size(1);
+  auto drawn = at::empty({n}, at::kLong);
+  by_type(logits[0], [&](auto element) {
+    using T = decltype(element);
+    at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> scratch(static_cast<size_t>(width + 16));
+      std::vector<const T*> blocks;
+      for (const auto& some : logits) blocks.push_back(data<T>(some) + begin * some.size(1));
+      kernels::typed<T>().draw({.rows = end - begin, .width = width, .block = columns, .blocks = blocks.data(), .bias = bias_at(bias, 0),
+                                .inverse_temperature = static_cast<float>(1 / draw.temperature), .uniform = draw.uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
+                                .drawn = drawn.data_ptr<int64_t>() + begin});
+    });
+  });
+  return drawn;
+}
+
+/// Block by block of V, so that logits are read while they are in the cache; they are kept for the backward pass, which turns them into their gradient.
+struct CrossEntropyFunction : Function<CrossEntropyFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+    const auto rows = as_rows(hidden), wanted = labels.contiguous(), weight = table.compute();
+    const int64_t n = rows.size(0), width = weight.size(0);
+    auto peak = at::full({n}, -1e30f), total = at::zeros({n}), score = at::empty({n}), all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
+    std::vector<Tensor> saved{rows, wanted, Tensor()}, logits;
+    each_block(width, [&](int64_t first, int64_t columns) {
+      logits.push_back(at::mm(rows, weight.narrow(0, first, columns).t()));
+      by_type(logits.back(), [&](auto element) {
+        using T = decltype(element);
+        at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+          kernels::CrossEntropy<T> pass{};
+          pass.rows = end - begin, pass.width = columns, pass.first = first, pass.logits = data<T>(logits.back()) + begin * columns, pass.bias = bias_at(bias, first);
+          pass.labels = wanted.data_ptr<int64_t>() + begin, pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin, pass.score = score.data_ptr<float>() + begin;
+          pass.all = all.defined() ? all.data_ptr<float>() + begin : nullptr;
+          kernels::typed<T>().cross_entropy_forward(pass);
+        });
+      });
+    });
+    if (draw) draw->drawn = drawn_from(logits, bias, *draw);
+    if (correct) *correct = score.ge(peak).sum().item<int64_t>();
+    const auto lse = peak + total.log_();
+    auto loss = lse - score;
+    if (all.defined()) loss = loss.mul_(1 - shape.label_smoothing).add_(lse - all.div_(width), shape.label_smoothing);
+    if (shape.z_loss > 0) loss.addcmul_(lse, lse, shape.z_loss);
+    saved[2] = lse;
+    saved.insert(saved.end(), logits.begin(), logits.end());
+    context->save_for_backward(saved);
+    keep(context, "table", table);
+    keep(context, "bias", bias);
+    context->saved_data["smoothing"] = shape.label_smoothing;
+    context->saved_data["z"] = shape.z_loss;
+    return loss.sum(at::kDouble).to(at::kFloat);
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    auto saved = context->get_saved_variables();
+    const auto &hidden = saved[0], &labels = saved[1], &lse = saved[2];
+    const auto table = kept(context, "table"), bias = kept(context, "bias");
+    const auto weight = table.compute();
+    const float scale = grads[0].item<float>();
+    const auto smoothing = static_cast<float>(context->saved_data["smoothing"].toDouble()), z = static_cast<float>(context->saved_data["z"].toDouble());
+    const int64_t n = hidden.size(0), width = weight.size(0);
+    Tensor dhidden;   // fp32 where it is a sum over blocks
+    each_block(width, [&](int64_t first, int64_t columns) {
+      auto logits = saved[static_cast<size_t>(3 + first / block)];   // used up: their gradient is written over them
+      by_type(logits, [&](auto element) {
+        using T = decltype(element);
+        rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+          kernels::CrossEntropy<T> pass{};
+          pass.rows = end - begin, pass.width = columns, pass.first = first, pass.logits = data<T>(logits) + begin * columns, pass.bias = bias_at(bias, first);
+          pass.labels = labels.template data_ptr<int64_t>() + begin, pass.lse = lse.template data_ptr<float>() + begin;
+          pass.smoothing = smoothing, pass.even = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
+          kernels::typed<T>().cross_entropy_backward(pass);
+        });
+        add_product(grad_of(table).narrow(0, first, columns), logits, hidden);
+        const auto product = at::mm(logits, weight.narrow(0, first, columns));
+        if (first == 0) dhidden = columns == width ? product : product.to(at::kFloat);
+        else at::parallel_for(0, n, 64, [&](int64_t begin, int64_t end) {
+          const int64_t from = begin * hidden.size(1);
+          kernels::typed<T>().add_to(end * hidden.size(1) - from, data<T>(product) + from, dhidden.template data_ptr<float>() + from);
+        });
+      });
+    });
+    return {dhidden.to(hidden.scalar_type()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+};
+
+}  // namespace
+
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from({at::mm(as_rows(hidden), table.compute().t())}, bias, draw); }
+
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+  return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
+}
+
+}  // namespace cloze::fused
