@@ -1,14 +1,12 @@
 #include "train/search.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "core/error.h"
+#include "core/kernels/kernels.h"
 #include "core/random.h"
 
 namespace cloze {
@@ -20,90 +18,7 @@ constexpr float lowest = std::numeric_limits<float>::lowest();
 // A beam that has no score yet. Not -inf: sums with it round to it, and which of such beams goes on is part of the result.
 constexpr float unborn = -1e9F;
 
-// ---- loops over a row of scores, four lanes at a time (registers that every x86-64 and arm64 has) ----
-
-using Floats = float __attribute__((vector_size(16)));
-using Ints = int32_t __attribute__((vector_size(16)));
-
-inline Floats load(const float* x) {
-  Floats out;
-  std::memcpy(&out, x, sizeof out);
-  return out;
-}
-
-/// The last `n` < 4 numbers of a row, filled up with `rest`.
-inline Floats load_tail(const float* x, int64_t n, float rest) {
-  Floats out = {rest, rest, rest, rest};
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i];
-  return out;
-}
-
-/// e^x for x <= 0, relative error below 3e-7; below -87 counts as -87 (1.6e-38), NaN stays NaN.
-/// Source: Cody and Waite 1980, chapter 6, with the polynomial of Moshier's Cephes expf.
-inline Floats exponential(Floats x) {
-  x = x < -87.0F ? Floats{-87.0F, -87.0F, -87.0F, -87.0F} : x;
-  constexpr float round = 12582912.0F;   // 1.5 * 2^23: the sum has the nearest integer in its low bits
-  const Floats shifted = x * 1.44269504F + round, n = shifted - round;
-  const Floats r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
-  Floats p = r * 1.9875691500e-4F + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * r * r + r + 1.0F;
-  const Ints power = (std::bit_cast<Ints>(shifted) - std::bit_cast<int32_t>(round) + 127) << 23;
-  return p * std::bit_cast<Floats>(power);
-}
-
-inline float largest_of(const float* x, int64_t n) {
-  Floats a = {lowest, lowest, lowest, lowest}, b = a;
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const Floats c = load(x + i), d = load(x + i + 4);
-    a = c > a ? c : a;
-    b = d > b ? d : b;
-  }
-  a = b > a ? b : a;
-  for (; i < n; i += 4) {
-    const Floats c = i + 4 <= n ? load(x + i) : load_tail(x + i, n - i, lowest);
-    a = c > a ? c : a;
-  }
-  return std::max(std::max(a[0], a[1]), std::max(a[2], a[3]));
-}
-
-/// The sum of e^(x - max), in blocks short enough for float.
-inline double exponential_sum(const float* x, int64_t n, float max) {
-  Floats sum = {}, other = {};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    sum += exponential(load(x + i) - max);
-    other += exponential(load(x + i + 4) - max);
-  }
-  for (; i < n; i += 4) sum += exponential((i + 4 <= n ? load(x + i) : load_tail(x + i, n - i, banned)) - max);
-  sum += other;
-  return (double{sum[0]} + double{sum[1]}) + (double{sum[2]} + double{sum[3]});
-}
-
-/// log(sum e^x) = max + log, in one pass over memory; max is `lowest` for a row without a finite number, log is NaN for one with a NaN or +inf.
-struct LogSum {
-  float max = lowest, log = 0;
-};
-
-LogSum log_sum(const float* x, int64_t n) {
-  LogSum out;
-  double sum = 0;
-  for (int64_t begin = 0; begin < n; begin += 512) {
-    const int64_t size = std::min<int64_t>(512, n - begin);
-    const float top = largest_of(x + begin, size);
-    if (top > out.max) {
-      sum *= std::exp(double{out.max} - double{top});
-      out.max = top;
-    }
-    sum += exponential_sum(x + begin, size, out.max);
-  }
-  out.log = static_cast<float>(std::log(sum));
-  return out;
-}
+const kernels::Scores& over() { return kernels::table().scores; }
 
 // ---- the rules between the model's scores and the choice ----
 
@@ -122,21 +37,16 @@ class Best {
   }
   /// Takes the scores [vocab] of the tokens after `beam`, each added to `base`.
   void offer(const float* scores, int64_t vocab, float base, int64_t beam) {
-    for (int64_t first = 0; first < vocab; first += 64) {
-      const int64_t end = std::min(vocab, first + 64);
-      // Adding `base` keeps the order, so a block whose largest does not get in has none that does.
-      if (list_.size() == most_ && !(largest_of(scores + first, end - first) + base > list_.back().score)) continue;
-      for (int64_t token = first; token < end; ++token) insert({scores[token] + base, beam, token});
-    }
+    int64_t token = 0;
+    for (; token < vocab && list_.size() < most_; ++token) insert({scores[token] + base, beam, token});
+    for (token = next(scores, token, vocab, base); token < vocab; token = next(scores, token + 1, vocab, base)) insert({scores[token] + base, beam, token});
   }
   const std::vector<Candidate>& list() const { return list_; }
 
  private:
+  int64_t next(const float* scores, int64_t token, int64_t vocab, float base) const { return token < vocab ? over().next_above(scores, token, vocab, base, list_.back().score) : vocab; }
   void insert(const Candidate& c) {
-    if (list_.size() == most_) {
-      if (!(c.score > list_.back().score)) return;
-      list_.pop_back();
-    }
+    if (list_.size() == most_) list_.pop_back();
     list_.insert(std::upper_bound(list_.begin(), list_.end(), c, [](const auto& a, const auto& b) { return a.score > b.score; }), c);
   }
   size_t most_ = 0;
@@ -182,15 +92,10 @@ class Rules {
 
   /// The log-probabilities after the rules, which do not sum to 1 any more; `taken` [n] are the tokens of the groups before.
   const float* log_probs(const float* given, const int64_t* ids, int64_t length, const int64_t* taken = nullptr, int64_t n = 0) {
-    const auto [max, log] = log_sum(given, vocab_);
+    const auto [max, log] = over().log_sum(vocab_, given);
     require(!std::isnan(log) && max != lowest, not_numbers);
     float* x = scores_.data();
-    int64_t i = 0;
-    for (; i + 4 <= vocab_; i += 4) {
-      const Floats y = (load(given + i) - max) - log;   // in this order: max + log may round the log away
-      std::memcpy(x + i, &y, sizeof y);
-    }
-    for (; i < vocab_; ++i) x[i] = (given[i] - max) - log;
+    over().minus(vocab_, given, max, log, x);   // in this order: max + log may round the log away
     for (int64_t j = 0; j < n; ++j)
       if (std::find(taken, taken + j, taken[j]) == taken + j)
         x[taken[j]] -= static_cast<float>(c_.diversity_penalty) * static_cast<float>(std::count(taken + j, taken + n, taken[j]));
@@ -284,37 +189,20 @@ class Sampler {
     const auto most = static_cast<size_t>(c_.top_k);
     heap_.assign(x, x + most);   // the largest so far, the least of them in front
     std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-    for (int64_t begin = c_.top_k; begin < vocab_; begin += 64) {
-      const int64_t end = std::min(vocab_, begin + 64);
-      if (!(largest_of(x + begin, end - begin) > heap_.front())) continue;
-      for (int64_t i = begin; i < end; ++i) {
-        if (!(x[i] > heap_.front())) continue;
-        std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-        heap_.back() = x[i];
-        std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-      }
+    for (int64_t i = c_.top_k; i < vocab_ && (i = over().next_above(x, i, vocab_, 0, heap_.front())) < vocab_; ++i) {
+      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+      heap_.back() = x[i];
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
     }
     return heap_.front();
   }
 
   /// Sets the weights of the row: e^(x - max), 0 below `least`.
   void weigh(const float* x, float least) {
-    max_ = double{largest_of(x, vocab_)};
-    total_ = 0;
-    Ints sound = {-1, -1, -1, -1};
-    for (int64_t begin = 0; begin < vocab_; begin += 512) {
-      Floats sum = {};
-      for (int64_t i = begin, end = std::min(vocab_, begin + 512); i < end; i += 4) {
-        const int64_t n = std::min<int64_t>(4, end - i);
-        const Floats y = n == 4 ? load(x + i) : load_tail(x + i, n, banned);
-        sound &= y < -banned;   // not so for NaN and +inf
-        const Floats w = y >= least ? exponential(y - static_cast<float>(max_)) : Floats{};
-        std::memcpy(weights_.data() + i, &w, static_cast<size_t>(n) * sizeof(float));
-        sum += w;
-      }
-      total_ += (double{sum[0]} + double{sum[1]}) + (double{sum[2]} + double{sum[3]});
-    }
-    require(sound[0] && sound[1] && sound[2] && sound[3], Rules::not_numbers);
+    const float max = over().largest(vocab_, x);
+    max_ = double{max};
+    total_ = over().weights(vocab_, x, least, max, weights_.data());
+    require(!std::isnan(total_), Rules::not_numbers);
   }
 
   /// Keeps only those of the smallest keys, as long as those before hold less than `mass`; at least one; `ties` with the last key too.
@@ -385,7 +273,7 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, 
         tokens[r] = chosen.id;
         scores[r] += std::log(double{chosen.weight} / sampler.total());
       } else {
-        const auto [max, log] = log_sum(x, vocab);
+        const auto [max, log] = over().log_sum(vocab, x);
         require(!std::isnan(log), Rules::not_numbers);
         const bool any = max != lowest;   // none allowed: token 0, as transformers' argmax has it
         tokens[r] = any ? std::find(x, x + vocab, max) - x : 0;

@@ -135,6 +135,24 @@ struct AdamW {
   float grad_scale;
 };
 
+/// log(sum e^x) = max + log. `max` is the lowest float where no number is finite, `log` NaN where one is NaN or +inf.
+struct LogSum {
+  float max, log;
+};
+
+/// Loops over a row of a search's scores [n].
+struct Scores {
+  /// The lowest float where no number is finite.
+  float (*largest)(int64_t n, const float* x);
+  LogSum (*log_sum)(int64_t n, const float* x);
+  /// out = (x - a) - b.
+  void (*minus)(int64_t n, const float* x, float a, float b, float* out);
+  /// out = e^(x - max) where x is at least `least`, else 0; returns the sum, NaN where a number is NaN or +inf.
+  double (*weights)(int64_t n, const float* x, float least, float max, float* out);
+  /// The first i from `begin` on with x[i] + base > bound; n: there is none.
+  int64_t (*next_above)(const float* x, int64_t begin, int64_t n, float base, float bound);
+};
+
 struct Table {
   const char* isa;
   Typed<float> f32;
@@ -142,6 +160,7 @@ struct Table {
   /// p, m, v are updated, g is zeroed, `shadow` (may be null) receives p in bf16.
   void (*adamw)(const AdamW&, int64_t n, float* p, float* g, float* m, float* v, uint16_t* shadow);
   double (*sum_of_squares)(int64_t n, const float* x);
+  Scores scores;
 };
 
 /// The kernels of this processor.
