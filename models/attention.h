@@ -34,7 +34,8 @@ struct CrossAttention : Layer {
   explicit CrossAttention(const StackConfig& c);
   /// Keys and values of the memory [B, S, 2 H C].
   Tensor keys_and_values(const Memory& memory) const { return key_value->forward(memory.states); }
-  /// x [B, T, D]; returns [B, T, H C], before the output projection. `known`: keys_and_values, where they were computed before.
+  /// x [B, T, D]; returns [B, T, H C], before the output projection. `known`: keys_and_values, where they were computed before; its rows
+  /// may be fewer, each read by equally many rows of x, one after the other.
   Tensor mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context, const Dropout& drop) const;
   int64_t heads;
   double scale;

@@ -83,9 +83,7 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
     Memory memory;
     if (model.is_encoder_decoder) {
       const auto [ids, mask] = padded(sources, model.pad_token_id);
-      memory = network.backbone->encode({.input_ids = ids, .attention_mask = mask});
-      memory.states = memory.states.repeat_interleave(rows, 0);
-      if (mask.defined()) memory.mask = mask.repeat_interleave(rows, 0);
+      memory = network.backbone->encode({.input_ids = ids, .attention_mask = mask});   // which all rows of a prompt read
     }
     CachedScores scores(network, memory);
     if (length > 1) scores.read(padded(beginnings, 0).first.narrow(1, 0, static_cast<int64_t>(length) - 1).repeat_interleave(rows, 0));

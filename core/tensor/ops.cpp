@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "core/error.h"
+#include "core/kernels/attention.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 
@@ -71,7 +72,9 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  return use_fused(q) ? fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop) : plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  // A decoder that writes: one operator in the place of twenty small ones.
+  const bool writes = !at::GradMode::is_enabled() && !context.probabilities && q.scalar_type() == at::kFloat && have_kernels(q.is_cpu(), at::kFloat) && q.size(1) <= kernels::few_queries;
+  return use_fused(q) || writes ? fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop) : plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
