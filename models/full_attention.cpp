@@ -52,9 +52,10 @@ CrossAttention::CrossAttention(const StackConfig& c)
 
 Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context, const Dropout& drop) const {
   const AttentionContext own{.key_mask = memory.mask, .scale = scale, .probabilities = context.probabilities};
-  if (known.defined()) {   // rows that read the same states, one after the other, ask as one
+  if (known.defined()) {
     const auto q = query->forward(x);
-    return cross_attention(q.view({known.size(0), -1, q.size(2)}), Param(), known, Param(), heads, own, drop).view({x.size(0), x.size(1), -1});
+    if (known.size(0) == q.size(0)) return cross_attention(q, Param(), known, Param(), heads, own, drop);
+    return cross_attention(q.view({known.size(0), -1, q.size(2)}), Param(), known, Param(), heads, own, drop).view({x.size(0), x.size(1), -1});   // rows that read the same states ask as one
   }
   return cross_attention(linear(x, query->weight, Param()), query->bias, linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
 }
