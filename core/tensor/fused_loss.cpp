@@ -15,6 +15,15 @@ void each_block(int64_t width, const F& f) {
 
 const float* bias_at(const Param& bias, int64_t first) { return bias.defined() ? bias.value().data_ptr<float>() + first : nullptr; }
 
+/// Rows [begin, end) of a block of logits [N, columns], as both passes read them.
+template <class T>
+kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const Tensor& labels, int64_t first, int64_t begin, int64_t end) {
+  kernels::CrossEntropy<T> pass{};
+  pass.rows = end - begin, pass.width = logits.size(1), pass.first = first, pass.logits = data<T>(logits) + begin * logits.size(1);
+  pass.bias = bias_at(bias, first), pass.labels = labels.data_ptr<int64_t>() + begin;
+  return pass;
+}
+
 /// Tokens from blocks of logits [N, V] that lack their bias.
 Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const TokenDraw& draw) {
   const int64_t n = logits[0].size(0), columns = logits[0].size(1), width = columns * static_cast<int64_t>(logits.size() - 1) + logits.back().size(1);
@@ -45,9 +54,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
       by_type(logits.back(), [&](auto element) {
         using T = decltype(element);
         at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
-          kernels::CrossEntropy<T> pass{};
-          pass.rows = end - begin, pass.width = columns, pass.first = first, pass.logits = data<T>(logits.back()) + begin * columns, pass.bias = bias_at(bias, first);
-          pass.labels = wanted.data_ptr<int64_t>() + begin, pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin, pass.score = score.data_ptr<float>() + begin;
+          auto pass = rows_of<T>(logits.back(), bias, wanted, first, begin, end);
+          pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin, pass.score = score.data_ptr<float>() + begin;
           pass.all = all.defined() ? all.data_ptr<float>() + begin : nullptr;
           kernels::typed<T>().cross_entropy_forward(pass);
         });
@@ -83,10 +91,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
       by_type(logits, [&](auto element) {
         using T = decltype(element);
         rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-          kernels::CrossEntropy<T> pass{};
-          pass.rows = end - begin, pass.width = columns, pass.first = first, pass.logits = data<T>(logits) + begin * columns, pass.bias = bias_at(bias, first);
-          pass.labels = labels.template data_ptr<int64_t>() + begin, pass.lse = lse.template data_ptr<float>() + begin;
-          pass.smoothing = smoothing, pass.even = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
+          auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
+          pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing, pass.even = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
           kernels::typed<T>().cross_entropy_backward(pass);
         });
         add_product(grad_of(table).narrow(0, first, columns), logits, hidden);

@@ -90,6 +90,30 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
   }
 }
 
+TEST_CASE("rows that read the same states have what rows with a copy each have, in fp32 as in double", "[models][decoder]") {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, config] : families()) {
+    if (!config.is_encoder_decoder) continue;
+    INFO(name);
+    const auto exact = make_exact(config), fast = make(config);   // fp32 has an operator of its own for a few queries
+    const auto text = some_ids(6, 5, 5);
+    auto mask = at::ones({2, 7}, at::kBool);
+    mask[1].narrow(0, 5, 2).fill_(false);
+    const auto states = [&](Backbone& model, bool shared) {
+      auto memory = model.encode({.input_ids = some_ids(2, 7), .attention_mask = mask});
+      if (!shared) memory = {memory.states.repeat_interleave(3, 0), memory.mask.repeat_interleave(3, 0)};
+      std::vector<BlockCache> cache;
+      auto found = model.decode(text.narrow(1, 0, 3), memory, cache);
+      for (int64_t t = 3; t < 5; ++t) found = at::cat({found, model.decode(text.narrow(1, t, 1), memory, cache)}, 1);
+      return found.to(at::kDouble);
+    };
+    const auto wanted = states(*exact, false);
+    CHECK(difference(states(*exact, true), wanted) < 1e-12);
+    CHECK(difference(states(*fast, true), wanted) < 2e-5);
+    CHECK(difference(states(*fast, false), wanted) < 2e-5);
+  }
+}
+
 TEST_CASE("tokens of a prefix see each other, those behind it see the past alone, in each row by its own prefix", "[models][decoder]") {
   at::NoGradGuard no_grad;
   auto config = small(Gpt2Config{});

@@ -1,0 +1,72 @@
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/support/compare.h"
+
+using namespace cloze;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN(), lowest = std::numeric_limits<float>::lowest();
+
+}  // namespace
+
+TEST_CASE("loops over scores are their formulas, for every instruction set, with forbidden tokens and numbers that are none", "[kernels][scores]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto& over = kernels::table().scores;
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal(0, 5);
+  for (const int64_t n : {1, 15, 16, 17, 64, 70, 1000, 5003}) {
+    INFO(isa << ", " << n << " scores");
+    std::vector<float> x(static_cast<size_t>(n));
+    for (auto& v : x) v = normal(random);
+    if (n > 2) x[static_cast<size_t>(n) / 2] = -infinity;
+    float most = lowest;
+    for (const float v : x) most = std::max(most, v);
+    double all = 0, kept = 0;
+    for (const float v : x) {
+      all += std::exp(double{v} - double{most});
+      if (v >= most - 6) kept += std::exp(double{v} - double{most});
+    }
+    CHECK(over.largest(n, x.data()) == most);
+    const auto [max, log] = over.log_sum(n, x.data());
+    CHECK(max == most);
+    CHECK(log == Approx(std::log(all)).margin(2e-6));
+    std::vector<float> out(static_cast<size_t>(n) + 1, 77);
+    over.minus(n, x.data(), 1.5F, 0.25F, out.data());
+    for (size_t i = 0; i < x.size(); ++i) CHECK(out[i] == (x[i] - 1.5F) - 0.25F);
+    CHECK(over.weights(n, x.data(), most - 6, most, out.data()) == Approx(kept).epsilon(1e-6));
+    for (size_t i = 0; i < x.size(); ++i) CHECK(out[i] == (x[i] >= most - 6 ? Approx(std::exp(double{x[i]} - double{most})).epsilon(1e-6) : Approx(0)));
+    CHECK(out.back() == 77);   // nothing is written behind the row
+    for (const float bound : {-infinity, most - 3, most}) {
+      std::vector<int64_t> found, wanted;
+      for (int64_t i = over.next_above(x.data(), 0, n, 0.5F, bound); i < n; i = over.next_above(x.data(), i + 1, n, 0.5F, bound)) found.push_back(i);
+      for (int64_t i = 0; i < n; ++i)
+        if (x[static_cast<size_t>(i)] + 0.5F > bound) wanted.push_back(i);
+      CHECK(found == wanted);
+    }
+    for (const float bad : {nan_value, infinity}) {
+      auto broken = x;
+      broken.back() = bad;
+      CHECK(std::isnan(over.log_sum(n, broken.data()).log));
+      CHECK(std::isnan(over.weights(n, broken.data(), lowest, most, out.data())));
+    }
+    const std::vector<float> forbidden(static_cast<size_t>(n), -infinity);
+    CHECK(over.largest(n, forbidden.data()) == lowest);
+    CHECK(over.log_sum(n, forbidden.data()).max == lowest);
+    CHECK(over.next_above(forbidden.data(), 0, n, 0, lowest) == n);
+  }
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
+
+TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][scores]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const auto table = param({40, 3}, 0.4);
+  auto x = numbers({2, 3}, 0.3);
+  x[1][1] = nan_value;
+  CHECK(std::isnan(token_cross_entropy(x.set_requires_grad(true), table, Param(), at::tensor({2, 5}, at::kLong), {}, nullptr).item<float>()));
+  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+}
