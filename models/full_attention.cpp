@@ -55,7 +55,8 @@ Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& 
   if (known.defined()) {
     const auto q = query->forward(x);
     if (known.size(0) == q.size(0)) return cross_attention(q, Param(), known, Param(), heads, own, drop);
-    return cross_attention(q.view({known.size(0), -1, q.size(2)}), Param(), known, Param(), heads, own, drop).view({x.size(0), x.size(1), -1});   // rows that read the same states ask as one
+    require<ShapeError>(q.size(0) % known.size(0) == 0, q.size(0), " rows cannot read the states of ", known.size(0), " in equal numbers");
+    return cross_attention(q.view({known.size(0), -1, q.size(2)}), Param(), known, Param(), heads, own, drop).reshape({x.size(0), x.size(1), -1});   // rows that read the same states ask as one
   }
   return cross_attention(linear(x, query->weight, Param()), query->bias, linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
 }

@@ -85,9 +85,9 @@ struct CrossEntropy {
   T* logits;                        ///< [rows, width]; the backward pass overwrites them with their gradient
   const float* bias;                ///< [width] or null
   const int64_t* labels;            ///< [rows], columns of V
-  float *peak, *total, *score, *all;   ///< forward, [rows], carried from block to block: the largest logit, the sum of exp(logit - peak), the label's logit, the sum of logits (or null)
+  float *peak, *total, *score, *all;   ///< forward, [rows], carried from block to block: the largest logit (at first -1e30), the sum of exp(logit - peak) (0), the label's logit, the sum of logits (0; or null)
   const float* lse;                 ///< backward, [rows]
-  float smoothing, even, z_weight;  ///< label smoothing, that over V, and the weight of lse^2
+  float smoothing, share, z_weight;  ///< label smoothing, what each token has of it, and the weight of lse^2
   float scale;                      ///< of the gradient
   float* dbias;                     ///< [width], added to, or null
 };
@@ -140,7 +140,7 @@ struct LogSum {
   float max, log;
 };
 
-/// Loops over a row of a search's scores [n].
+/// Loops over a row of a search's scores [n], of which none is NaN where nothing is said of it.
 struct Scores {
   /// The lowest float where no number is finite.
   float (*largest)(int64_t n, const float* x);
@@ -165,7 +165,7 @@ struct Table {
 
 /// The kernels of this processor.
 const Table& table();
-/// Takes the kernels of `isa` (avx512, avx2, portable) from here on; false when the processor lacks it.
+/// Takes the kernels of `isa` (avx512_bf16, avx512, avx2, portable) from here on; false when the processor lacks it.
 bool set_isa(const std::string& isa);
 
 template <class T>

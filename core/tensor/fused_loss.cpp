@@ -4,7 +4,7 @@ namespace cloze::fused {
 
 namespace {
 
-/// Columns of V whose logits are made and read together, while a cache holds them.
+/// Columns of V whose logits are made and read together: those of 4,096 rows are 16 MB in bf16, of which a cache holds most.
 constexpr int64_t block = 2048;
 
 /// f(first column, columns) for each block.
@@ -42,7 +42,7 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
   return drawn;
 }
 
-/// Block by block of V, so that logits are read while they are in the cache; they are kept for the backward pass, which turns them into their gradient.
+/// Block by block of V, so that logits are read soon after they are written; they are kept for the backward pass, which turns them into their gradient.
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
     const auto rows = as_rows(hidden), wanted = labels.contiguous(), weight = table.compute();
@@ -92,7 +92,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
         using T = decltype(element);
         rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
           auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
-          pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing, pass.even = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
+          pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing, pass.share = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
           kernels::typed<T>().cross_entropy_backward(pass);
         });
         add_product(grad_of(table).narrow(0, first, columns), logits, hidden);

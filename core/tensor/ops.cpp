@@ -6,13 +6,15 @@
 #include <atomic>
 
 #include "core/error.h"
-#include "core/kernels/attention.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 
 namespace cloze {
 
 namespace {
+
+/// The kernels read tables without asking; the plain operators ask for every element.
+bool within(const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); }
 
 std::atomic<bool> fused_allowed{true};
 thread_local int fused_scopes = 0;
@@ -72,9 +74,11 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  // A decoder that writes: one operator in the place of twenty small ones.
-  const bool writes = !at::GradMode::is_enabled() && !context.probabilities && q.scalar_type() == at::kFloat && have_kernels(q.is_cpu(), at::kFloat) && q.size(1) <= kernels::few_queries;
-  return use_fused(q) || writes ? fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop) : plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  // Without gradients too: a decoder that writes does so twice in each block, for each token.
+  const bool kernel = use_fused(q) || (q.scalar_type() == at::kFloat && have_kernels(q.is_cpu(), at::kFloat) && !context.probabilities);
+  if (!kernel) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  require<ShapeError>(q.size(0) == kv.size(0) && (!context.key_mask.defined() || context.key_mask.size(0) == kv.size(0)), "queries of ", q.size(0), " rows cannot read keys of ", kv.size(0), " rows");
+  return fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
@@ -94,8 +98,6 @@ Tensor marked_places(const Tensor& mask) {
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto& table = t.word.value();
   if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(in, t, drop);
-  // The kernels read tables without asking; the plain operators ask for every element.
-  const auto within = [](const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); };
   require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
   require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)), "a segment type lies outside the types of the model");
   if (t.position.defined()) {
@@ -106,7 +108,9 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
-  return use_fused(hidden) ? fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw) : plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
+  if (!use_fused(hidden)) return plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
+  require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0), " tokens of the model; the text was prepared with another tokenizer");
+  return fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

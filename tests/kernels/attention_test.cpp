@@ -1,3 +1,4 @@
+#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "core/tensor/features.h"
 #include "core/tensor/fused.h"
@@ -29,7 +30,7 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
             compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
                     [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
           }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
@@ -106,7 +107,7 @@ TEST_CASE("attention in a window equals its formula, and the fused form the plai
           const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, context);
           CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
         }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
 }
 
 namespace {
@@ -173,7 +174,7 @@ TEST_CASE("attention by random features equals its formula, and the fused form t
               CHECK(error_of(got[b].narrow(-1, h * head_width, head_width), wanted) < 2e-5);
             }
         }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a causal query by random features does not change when later keys grow without bound", "[kernels][performer]") {
@@ -245,7 +246,7 @@ TEST_CASE("attention over other tokens equals its plain form, with biases by dis
           if (facts == 2) inputs.push_back(distance);
           compare([&](auto& in) { return form(true, in); }, [&](auto& in) { return form(false, in); }, inputs, {q_bias, kv_bias}, type);
         }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a bias by distance is added to the score of each pair that lies so far apart", "[kernels][attention]") {
@@ -277,7 +278,7 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
       compare([&](auto& in) { return fused::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
               [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); }, {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
     }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
   // The formula: a key may be seen from behind it, or where it lies in the prefix.
   const auto x = numbers({1, 6, 3 * 10}, 0.1, 2).to(at::kDouble);
   const auto got = plain::self_attention(x, Param(), 1, {.causal = true, .prefix = at::tensor({3}, at::kLong)}, {});
@@ -319,5 +320,5 @@ TEST_CASE("attention with scores by distance and segment equals its plain form, 
                     [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, drop); },
                     {numbers({2, queries, width}, 0.1), numbers({2, keys, 2 * width}, 0.3), numbers({plain_text ? 1 : 2, keys + length, width}, 0.6)}, params, type);
           }
-  kernels::set_isa("avx512") || kernels::set_isa("avx2");
+  kernels::set_isa(best_isa());
 }
