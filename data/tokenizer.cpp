@@ -253,7 +253,7 @@ std::string Tokenizer::fingerprint() const {
   return hex(hash);
 }
 
-void Tokenizer::save(const std::string& folder) const {
+void Tokenizer::save(const std::string& folder, const std::optional<Frame>& frame) const {
   fs::create_directories(folder);
   const auto in = [&](const std::string& name) { return (fs::path(folder) / name).string(); };
   const auto& s = impl_->special;
@@ -264,7 +264,7 @@ void Tokenizer::save(const std::string& folder) const {
   facts.update(Json::parse(impl_->encoder->facts()));
   write_atomic(in(facts_file), facts.dump(2) + "\n");
 
-  // What transformers loads: every special token by name, [CLS] and [SEP] around one text or two.
+  // What transformers loads: every special token by name, and what stands around one text or two.
   Json added = Json::array(), around = Json::array(), pair = Json::array(), used = Json::object();
   for (int64_t id = 0; id < size(); ++id)
     if (is_special(id)) added.push_back({{"id", id}, {"content", piece(id)}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", false}, {"special", true}});
@@ -272,16 +272,25 @@ void Tokenizer::save(const std::string& folder) const {
     used[piece(id)] = {{"id", piece(id)}, {"ids", {id}}, {"tokens", {piece(id)}}};
     return Json{{"SpecialToken", {{"id", piece(id)}, {"type_id", type}}}};
   };
-  around = {token(s.cls, 0), {{"Sequence", {{"id", "A"}, {"type_id", 0}}}}, token(s.sep, 0)};
+  const Frame given = frame.value_or(Frame{.before = {s.cls}, .after = {s.sep}});
+  const auto sequence = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
+  for (const auto id : given.before) around.push_back(token(id, 0));
+  around.push_back(sequence("A", 0));
   pair = around;
-  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
-  pair.push_back(token(s.sep, 1));
+  if (!given.after.empty()) pair.push_back(token(given.after[0], 0));
+  pair.push_back(sequence("B", 1));
+  for (size_t i = 0; i < given.after.size(); ++i) {
+    const bool last = given.pads_left && i + 1 == given.after.size();
+    around.push_back(token(given.after[i], last ? 2 : 0));
+    pair.push_back(token(given.after[i], last ? 2 : 1));
+  }
   Json whole{{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", added}};
   whole.update(Json::parse(impl_->encoder->huggingface_json()));
   whole["post_processor"] = {{"type", "TemplateProcessing"}, {"single", around}, {"pair", pair}, {"special_tokens", used}};
   write_atomic(in("tokenizer.json"), whole.dump() + "\n");
-  const Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}, {"pad_token", piece(s.pad)}, {"unk_token", piece(s.unk)},
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}, {"pad_token", piece(s.pad)}, {"unk_token", piece(s.unk)},
                     {"cls_token", piece(s.cls)}, {"sep_token", piece(s.sep)}, {"mask_token", piece(s.mask)}};
+  if (given.pads_left) config["padding_side"] = "left";
   write_atomic(in("tokenizer_config.json"), config.dump(2) + "\n");
 }
 

@@ -2,6 +2,7 @@
 // Text to ids and back: SentencePiece models, WordPiece vocabularies and byte-level BPE behind one type.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,9 +53,15 @@ class Tokenizer {
   std::string kind() const;
   /// Sixteen hex digits that differ between tokenizers that give different ids.
   std::string fingerprint() const;
+  /// What stands around a text where transformers encodes it; ids.
+  struct Frame {
+    std::vector<int64_t> before, after;
+    bool pads_left = false;   ///< as XLNet does, whose last token is a segment of its own
+  };
   /// Writes everything needed to `open` it again: `cloze_tokenizer.json` with the facts, the model or vocabulary under
-  /// its usual names, and tokenizer.json with tokenizer_config.json, which transformers' AutoTokenizer loads.
-  void save(const std::string& folder) const;
+  /// its usual names, and tokenizer.json with tokenizer_config.json, which transformers' AutoTokenizer loads. Without a frame, [CLS] and [SEP]
+  /// stand around one text or two.
+  void save(const std::string& folder, const std::optional<Frame>& frame = {}) const;
 
  private:
   struct Impl;

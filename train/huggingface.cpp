@@ -380,6 +380,18 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   return report;
 }
 
+namespace {
+
+/// What stands around the texts that the model reads: those of an encoder alone have [CLS] and [SEP].
+std::optional<Tokenizer::Frame> frame_of(const EncoderConfig& model, const SpecialIds& special) {
+  if (model.two_streams) return Tokenizer::Frame{.before = {}, .after = {special.sep, special.cls}, .pads_left = true};
+  if (model.is_encoder_decoder) return Tokenizer::Frame{.before = model.texts_begin ? std::vector<int64_t>{special.cls} : std::vector<int64_t>{}, .after = {model.eos_token_id}};
+  if (model.is_decoder) return Tokenizer::Frame{};
+  return std::nullopt;
+}
+
+}  // namespace
+
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part) {
   require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), out, ": exists; name another --out");
   auto opened = open_run(run);
@@ -399,7 +411,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   StagedFolder staged(out);
   write_atomic(staged.path() + "/config.json", huggingface_config(opened.config).dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) opened.tokenizer.save(staged.path());
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), frame_of(encoder_of(opened.config.model), opened.tokenizer.special()));
   staged.commit();
 }
 

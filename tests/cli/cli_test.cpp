@@ -239,6 +239,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm needs a model that writes, bert sees both sides of a token; choose gpt2, t5, bart"},
       {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"},
       {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: prefix_lm"},
+      {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'", "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true", "objective clm reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4", "model.prefix_lm needs attention of kind full without relative positions, it has kind full and relative_positions 4; choose those, or set prefix_lm to false"},

@@ -76,6 +76,20 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.special().cls == 2);
     CHECK(tokenizer.special().sep == 3);
     CHECK(tokenizer.special().mask == 4);
+    // What transformers puts around a text: [CLS] and [SEP], or what the model of an export reads.
+    const auto around = [&](const std::optional<Tokenizer::Frame>& frame) {
+      tokenizer.save(dir / "saved", frame);
+      const auto written = nlohmann::json::parse(read_file(dir / "saved/tokenizer.json"));
+      std::string found;
+      for (const auto& part : written["post_processor"]["single"])
+        for (const auto& [what, token] : part.items()) found += token["id"].get<std::string>() + " " + std::to_string(token["type_id"].get<int>()) + (what == "Sequence" ? " text; " : "; ");
+      return found;
+    };
+    CHECK(around({}) == "[CLS] 0; A 0 text; [SEP] 0; ");
+    CHECK(around(Tokenizer::Frame{}) == "A 0 text; ");
+    CHECK(around(Tokenizer::Frame{.before = {}, .after = {3}}) == "A 0 text; [SEP] 0; ");
+    CHECK(around(Tokenizer::Frame{.before = {}, .after = {3, 2}, .pads_left = true}) == "A 0 text; [SEP] 0; [CLS] 2; ");
+    CHECK(nlohmann::json::parse(read_file(dir / "saved/tokenizer_config.json"))["padding_side"] == "left");
     const auto ids = tokenizer.encode("the cat [MASK] sat");
     CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());   // text that spells a special token is text
     const auto cat = tokenizer.encode("the cat sat");
