@@ -416,6 +416,7 @@ void draw_lengths(const Inspection& found, const std::string& file) {
     }
     if (!series.empty()) plots += plot + "\n";
   }
+  require<ConfigError>(!plots.empty(), file, ": this objective hides no runs of tokens, so there are no lengths to draw; leave --picture out");
   const std::string script = words("set terminal ", svg ? "svg" : "pngcairo", " size 760,", 340 * panels + 40, " background 'white'\nset output '", path.filename().string(), "'\nset style fill solid 0.8 noborder\nset grid y lc rgb '#dddddd'\n",
                                    "set xlabel 'length'\nset ylabel 'share [%]'\nset yrange [0:*]\n", data, "set multiplot layout ", panels, ",1\n", plots, "unset multiplot\n");
   const auto name = path.string() + ".gnuplot";

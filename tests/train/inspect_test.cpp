@@ -217,5 +217,6 @@ TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
   draw_lengths(inspect_objective(config, 0, 50), dir / "lengths.svg");
   const auto svg = read_file(dir / "lengths.svg");
   CHECK_THAT(svg, Catch::Contains("mixture.0") && Catch::Contains("mixture.1") && Catch::Contains("expected of the draws, words"));
+  CHECK_THROWS_WITH(draw_lengths({}, dir / "none.svg"), Catch::Contains("there are no lengths to draw; leave --picture out"));
   CHECK_THROWS_WITH(draw_lengths({}, dir / "lengths.pdf"), Catch::Contains("must end in .svg or .png"));
 }
