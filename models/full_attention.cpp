@@ -19,7 +19,7 @@ struct FullAttentionLayer final : Attention {
     const auto parts = qkv->forward(x).chunk(3, -1);
     const auto fresh = at::cat({parts[1], parts[2]}, -1);
     past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
-    return cross_attention(parts[0], Param(), past, Param(), heads, context, {});
+    return cached_attention(parts[0], past, heads, context);
   }
   double scale;   // 0: 1 / sqrt(C)
 };
@@ -48,15 +48,15 @@ CrossAttention::CrossAttention(const StackConfig& c)
       scale(c.scale_scores ? 0 : 1),
       output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.linear_bias))),
       query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
-      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias))) {}
+      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
 
 Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context, const Dropout& drop) const {
   const AttentionContext own{.key_mask = memory.mask, .scale = scale, .probabilities = context.probabilities};
   if (known.defined()) {
     const auto q = query->forward(x);
-    if (known.size(0) == q.size(0)) return cross_attention(q, Param(), known, Param(), heads, own, drop);
+    if (known.size(0) == q.size(0)) return cached_attention(q, known, heads, own);
     require<ShapeError>(q.size(0) % known.size(0) == 0, q.size(0), " rows cannot read the states of ", known.size(0), " in equal numbers");
-    return cross_attention(q.view({known.size(0), -1, q.size(2)}), Param(), known, Param(), heads, own, drop).reshape({x.size(0), x.size(1), -1});   // rows that read the same states ask as one
+    return cached_attention(q.view({known.size(0), -1, q.size(2)}), known, heads, own).reshape({x.size(0), x.size(1), -1});   // rows that read the same states ask as one
   }
   return cross_attention(linear(x, query->weight, Param()), query->bias, linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
 }

@@ -109,7 +109,6 @@ inline const AttentionKernels<uint16_t>& attention<uint16_t>() {
 }
 
 inline constexpr int64_t attention_rows = 48;   ///< query rows in a block
-inline constexpr int64_t few_queries = 8;       ///< at most so many read keys and values where they lie
 
 /// Room for keys in a window's scratch space: not a power of two, so that rows do not fall on the same cache sets.
 inline int64_t window_keys(int64_t length) { return (length + 15) / 16 * 16 + 48; }

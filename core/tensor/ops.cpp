@@ -74,11 +74,16 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 }
 
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  // Without gradients too: a decoder that writes does so twice in each block, for each token.
-  const bool kernel = use_fused(q) || (q.scalar_type() == at::kFloat && have_kernels(q.is_cpu(), at::kFloat) && !context.probabilities);
-  if (!kernel) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
-  require<ShapeError>(q.size(0) == kv.size(0) && (!context.key_mask.defined() || context.key_mask.size(0) == kv.size(0)), "queries of ", q.size(0), " rows cannot read keys of ", kv.size(0), " rows");
+  if (!use_fused(q)) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+  const int64_t masked = context.key_mask.defined() ? context.key_mask.size(0) : kv.size(0);
+  require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ", kv.size(0), " and their mask ", masked, "; they must be as many");
   return fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
+}
+
+Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context) {
+  std::optional<FusedScope> kernel;   // twice in each block for each token, where the plain form is twenty small operators
+  if (q.scalar_type() == at::kFloat && !context.probabilities) kernel.emplace();
+  return cross_attention(q, Param(), kv, Param(), heads, context, {});
 }
 
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {

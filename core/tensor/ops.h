@@ -83,6 +83,8 @@ Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const
 
 /// The same of queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values side by side.
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
+/// The same for a decoder that writes, over keys and values that it keeps, biases added: in fp32 by the kernel, without gradients too.
+Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context);
 
 /// What XLNet's scores have beside the content.
 struct RelativeTerms {

@@ -71,6 +71,15 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   compare([&](auto&) { return fused::embed({ids}, bare, drop); }, [&](auto&) { return plain::embed({ids}, bare, drop); }, {}, {word, position}, type);
 }
 
+TEST_CASE("labels and rows that the kernels would read outside their tables are refused", "[kernels]") {
+  const auto table = param({5, 3}, 0.4);
+  const auto x = numbers({1, 3}, 0.3).set_requires_grad(true);
+  for (const int64_t label : {-100, 5}) CHECK_THROWS_WITH(token_cross_entropy(x, table, Param(), at::tensor({label}, at::kLong), {}, nullptr), Catch::Contains("a label lies outside the 5 tokens of the model"));
+  const auto q = numbers({6, 2, 4}, 0.1), kv = numbers({2, 7, 8}, 0.2);
+  CHECK_THROWS_WITH(cached_attention(q, kv, 2, {}), Catch::Contains("queries have 6 rows, keys 2 and their mask 2; they must be as many"));
+  CHECK_THROWS_WITH(cached_attention(q, numbers({6, 7, 8}, 0.2), 2, {.key_mask = at::ones({2, 7}, at::kBool)}), Catch::Contains("queries have 6 rows, keys 6 and their mask 2; they must be as many"));
+}
+
 TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
   const int64_t vocab = 5;
   const auto table = param({vocab, 3}, 0.4);
@@ -146,26 +155,6 @@ TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kern
   int64_t correct = -1;
   CHECK(fused::token_cross_entropy(x, table, bias, at::tensor({4}, at::kLong), {}, &correct).item<double>() == Approx(naive::cross_entropy(row, 4)).epsilon(1e-6));
   CHECK(correct == (x.argmax().item<int64_t>() == 4));
-}
-
-TEST_CASE("the update is the paper's, with and without bias correction, and clears gradients", "[kernels][optimizer]") {
-  for (const bool correct : {true, false}) {
-    naive::AdamW wanted{.p = 0.7};
-    std::vector<float> p(37, 0.7F), g(37), m(37), v(37);
-    std::vector<uint16_t> shadow(37);
-    for (int t = 1; t <= 3; ++t) {
-      const double gradient = 0.3 * t - 0.5;
-      std::fill(g.begin(), g.end(), static_cast<float>(gradient));
-      wanted.step(gradient * 0.5, t, 0.01, 0.9, 0.99, 1e-6, 0.1, correct);
-      const kernels::AdamW update{.learning_rate = 0.01F, .beta1 = 0.9F, .beta2 = 0.99F, .epsilon = 1e-6F, .decay = 0.001F,
-                                  .correction1 = correct ? static_cast<float>(1 - std::pow(0.9, t)) : 1, .correction2 = correct ? static_cast<float>(1 - std::pow(0.99, t)) : 1, .grad_scale = 0.5F};
-      kernels::table().adamw(update, 37, p.data(), g.data(), m.data(), v.data(), shadow.data());
-      CHECK(p[0] == Approx(wanted.p).epsilon(1e-6));
-      CHECK(p[36] == p[0]);
-      CHECK(g[36] == 0);
-      CHECK(std::abs(at::tensor({p[0]}).to(at::kBFloat16).item<float>() - at::from_blob(shadow.data(), {1}, at::kBFloat16).item<float>()) == 0);
-    }
-  }
 }
 
 TEST_CASE("dropout keeps its share, and its mask does not depend on the number of threads", "[kernels][dropout]") {

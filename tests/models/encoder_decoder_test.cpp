@@ -111,6 +111,8 @@ TEST_CASE("rows that read the same states have what rows with a copy each have, 
     CHECK(difference(states(*exact, true), wanted) < 1e-12);
     CHECK(difference(states(*fast, true), wanted) < 2e-5);
     CHECK(difference(states(*fast, false), wanted) < 2e-5);
+    std::vector<BlockCache> cache;
+    CHECK_THROWS_WITH(fast->decode(some_ids(5, 2), fast->encode({.input_ids = some_ids(2, 7)}), cache), Catch::Contains("5 rows cannot read the states of 2 in equal numbers"));
   }
 }
 
