@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
+#include "data/token_store.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/tiny.h"
@@ -143,6 +144,23 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   const auto report = import_huggingface(dir / "hf", dir / "run");
   CHECK(report.fresh.size() == 5);   // the prediction head is newly drawn, and said to be
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
+}
+
+TEST_CASE("an exported tokenizer frames texts as its model reads them", "[interchange]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 1);
+  const TokenStore store(config.data.tokens, "train");
+  for (const auto& [family, wanted] : {std::pair<std::string, std::string>{"bert", "[CLS] A [SEP] "}, {"gpt2", "A "}, {"t5", "A [UNK] "}, {"bart", "[CLS] A [CLS] "}, {"xlnet-plain", "A [SEP] [CLS] "}}) {
+    INFO(family);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);   // their ends of text are ids 1 and 2
+    store.tokenizer().save(dir / (family + "/tokenizer"));
+    export_huggingface(dir / family, dir / (family + ".hf"), "");
+    const auto written = nlohmann::json::parse(read_file(dir / (family + ".hf/tokenizer.json")));
+    std::string found;
+    for (const auto& part : written["post_processor"]["single"])
+      for (const auto& [what, token] : part.items()) found += token["id"].get<std::string>() + " ";
+    CHECK(found == wanted);
+  }
 }
 
 TEST_CASE("a bare decoder is imported without a head, whether its class is named or told by the weights", "[interchange]") {
