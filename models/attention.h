@@ -12,7 +12,7 @@ struct Attention : Layer {
   explicit Attention(const StackConfig& c)
       : heads(c.num_attention_heads),
         output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.linear_bias))),
-        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.linear_bias))) {}
+        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.linear_bias, 3))) {}
   /// x [B, T, D]; returns the heads' values side by side [B, T, H C], before the output projection.
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;
   /// The same for tokens that follow others: `past` [B, S, 2 H C] holds the keys and values of those, and receives the new ones.

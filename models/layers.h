@@ -4,10 +4,12 @@
 
 namespace cloze {
 
-/// x W' + b, or x W'.
+/// x W' + b, or x W'; `stacked` such maps side by side, of `out` together.
 struct Linear : Layer {
-  Linear(int64_t in, int64_t out, bool with_bias = true) : weight(own_param("weight", {out, in}, Init::weight)) {
+  Linear(int64_t in, int64_t out, bool with_bias = true, int64_t stacked = 1) : weight(own_param("weight", {out, in}, Init::weight)) {
     if (with_bias) bias = own_param("bias", {out}, Init::zero);
+    weight.set_stacked(stacked);
+    if (with_bias) bias.set_stacked(stacked);
   }
   Tensor forward(const Tensor& x) const { return linear(x, weight, bias); }
   Param weight, bias;

@@ -17,7 +17,7 @@ struct WindowAttentionLayer final : Attention {
         dilation(of_layer(dilations_of(kind), layer)),
         dilated_heads(kind.dilated_heads),
         query_global(own("query_global", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
-        key_value_global(own("key_value_global", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias))) {}
+        key_value_global(own("key_value_global", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
     auto context = given;

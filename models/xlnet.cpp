@@ -28,9 +28,9 @@ struct Streams {
 /// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
 struct TwoStreamAttention : Layer {
   explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads) {
-    const auto linear = [&](const char* name, int64_t in, int64_t out) { return own(name, std::make_shared<Linear>(in, out, /*with_bias=*/false)); };
+    const auto linear = [&](const char* name, int64_t in, int64_t out, int64_t stacked = 1) { return own(name, std::make_shared<Linear>(in, out, /*with_bias=*/false, stacked)); };
     query = linear("query", c.hidden_size, c.heads_width());
-    key_value = linear("key_value", c.hidden_size, 2 * c.heads_width());
+    key_value = linear("key_value", c.hidden_size, 2 * c.heads_width(), 2);
     position = linear("position", c.hidden_size, c.heads_width());
     output = linear("output", c.heads_width(), c.hidden_size);
     for (auto* bias : {&r_w_bias, &r_r_bias, &r_s_bias}) *bias = own_param(bias == &r_w_bias ? "r_w_bias" : bias == &r_r_bias ? "r_r_bias" : "r_s_bias", {heads, c.head_width()}, Init::weight);

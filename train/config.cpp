@@ -131,7 +131,7 @@ void validate(const RunConfig& c) {
     if (!wanted) continue;
     const auto what = pair == "data.packing" ? pair + " " + c.data.packing : pair, away = pair == "data.packing" ? "choose another packing" : "remove " + pair + " from the objectives";
     if (model.type_vocab_size < 2 || !model.token_types)
-      broken.push_back(words(what, " needs two segment types, ", kind_of(c.model) == "distilbert" ? "distilbert has none; choose another model" : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
+      broken.push_back(words(what, " needs two segment types, ", !model.token_types ? words(kind_of(c.model), " has none; choose another model") : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
                              ", or ", away));
     if (c.data.max_seq_length < 5) broken.push_back(words(what, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length, "; raise it to at least 5"));
   }
@@ -153,6 +153,7 @@ void validate(const RunConfig& c) {
       broken.push_back(words("no objective counts at step ", step, "; let one begin earlier or end later (from_step, until_step)"));
       break;
     }
+  if (c.optimizer.kind == "lamb" && c.optimizer.scale_parameter) broken.push_back("optimizer.scale_parameter is not for kind lamb, whose steps follow the size of a tensor anyway; set it to false, or choose kind: adamw");
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
     broken.push_back("train.budget is not limited; give steps, tokens or minutes");

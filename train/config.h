@@ -6,9 +6,13 @@
 
 namespace cloze {
 
-/// AdamW on flat buffers. Source: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101).
+/// What turns gradients into updates. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB: You et al. 2020,
+/// algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as google-research/albert has it; Adafactor: Shazeer and Stern 2018,
+/// algorithms 4 and 5 (arXiv 1804.04235), without a first moment, as Mesh TensorFlow's T5 has it.
+/// Differs: weight decay of Adafactor is decoupled.
 struct OptimizerConfig {
   std::string like;
+  std::string kind = "adamw";
   double learning_rate = 1e-4;
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -16,6 +20,7 @@ struct OptimizerConfig {
   double weight_decay = 0.01;
   bool decay_norm_and_bias = false;
   bool bias_correction = true;
+  bool scale_parameter = false;
   double max_grad_norm = 1.0;
 };
 
@@ -25,14 +30,18 @@ void describe(V& v, OptimizerConfig& c) {
          {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
           {"fairseq-roberta", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-6, o.beta2 = 0.98, o.decay_norm_and_bias = true, o.max_grad_norm = 0; }},
-          {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }}});
+          {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"albert", [](OptimizerConfig& o) { o.kind = "lamb", o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"t5", [](OptimizerConfig& o) { o.kind = "adafactor", o.scale_parameter = true, o.weight_decay = 0, o.max_grad_norm = 0; }}});
+  v("kind", c.kind, "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, no first moment, steps of a root mean square of at most 1", one_of({"adamw", "lamb", "adafactor"}));
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
-  v("beta1", c.beta1, "decay of the first moment", in_range(0, 1, open_end));
-  v("beta2", c.beta2, "decay of the second moment", in_range(0, 1, open_end));
-  v("epsilon", c.epsilon, "added to the root of the second moment", in_range(0, 1));
+  v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
+  v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
+  v("epsilon", c.epsilon, "added to the root of the second moment (adamw, lamb)", in_range(0, 1));
   v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
   v("decay_norm_and_bias", c.decay_norm_and_bias, "biases and norms decay too");
-  v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t");
+  v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
+  v("scale_parameter", c.scale_parameter, "a tensor's steps are times the root of the mean square of its weights, at least 1e-3 (adafactor, adamw)");
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never", in_range(0, 1e9));
 }
 
@@ -163,7 +172,7 @@ void describe(V& v, RunConfig& c) {
   v("init", c.init, "weights of another run as the start");
   v("objectives", c.objectives, "losses that are summed in every step");
   v("data", c.data, "prepared tokens and how sequences are cut from them");
-  v("optimizer", c.optimizer, "AdamW");
+  v("optimizer", c.optimizer, "AdamW, LAMB or Adafactor");
   v("schedule", c.schedule, "learning rate over the run");
   v("train", c.train, "the loop");
   v("evaluation", c.evaluation, "held-out evaluation");

@@ -6,6 +6,7 @@
 #include "core/tensor/param.h"
 #include "objectives/objective.h"
 #include "objectives/writing.h"
+#include "train/optimizer.h"
 
 namespace cloze {
 
@@ -116,6 +117,7 @@ Description describe_run(const RunConfig& given) {
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   for (const auto& [name, param] : collect_params(*network)) {
     const int64_t trained = param.fixed() ? 0 : param.value().numel();
+    d.optimizer_bytes += static_cast<double>(moment_bytes(config.optimizer, param.value().sizes(), param.stacked()));
     // Blocks are alike: they are shown once, with their number.
     std::string shown = name;
     if (const auto digit = name.find_first_of("0123456789"); digit != std::string::npos && name[digit - 1] == '.') {
@@ -143,7 +145,6 @@ Description describe_run(const RunConfig& given) {
   const bool bf16 = config.train.precision == "bf16";
   const double element = bf16 ? 2 : 4, h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size);
   d.weight_bytes = d.gradient_bytes = 4 * n;
-  d.optimizer_bytes = 8 * n;
   d.shadow_bytes = bf16 ? 2 * n : 0;
   // Kept for the backward pass by each block: input, q k v, mixed values, two sums and their norms, two inner activations.
   const double block = tokens * element * (8 * h + 2 * f);

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -11,74 +12,287 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t block = 1 << 16;   // floats; sums of squares are taken over blocks of this size, whatever the threads
+constexpr int64_t block_floats = 1 << 16;   // work is cut into pieces of about this size, whatever the threads
+constexpr double smallest_scale = 1e-3, smallest_square = 1e-30;   // epsilon 2 and 1 of Adafactor
+constexpr int64_t least_factored = 128;
+
+/// f(i) for each i below `count`, spread over the threads in turns: neighbours differ in size, and what they are does not depend on threads.
+template <class F>
+void each(size_t count, const F& f) {
+  const int64_t threads = at::get_num_threads();
+  at::parallel_for(0, threads, 1, [&](int64_t first, int64_t last) {
+    for (auto t = first; t < last; ++t)
+      for (auto i = static_cast<size_t>(t); i < count; i += static_cast<size_t>(threads)) f(i);
+  });
+}
+
+/// Rows and columns of a tensor as an optimizer sees each of its stacked parts; a vector is one row.
+struct Shape {
+  Shape(at::IntArrayRef sizes, int64_t stacked) {
+    int64_t numel = 1;
+    for (const auto size : sizes) numel *= size;
+    columns = sizes.size() > 1 ? sizes.back() : numel / stacked;
+    rows = columns > 0 ? numel / stacked / columns : 0;
+  }
+  int64_t rows, columns;
+};
+
+bool factors(const OptimizerConfig& config, const Shape& shape) { return config.kind == "adafactor" && std::min(shape.rows, shape.columns) >= least_factored; }
+
+double root_mean_square(double sum, int64_t rows, int64_t columns) { return std::sqrt(sum / static_cast<double>(rows * columns)); }
+
+/// 1 - beta^t, by which an average that began at zero is divided.
+double correction(const OptimizerConfig& config, double beta, int64_t update) { return config.bias_correction ? 1 - std::pow(beta, static_cast<double>(update)) : 1; }
+
+/// Adafactor's decay of second moments. Source: Shazeer and Stern 2018, section 7.2.
+double second_decay(int64_t update) { return 1 - std::pow(static_cast<double>(update), -0.8); }
+
+double trust_ratio(double weights, double updates) { return weights > 0 && updates > 0 ? weights / updates : 1; }
 
 }  // namespace
 
+/// A tensor as published code has it: one of the stacked ones of a slot.
+struct Optimizer::Piece {
+  size_t slot;
+  int64_t part, offset, rows, columns;
+  bool decays, trusts, factored;
+  int64_t numel() const { return rows * columns; }
+};
+/// Rows of a piece.
+struct Optimizer::Block {
+  size_t piece;
+  int64_t offset, first_row, rows, numel;
+};
+
 bool decays(const NamedParam& named) { return named.param.value().dim() > 1; }
 
-AdamW::AdamW(const OptimizerConfig& config, FlatParameters& flat)
-    : config_(config), flat_(flat), exp_avg_(at::zeros_like(flat.values)), exp_avg_sq_(at::zeros_like(flat.values)) {}
+int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked) {
+  const Shape shape(sizes, stacked);
+  if (factors(config, shape)) return 4 * stacked * (shape.rows + shape.columns);
+  return (config.kind == "adafactor" ? 4 : 8) * stacked * shape.rows * shape.columns;
+}
 
-std::vector<AdamW::Range> AdamW::ranges() const {
-  std::vector<Range> found;
-  for (const auto& slot : flat_.slots()) {
-    if (slot.param.param.resting()) continue;
-    const bool decayed = !slot.param.param.fixed() && (config_.decay_norm_and_bias || decays(slot.param));
-    const int64_t end = (slot.offset + slot.numel + 15) / 16 * 16;
-    if (!found.empty() && found.back().decayed == decayed && found.back().end == slot.offset) found.back().end = end;
-    else found.push_back({slot.offset, end, decayed});
+Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : config_(config), flat_(flat) {
+  if (config.kind != "adafactor") exp_avg_ = at::zeros_like(flat.values), exp_avg_sq_ = at::zeros_like(flat.values);
+  for (const auto& slot : flat.slots()) {
+    const auto sizes = slot.param.param.value().sizes();
+    const int64_t stacked = slot.param.param.stacked();
+    const Shape shape(sizes, stacked);
+    const auto view = [&](const Tensor& t) { return t.narrow(0, slot.offset, slot.numel).view(sizes); };
+    const auto fresh = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
+    if (config.kind != "adafactor") moments_.push_back({view(exp_avg_), view(exp_avg_sq_)});
+    else if (factors(config, shape)) moments_.push_back({{}, {}, fresh({stacked, shape.rows}), fresh({stacked, shape.columns})});
+    else moments_.push_back({{}, fresh(sizes)});
+  }
+}
+
+std::vector<Optimizer::Piece> Optimizer::pieces() const {
+  std::vector<Piece> found;
+  for (size_t k = 0; k < flat_.slots().size(); ++k) {
+    const auto& slot = flat_.slots()[k];
+    const auto& param = slot.param.param;
+    if (param.resting() || param.fixed()) continue;
+    const Shape shape(param.value().sizes(), param.stacked());
+    const bool decayed = config_.decay_norm_and_bias || cloze::decays(slot.param);
+    for (int64_t part = 0; part < param.stacked(); ++part)
+      found.push_back({k, part, slot.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed, decayed, factors(config_, shape)});
   }
   return found;
 }
 
-void AdamW::step(double learning_rate, double grad_scale) {
+void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
-  const double c1 = config_.bias_correction ? 1 - std::pow(config_.beta1, static_cast<double>(updates)) : 1;
-  const double c2 = config_.bias_correction ? 1 - std::pow(config_.beta2, static_cast<double>(updates)) : 1;
-  for (const auto& range : ranges()) {
-    const double decay = range.decayed ? config_.weight_decay : 0;
-    if (!flat_.values.is_cpu()) {
-      const auto piece = [&](const Tensor& t) { return t.narrow(0, range.begin, range.end - range.begin); };
-      auto p = piece(flat_.values), m = piece(exp_avg_), v = piece(exp_avg_sq_), g = piece(flat_.grads) * grad_scale;
-      m.mul_(config_.beta1).add_(g, 1 - config_.beta1);
-      v.mul_(config_.beta2).addcmul_(g, g, 1 - config_.beta2);
-      const auto denominator = (v / c2).sqrt_().add_(config_.epsilon);
-      p.mul_(1 - learning_rate * decay).addcdiv_(m, denominator, -learning_rate / c1);
-      continue;
-    }
-    const kernels::AdamW update{.learning_rate = static_cast<float>(learning_rate), .beta1 = static_cast<float>(config_.beta1), .beta2 = static_cast<float>(config_.beta2),
-                                .epsilon = static_cast<float>(config_.epsilon), .decay = static_cast<float>(learning_rate * decay), .correction1 = static_cast<float>(c1),
-                                .correction2 = static_cast<float>(c2), .grad_scale = static_cast<float>(grad_scale)};
-    auto* p = flat_.values.data_ptr<float>();
-    auto* g = flat_.grads.data_ptr<float>();
-    auto* m = exp_avg_.data_ptr<float>();
-    auto* v = exp_avg_sq_.data_ptr<float>();
-    auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
-    const int64_t blocks = (range.end - range.begin + block - 1) / block;
-    at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
-      const int64_t begin = range.begin + first * block, end = std::min(range.end, range.begin + last * block);
-      kernels::table().adamw(update, end - begin, p + begin, g + begin, m + begin, v + begin, shadow ? shadow + begin : nullptr);
-    });
-  }
   if (!flat_.values.is_cpu()) {
+    for (const auto& piece : pieces()) {
+      const auto& m = moments_[piece.slot];
+      const auto part = [&](const Tensor& t) { return t.defined() ? t.view({-1, piece.rows, piece.columns}).select(0, piece.part) : t; };
+      const auto line = [&](const Tensor& t) { return t.defined() ? t.select(0, piece.part) : t; };
+      const auto of = [&](const Tensor& flat) { return flat.narrow(0, piece.offset, piece.numel()).view({piece.rows, piece.columns}); };
+      plain_update(config_, updates, learning_rate, grad_scale, piece.decays, piece.trusts, of(flat_.values), of(flat_.grads),
+                   {part(m.exp_avg), part(m.exp_avg_sq), line(m.exp_avg_sq_row), line(m.exp_avg_sq_col)});
+    }
     flat_.grads.zero_();
     flat_.refresh_shadow();
+  } else if (config_.kind == "adafactor") {
+    adafactor(learning_rate, grad_scale);
+  } else {
+    adam(learning_rate, grad_scale);
   }
 }
 
-std::vector<std::pair<std::string, Tensor>> AdamW::state() const {
-  std::vector<std::pair<std::string, Tensor>> found;
-  for (const auto& slot : flat_.slots()) {
-    const auto sizes = slot.param.param.value().sizes();
-    found.emplace_back("exp_avg." + slot.param.name, exp_avg_.narrow(0, slot.offset, slot.numel).view(sizes));
-    found.emplace_back("exp_avg_sq." + slot.param.name, exp_avg_sq_.narrow(0, slot.offset, slot.numel).view(sizes));
+std::vector<Optimizer::Block> Optimizer::blocks(const std::vector<Piece>& pieces) const {
+  std::vector<Block> found;
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const auto& piece = pieces[k];
+    const int64_t rows = std::max<int64_t>(1, block_floats / std::max<int64_t>(1, piece.columns));
+    for (int64_t row = 0; row < piece.rows; row += rows) {
+      const int64_t count = std::min(rows, piece.rows - row);
+      found.push_back({k, piece.offset + row * piece.columns, row, count, count * piece.columns});
+    }
   }
   return found;
 }
 
-void AdamW::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
+/// Root of the mean square of each piece's weights, at least epsilon 2.
+std::vector<double> Optimizer::scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const {
+  std::vector<double> found(pieces.size(), 1), sums(blocks.size());
+  if (!config_.scale_parameter) return found;
+  const auto* p = flat_.values.data_ptr<float>();
+  each(blocks.size(), [&](size_t b) { sums[b] = kernels::table().updates.sum_of_squares(blocks[b].numel, p + blocks[b].offset); });
+  found.assign(pieces.size(), 0);
+  for (size_t b = 0; b < blocks.size(); ++b) found[blocks[b].piece] += sums[b];
+  for (size_t k = 0; k < pieces.size(); ++k) found[k] = std::max(smallest_scale, root_mean_square(found[k], pieces[k].rows, pieces[k].columns));
+  return found;
+}
+
+void Optimizer::adam(double learning_rate, double grad_scale) {
+  const auto pieces = this->pieces();
+  const auto blocks = this->blocks(pieces);
+  const auto& update = kernels::table().updates;
+  const kernels::Adam adam{.beta1 = static_cast<float>(config_.beta1), .beta2 = static_cast<float>(config_.beta2), .epsilon = static_cast<float>(config_.epsilon),
+                           .correction1 = static_cast<float>(correction(config_, config_.beta1, updates)), .correction2 = static_cast<float>(correction(config_, config_.beta2, updates)),
+                           .grad_scale = static_cast<float>(grad_scale)};
+  auto *p = flat_.values.data_ptr<float>(), *g = flat_.grads.data_ptr<float>(), *m = exp_avg_.data_ptr<float>(), *v = exp_avg_sq_.data_ptr<float>();
+  auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
+  const auto shadow_at = [&](const Block& b) { return shadow ? shadow + b.offset : nullptr; };
+  const auto decay = [&](const Block& b) { return pieces[b.piece].decays ? config_.weight_decay : 0; };
+  if (config_.kind == "adamw") {
+    const auto scale = scales(pieces, blocks);
+    each(blocks.size(), [&](size_t i) {
+      const auto& b = blocks[i];
+      update.adamw(adam, static_cast<float>(learning_rate * scale[b.piece]), static_cast<float>(learning_rate * decay(b)), b.numel, p + b.offset, g + b.offset, m + b.offset, v + b.offset, shadow_at(b));
+    });
+    return;
+  }
+  std::vector<std::array<double, 2>> sums(blocks.size()), norms(pieces.size());   // squares of weights, of updates
+  each(blocks.size(), [&](size_t i) {
+    const auto& b = blocks[i];
+    update.direction(adam, static_cast<float>(decay(b)), b.numel, p + b.offset, g + b.offset, m + b.offset, v + b.offset);
+    sums[i] = {update.sum_of_squares(b.numel, p + b.offset), update.sum_of_squares(b.numel, g + b.offset)};
+  });
+  for (size_t i = 0; i < blocks.size(); ++i)
+    for (size_t side : {0, 1}) norms[blocks[i].piece][side] += sums[i][side];
+  each(blocks.size(), [&](size_t i) {
+    const auto& b = blocks[i];
+    const auto& [weights, steps] = norms[b.piece];
+    const double ratio = pieces[b.piece].trusts ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
+    update.descend(static_cast<float>(learning_rate * ratio), 0, b.numel, p + b.offset, g + b.offset, shadow_at(b));
+  });
+}
+
+void Optimizer::adafactor(double learning_rate, double grad_scale) {
+  const auto pieces = this->pieces();
+  const auto blocks = this->blocks(pieces);
+  const auto& update = kernels::table().updates;
+  auto *p = flat_.values.data_ptr<float>(), *g = flat_.grads.data_ptr<float>();
+  auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
+  const auto keep = static_cast<float>(second_decay(updates)), fresh = 1 - keep;
+  const double scale_squared = grad_scale * grad_scale;
+  // Means of squares: of rows while a block is read, of columns from what its blocks found.
+  std::vector<std::vector<float>> row_sums(blocks.size()), column_sums(blocks.size());
+  each(blocks.size(), [&](size_t i) {
+    const auto& b = blocks[i];
+    const auto& piece = pieces[b.piece];
+    if (!piece.factored) return;
+    row_sums[i].resize(static_cast<size_t>(b.rows)), column_sums[i].assign(static_cast<size_t>(piece.columns), 0);
+    update.squares(b.rows, piece.columns, g + b.offset, row_sums[i].data(), column_sums[i].data());
+  });
+  std::vector<std::vector<float>> row_factors(pieces.size()), column_factors(pieces.size());
+  std::vector<std::vector<double>> columns(pieces.size());
+  const auto place = [&](const Tensor& means, const Piece& piece) { return means.select(0, piece.part).data_ptr<float>(); };
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto& b = blocks[i];
+    const auto& piece = pieces[b.piece];
+    if (!piece.factored) continue;
+    auto* row = place(moments_[piece.slot].exp_avg_sq_row, piece) + b.first_row;
+    for (size_t r = 0; r < row_sums[i].size(); ++r) row[r] = keep * row[r] + fresh * static_cast<float>(row_sums[i][r] * scale_squared / static_cast<double>(piece.columns) + smallest_square);
+    columns[b.piece].resize(static_cast<size_t>(piece.columns));
+    for (size_t c = 0; c < columns[b.piece].size(); ++c) columns[b.piece][c] += column_sums[i][c];
+  }
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const auto& piece = pieces[k];
+    if (!piece.factored) continue;
+    const auto* row = place(moments_[piece.slot].exp_avg_sq_row, piece);
+    auto* column = place(moments_[piece.slot].exp_avg_sq_col, piece);
+    double mean = 0;
+    for (int64_t r = 0; r < piece.rows; ++r) mean += row[r] / static_cast<double>(piece.rows);
+    for (int64_t r = 0; r < piece.rows; ++r) row_factors[k].push_back(static_cast<float>(grad_scale / std::sqrt(row[r] / mean)));
+    for (int64_t c = 0; c < piece.columns; ++c) {
+      column[c] = keep * column[c] + fresh * static_cast<float>(columns[k][static_cast<size_t>(c)] * scale_squared / static_cast<double>(piece.rows) + smallest_square);
+      column_factors[k].push_back(static_cast<float>(1 / std::sqrt(static_cast<double>(column[c]))));
+    }
+  }
+  // The update takes the gradient's place; its size decides how far it goes.
+  std::vector<double> sums(blocks.size()), size(pieces.size());
+  each(blocks.size(), [&](size_t i) {
+    const auto& b = blocks[i];
+    const auto& piece = pieces[b.piece];
+    auto* at = g + b.offset;
+    if (piece.factored) {
+      update.scale(b.rows, piece.columns, row_factors[b.piece].data() + b.first_row, column_factors[b.piece].data(), at);
+    } else {
+      auto* second = moments_[piece.slot].exp_avg_sq.data_ptr<float>() + piece.part * piece.numel() + b.first_row * piece.columns;
+      for (int64_t k = 0; k < b.numel; ++k) {
+        const auto x = static_cast<float>(grad_scale) * at[k];
+        second[k] = keep * second[k] + fresh * (x * x + static_cast<float>(smallest_square));
+        at[k] = x / std::sqrt(second[k]);
+      }
+    }
+    sums[i] = update.sum_of_squares(b.numel, at);
+  });
+  for (size_t i = 0; i < blocks.size(); ++i) size[blocks[i].piece] += sums[i];
+  const auto scale = scales(pieces, blocks);
+  each(blocks.size(), [&](size_t i) {
+    const auto& b = blocks[i];
+    const auto& piece = pieces[b.piece];
+    const double rate = learning_rate * scale[b.piece] / std::max(1.0, root_mean_square(size[b.piece], piece.rows, piece.columns));
+    update.descend(static_cast<float>(rate), static_cast<float>(learning_rate * (piece.decays ? config_.weight_decay : 0)), b.numel, p + b.offset, g + b.offset, shadow ? shadow + b.offset : nullptr);
+  });
+}
+
+void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, bool trusts, const Tensor& p, const Tensor& g, const Moments& m) {
+  const double decay = decays ? config.weight_decay : 0;
+  const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
+  const auto rate = config.scale_parameter ? learning_rate * size(p).clamp_min(smallest_scale) : at::full({}, learning_rate, p.options());
+  const auto gradient = g * grad_scale;
+  const auto squared = gradient.square();
+  if (config.kind == "adafactor") {
+    const double keep = second_decay(update);
+    const auto average = [&](const Tensor& of, const Tensor& now) { return of.mul_(keep).add_(now + smallest_square, 1 - keep); };
+    Tensor step;
+    if (m.exp_avg_sq.defined()) {
+      step = gradient / average(m.exp_avg_sq, squared).sqrt();
+    } else {
+      const auto row = average(m.exp_avg_sq_row, squared.mean(1)), column = average(m.exp_avg_sq_col, squared.mean(0));
+      step = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
+    }
+    p.mul_(1 - learning_rate * decay).sub_(rate * step / size(step).clamp_min(1));
+    return;
+  }
+  m.exp_avg.mul_(config.beta1).add_(gradient, 1 - config.beta1);
+  m.exp_avg_sq.mul_(config.beta2).add_(squared, 1 - config.beta2);
+  auto step = m.exp_avg / correction(config, config.beta1, update) / ((m.exp_avg_sq / correction(config, config.beta2, update)).sqrt() + config.epsilon);
+  if (config.kind == "adamw") {
+    p.mul_(1 - learning_rate * decay).sub_(rate * step);
+    return;
+  }
+  step = step + decay * p;
+  p.sub_(step, learning_rate * (trusts ? trust_ratio(p.norm().item<double>(), step.norm().item<double>()) : 1));
+}
+
+std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
+  std::vector<std::pair<std::string, Tensor>> found;
+  for (size_t k = 0; k < moments_.size(); ++k) {
+    const auto& m = moments_[k];
+    const auto& name = flat_.slots()[k].param.name;
+    for (const auto& [kind, tensor] : {std::pair{"exp_avg.", m.exp_avg}, {"exp_avg_sq.", m.exp_avg_sq}, {"exp_avg_sq_row.", m.exp_avg_sq_row}, {"exp_avg_sq_col.", m.exp_avg_sq_col}})
+      if (tensor.defined()) found.emplace_back(kind + name, tensor);
+  }
+  return found;
+}
+
+void Optimizer::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
   at::NoGradGuard no_grad;
   for (auto& [name, place] : state()) {
     const auto found = std::find_if(saved.begin(), saved.end(), [&, wanted = name](const auto& s) { return s.first == wanted; });
@@ -91,10 +305,11 @@ void AdamW::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
 double global_norm(const Tensor& grads) {
   if (!grads.is_cpu()) return grads.norm().item<double>();
   const auto* g = grads.data_ptr<float>();
-  const int64_t n = grads.numel(), blocks = (n + block - 1) / block;
-  std::vector<double> sums(static_cast<size_t>(blocks));
-  at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) sums[static_cast<size_t>(b)] = kernels::table().sum_of_squares(std::min(block, n - b * block), g + b * block);
+  const int64_t n = grads.numel();
+  std::vector<double> sums(static_cast<size_t>((n + block_floats - 1) / block_floats));
+  each(sums.size(), [&](size_t b) {
+    const int64_t first = static_cast<int64_t>(b) * block_floats;
+    sums[b] = kernels::table().updates.sum_of_squares(std::min(block_floats, n - first), g + first);
   });
   double total = 0;
   for (const double sum : sums) total += sum;

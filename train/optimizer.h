@@ -1,33 +1,48 @@
 #pragma once
-// AdamW over the flat buffers: one pass reads gradients and writes values, moments and bf16 copies.
+// AdamW, LAMB and Adafactor over the flat buffers.
 #include "core/tensor/param.h"
 #include "train/config.h"
 
 namespace cloze {
 
-class AdamW {
+/// What an optimizer remembers of one parameter; undefined: its kind keeps none.
+struct Moments {
+  Tensor exp_avg, exp_avg_sq;           ///< in the parameter's shape
+  Tensor exp_avg_sq_row{}, exp_avg_sq_col{};   ///< [stacked, rows] and [stacked, columns]: means of a matrix that Adafactor factors
+};
+
+class Optimizer {
  public:
-  AdamW(const OptimizerConfig& config, FlatParameters& flat);
+  Optimizer(const OptimizerConfig& config, FlatParameters& flat);
   /// One update at `learning_rate`; gradients are multiplied by `grad_scale` on the way. Zeroes the gradients.
   void step(double learning_rate, double grad_scale);
-  /// Updates done; bias corrections follow it.
+  /// Updates done; bias corrections and Adafactor's decay follow it.
   int64_t updates = 0;
-  /// The moments by parameter name: `exp_avg.NAME`, `exp_avg_sq.NAME`.
+  /// The moments by parameter name: `exp_avg.NAME`, `exp_avg_sq.NAME`, `exp_avg_sq_row.NAME`, `exp_avg_sq_col.NAME`.
   std::vector<std::pair<std::string, Tensor>> state() const;
   /// Copies moments back by name. Throws CheckpointError for a missing or misshapen one.
   void load(const std::vector<std::pair<std::string, Tensor>>& state);
 
  private:
+  struct Piece;
+  struct Block;
+  std::vector<Piece> pieces() const;
+  std::vector<Block> blocks(const std::vector<Piece>& pieces) const;
+  std::vector<double> scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const;
+  void adam(double learning_rate, double grad_scale);   // AdamW and LAMB
+  void adafactor(double learning_rate, double grad_scale);
   OptimizerConfig config_;
   FlatParameters& flat_;
-  Tensor exp_avg_, exp_avg_sq_;
-  struct Range {
-    int64_t begin, end;
-    bool decayed;
-  };
-  /// Stretches of parameters that are updated now and decay alike.
-  std::vector<Range> ranges() const;
+  Tensor exp_avg_, exp_avg_sq_;     // [n], AdamW and LAMB
+  std::vector<Moments> moments_;    // of each slot, views of these or tensors of their own
 };
+
+/// One update of one tensor in plain operators, on any device: p and g [rows, columns], moments as in Moments, those of a vector too.
+/// `trusts`: LAMB's ratio applies; `decays`: weight decay does. g is not changed.
+void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, bool trusts, const Tensor& p, const Tensor& g, const Moments& moments);
+
+/// Bytes of moments that the optimizer will keep for a parameter of these sizes.
+int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked);
 
 /// Root of the sum of squares of a flat gradient; the same for any number of threads.
 double global_norm(const Tensor& grads);

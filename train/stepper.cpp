@@ -55,7 +55,7 @@ struct Stepper::Impl {
   bool bf16;
   std::string wanted;
   FlatParameters flat;
-  AdamW optimizer;
+  Optimizer optimizer;
   size_t layers = 0, micro_batches = 0;        // layers that remember
   std::vector<int64_t> memory_shape;           // [B, M, D]
   std::vector<std::vector<Tensor>> memories;   // of each layer, for each micro-batch; empty: nothing is remembered
@@ -168,7 +168,8 @@ int64_t Stepper::checkpoint_bytes() const {
   const auto& in = *impl_;
   int64_t memory = in.layers > 0 ? static_cast<int64_t>(in.micro_batches * in.layers) * (in.bf16 ? 2 : 4) : 0;
   for (const auto size : in.memory_shape) memory *= size;
-  return 12 * parameters() + memory;
+  for (const auto& [name, tensor] : in.optimizer.state()) memory += 4 * tensor.numel();
+  return 4 * parameters() + memory;
 }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }

@@ -127,12 +127,26 @@ struct Typed {
   void (*dropout_add)(int64_t rows, int64_t first_row, int64_t width, T* y, const float* bias, const Dropout&, const T* residual);
 };
 
-/// One update. Source: Loshchilov and Hutter 2019, algorithm 2; epsilon is added to the corrected root.
-struct AdamW {
-  float learning_rate, beta1, beta2, epsilon;
-  float decay;                      ///< learning rate times weight decay
+/// Adam's averages. Source: Kingma and Ba 2015, algorithm 1; epsilon is added to the corrected root.
+struct Adam {
+  float beta1, beta2, epsilon;
   float correction1, correction2;   ///< 1 - beta^t, or 1
   float grad_scale;
+};
+
+/// What optimizers do to parameters p [n], their gradients g, moments m and v; `shadow` (may be null) receives p in bf16.
+struct Updates {
+  /// p (1 - decay) - rate times Adam's step; g is zeroed.
+  void (*adamw)(const Adam&, float rate, float decay, int64_t n, float* p, float* g, float* m, float* v, uint16_t* shadow);
+  /// g becomes Adam's step + decay p.
+  void (*direction)(const Adam&, float decay, int64_t n, const float* p, float* g, float* m, float* v);
+  /// p (1 - decay) - rate g; g is zeroed.
+  void (*descend)(float rate, float decay, int64_t n, float* p, float* g, uint16_t* shadow);
+  /// Sums of squares of g [rows, columns]: of each row, and += those of each column.
+  void (*squares)(int64_t rows, int64_t columns, const float* g, float* row_sums, float* column_sums);
+  /// g [rows, columns] times the factor of its row and that of its column.
+  void (*scale)(int64_t rows, int64_t columns, const float* row_factors, const float* column_factors, float* g);
+  double (*sum_of_squares)(int64_t n, const float* x);
 };
 
 /// log(sum e^x) = max + log. `max` is the lowest float where no number is finite, `log` NaN where one is NaN or +inf.
@@ -157,9 +171,7 @@ struct Table {
   const char* isa;
   Typed<float> f32;
   Typed<uint16_t> bf16;
-  /// p, m, v are updated, g is zeroed, `shadow` (may be null) receives p in bf16.
-  void (*adamw)(const AdamW&, int64_t n, float* p, float* g, float* m, float* v, uint16_t* shadow);
-  double (*sum_of_squares)(int64_t n, const float* x);
+  Updates updates;
   Scores scores;
 };
 

@@ -52,6 +52,10 @@ class Param {
   void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
+  /// So many tensors of one shape lie here one above the other that published code keeps apart (queries, keys and values). An optimizer
+  /// that measures whole tensors measures each.
+  int64_t stacked() const { return state_->stacked; }
+  void set_stacked(int64_t count) { state_->stacked = count; }
 
  private:
   struct State {
@@ -62,6 +66,7 @@ class Param {
     double init_range = 0;
     int64_t init_rows = 0;
     double init_factor = 1;
+    int64_t stacked = 1;
   };
   std::shared_ptr<State> state_;
 };

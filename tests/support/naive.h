@@ -97,15 +97,4 @@ inline double cross_entropy(const Row& x, size_t label) {
   return std::log(total) - x[label];
 }
 
-/// Loshchilov and Hutter 2019, algorithm 2, one element.
-struct AdamW {
-  double p, m = 0, v = 0;
-  void step(double g, int t, double lr, double b1, double b2, double eps, double decay, bool correct) {
-    m = b1 * m + (1 - b1) * g;
-    v = b2 * v + (1 - b2) * g * g;
-    const double c1 = correct ? 1 - std::pow(b1, t) : 1, c2 = correct ? 1 - std::pow(b2, t) : 1;
-    p = p - lr * decay * p - lr * (m / c1) / (std::sqrt(v / c2) + eps);
-  }
-};
-
 }  // namespace naive

@@ -1,0 +1,191 @@
+// Three updates against loops from the formulas, in double.
+#include "train/optimizer.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <memory>
+
+#include "core/kernels/cpu.h"
+#include "core/kernels/kernels.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+namespace cloze {
+
+namespace {
+
+/// A tensor of a network and what published code calls it: `parts` tensors of rows x columns.
+struct Sample {
+  std::string name;
+  std::vector<int64_t> sizes;
+  int64_t parts, rows, columns;
+};
+const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130}, {"narrow", {300, 20}, 1, 300, 20}, {"cube", {2, 70, 128}, 1, 140, 128}, {"bias", {280}, 2, 1, 140}, {"norm", {33}, 1, 1, 33}};
+
+std::vector<NamedParam> parameters() {
+  std::vector<NamedParam> found;
+  for (const auto& sample : samples) {
+    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0), Init::weight)});
+    found.back().param.set_stacked(sample.parts);
+  }
+  found.push_back({"table", Param(at::ones({4, 3}), Init::fixed_sinusoid)});
+  return found;
+}
+
+OptimizerConfig of(const std::string& kind) {
+  OptimizerConfig config;
+  config.kind = kind;
+  return config;
+}
+
+Tensor gradient(const Sample& sample, int t) { return numbers(sample.sizes, 0.2 / t) + 0.01 * t; }
+
+/// One published tensor, number by number.
+struct Slow {
+  std::vector<double> p, m, v, row, column;
+  int64_t rows, columns;
+  Slow(const Sample& s, std::vector<double> values) : p(std::move(values)), m(p.size()), v(p.size()), row(static_cast<size_t>(s.rows)), column(static_cast<size_t>(s.columns)), rows(s.rows), columns(s.columns) {}
+  static double size(const std::vector<double>& x) {
+    double sum = 0;
+    for (const double value : x) sum += value * value;
+    return std::sqrt(sum / static_cast<double>(x.size()));
+  }
+  void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool matrix) {
+    const bool decays = matrix || c.decay_norm_and_bias;
+    const double decay = decays ? c.weight_decay : 0, scale = c.scale_parameter ? std::max(1e-3, size(p)) : 1;
+    const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1, c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
+    std::vector<double> u(p.size());
+    if (c.kind == "adafactor") {
+      const double keep = 1 - std::pow(t, -0.8);
+      if (rows >= 128 && columns >= 128) {
+        std::vector<double> of_row(row.size()), of_column(column.size());
+        for (size_t i = 0; i < p.size(); ++i) {
+          const size_t r = i / column.size(), k = i % column.size();
+          of_row[r] += (g[i] * g[i] + 1e-30) / static_cast<double>(columns), of_column[k] += (g[i] * g[i] + 1e-30) / static_cast<double>(rows);
+        }
+        double mean = 0;
+        for (size_t r = 0; r < row.size(); ++r) row[r] = keep * row[r] + (1 - keep) * of_row[r], mean += row[r] / static_cast<double>(rows);
+        for (size_t k = 0; k < column.size(); ++k) column[k] = keep * column[k] + (1 - keep) * of_column[k];
+        for (size_t i = 0; i < p.size(); ++i) u[i] = g[i] / std::sqrt(row[i / column.size()] * column[i % column.size()] / mean);
+      } else {
+        for (size_t i = 0; i < p.size(); ++i) v[i] = keep * v[i] + (1 - keep) * (g[i] * g[i] + 1e-30), u[i] = g[i] / std::sqrt(v[i]);
+      }
+      const double clip = std::max(1.0, size(u));
+      for (size_t i = 0; i < p.size(); ++i) p[i] -= lr * decay * p[i] + lr * scale * u[i] / clip;
+      return;
+    }
+    for (size_t i = 0; i < p.size(); ++i) {
+      m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
+      v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
+      u[i] = m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);
+      if (c.kind == "lamb") u[i] += decay * p[i];
+    }
+    const double ratio = c.kind == "lamb" && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
+    for (size_t i = 0; i < p.size(); ++i) p[i] -= c.kind == "lamb" ? lr * ratio * u[i] : lr * decay * p[i] + lr * scale * u[i];
+  }
+};
+
+std::vector<double> doubles(const Tensor& t) {
+  const auto flat = t.to(at::kDouble).contiguous().view(-1);
+  return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
+}
+
+void check_updates(const OptimizerConfig& config) {
+  INFO(config.kind << ", scale_parameter " << config.scale_parameter << ", bias_correction " << config.bias_correction << ", " << kernels::table().isa);
+  FlatParameters flat(parameters(), at::kCPU);
+  flat.use_bf16(true);
+  Optimizer optimizer(config, flat);
+  std::vector<std::vector<Slow>> slow;
+  std::vector<std::vector<std::pair<Tensor, Moments>>> plain;
+  for (size_t k = 0; k < samples.size(); ++k) {
+    const auto& s = samples[k];
+    slow.emplace_back(), plain.emplace_back();
+    for (const auto& part : flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
+      const bool factored = config.kind == "adafactor" && s.rows >= 128 && s.columns >= 128;
+      slow[k].emplace_back(s, doubles(part));
+      plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})} : Moments{at::zeros_like(part), at::zeros_like(part)});
+    }
+  }
+  for (int t = 1; t <= 3; ++t) {
+    for (size_t k = 0; k < samples.size(); ++k) flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+    optimizer.step(0.01 * t, 0.5);
+    CHECK(flat.grads.abs().max().item<float>() == 0);
+    for (size_t k = 0; k < samples.size(); ++k) {
+      const auto& s = samples[k];
+      const bool matrix = s.sizes.size() > 1;
+      const auto found = flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns});
+      const auto parts = (gradient(s, t) * 0.5).reshape({s.parts, s.rows, s.columns});
+      for (int64_t part = 0; part < s.parts; ++part) {
+        auto& loops = slow[k][static_cast<size_t>(part)];
+        loops.step(config, doubles(parts[part]), t, 0.01 * t, matrix);
+        auto& [p, moments] = plain[k][static_cast<size_t>(part)];
+        plain_update(config, t, 0.01 * t, 0.5, matrix || config.decay_norm_and_bias, matrix || config.decay_norm_and_bias, p, parts[part] / 0.5, moments);
+        const auto wanted = at::tensor(loops.p, at::kDouble).view({s.rows, s.columns});
+        INFO(s.name << " part " << part << " update " << t);
+        CHECK((found[part].to(at::kDouble) - wanted).abs().max().item<double>() < 1e-6);
+        CHECK((p.to(at::kDouble) - wanted).abs().max().item<double>() < 1e-6);
+      }
+    }
+    CHECK(at::equal(flat.shadow, flat.values.to(at::kBFloat16)));
+    CHECK(at::equal(flat.slots().back().param.param.value().detach(), at::ones({4, 3})));   // what is not trained stays
+  }
+}
+
+}  // namespace
+
+TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor by tensor, and clear gradients", "[optimizer]") {
+  for (const std::string isa : {"portable", "avx2", "avx512", "avx512_bf16"}) {
+    if (!kernels::set_isa(isa)) continue;
+    for (const std::string kind : {"adamw", "lamb", "adafactor"})
+      for (const bool scaled : {false, true})
+        for (const bool changed : {false, true})
+          if (kind != "lamb" || !scaled) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1, .decay_norm_and_bias = changed, .bias_correction = changed, .scale_parameter = scaled});
+  }
+  kernels::set_isa(best_isa());
+}
+
+TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
+  for (const std::string kind : {"adamw", "lamb", "adafactor"}) {
+    std::vector<Tensor> found;
+    for (const int threads : {1, 2, 3}) {
+      at::set_num_threads(threads);
+      std::vector<NamedParam> wide{{"wide", Param(numbers({1000, 300}, 0.1), Init::weight)}};
+      FlatParameters flat(wide, at::kCPU);
+      Optimizer optimizer({.like = "", .kind = kind, .scale_parameter = kind != "lamb"}, flat);
+      flat.grads.copy_(numbers({flat.grads.numel()}, 0.7));
+      optimizer.step(0.01, global_norm(flat.grads) / 1000);
+      found.push_back(flat.values.clone());
+    }
+    at::set_num_threads(2);
+    CHECK(at::equal(found[0], found[1]));
+    CHECK(at::equal(found[0], found[2]));
+  }
+}
+
+TEST_CASE("moments are read back by name, and another kind's are refused", "[optimizer]") {
+  const auto values = [](const std::string& kind, bool interrupted) {
+    FlatParameters flat(parameters(), at::kCPU);
+    auto optimizer = std::make_unique<Optimizer>(of(kind), flat);
+    for (int t = 1; t <= 2; ++t) {
+      if (t == 2 && interrupted) {
+        std::vector<std::pair<std::string, Tensor>> saved;
+        for (const auto& [name, tensor] : optimizer->state()) saved.emplace_back(name, tensor.clone());
+        optimizer = std::make_unique<Optimizer>(of(kind), flat);
+        optimizer->load(saved), optimizer->updates = 1;
+      }
+      for (size_t k = 0; k < samples.size(); ++k) flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+      optimizer->step(0.01, 1);
+    }
+    return flat.values.clone();
+  };
+  for (const std::string kind : {"adamw", "lamb", "adafactor"}) CHECK(at::equal(values(kind, true), values(kind, false)));
+  FlatParameters flat(parameters(), at::kCPU);
+  Optimizer adamw(of("adamw"), flat), adafactor(of("adafactor"), flat);
+  CHECK_THROWS_WITH(adafactor.load(adamw.state()), Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
+  CHECK(moment_bytes(of("adafactor"), {280, 130}, 2) == 4 * 2 * (140 + 130));
+  CHECK(moment_bytes(of("adafactor"), {33}, 1) == 4 * 33);
+  CHECK(moment_bytes(of("adamw"), {280, 130}, 2) == 8 * 280 * 130);
+}
+
+}  // namespace cloze
