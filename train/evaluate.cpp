@@ -50,26 +50,29 @@ uint64_t label_bytes(const Collator& collator, int64_t sequences, int64_t batch_
 
 HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size) {
   const auto& counts = collator.store().train_counts();
-  double total = 0;
-  uint64_t most = 0;
-  int64_t favourite = 0;
-  for (size_t id = 0; id < counts.size(); ++id) {
-    total += static_cast<double>(counts[id]) + 1;   // add-one smoothing: no token is impossible
-    if (counts[id] > most) most = counts[id], favourite = static_cast<int64_t>(id);
-  }
-  HeldOut found{.name = "unigram"};
+  const auto& tokenizer = collator.store().tokenizer();
+  std::vector<double> answers(counts.size());   // of what is predicted, each token's number
+  int64_t labels_seen = 0;
   const auto available = static_cast<int64_t>(collator.size());
   for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
     const auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
     const auto labels = batch.labels.accessor<int64_t, 1>();
-    for (int64_t i = 0; i < labels.size(0); ++i) {
-      found.loss -= std::log((static_cast<double>(counts[static_cast<size_t>(labels[i])]) + 1) / total);
-      found.accuracy += labels[i] == favourite;
-      ++found.count;
-    }
+    for (int64_t i = 0; i < labels.size(0); ++i) ++answers[static_cast<size_t>(labels[i])];
+    labels_seen += labels.size(0);
   }
-  const double n = std::max<double>(1, static_cast<double>(found.count));
-  found.loss /= n, found.accuracy /= n;
+  const double n = std::max(1.0, static_cast<double>(labels_seen));
+  double words = 0, specials = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    const bool special = tokenizer.is_special(static_cast<int64_t>(id));
+    (special ? specials : words) += special ? answers[id] : static_cast<double>(counts[id]) + 1;   // add-one smoothing: no word is impossible
+  }
+  HeldOut found{.name = "unigram", .count = labels_seen};
+  double most = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    const double share = tokenizer.is_special(static_cast<int64_t>(id)) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
+    if (answers[id] > 0) found.loss -= answers[id] / n * std::log(share);
+    if (share > most) most = share, found.accuracy = answers[id] / n;
+  }
   return found;
 }
 

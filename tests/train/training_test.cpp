@@ -100,6 +100,28 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   }
 }
 
+TEST_CASE("the unigram baseline knows sentinels and ends by how often targets have them, words by the training text", "[train]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 1);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked", options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  prepare(options);
+  const TokenStore train(options.out, "train"), store(options.out, "valid");
+  const Collator collator(store, {SpanCorruptionConfig{}}, base.data, Rng(1), "valid", T5Config{});
+  std::map<int64_t, double> seen;
+  const auto labels = collator.batch(0, static_cast<int64_t>(collator.size())).labels;
+  for (int64_t i = 0; i < labels.numel(); ++i) seen[labels[i].item<int64_t>()] += 1.0 / static_cast<double>(labels.numel());
+  double marks = 0, words = 0, wanted = 0;
+  for (const auto& [id, share] : seen) marks += store.tokenizer().is_special(id) ? share : 0;
+  for (size_t id = 0; id < train.train_counts().size(); ++id) words += store.tokenizer().is_special(static_cast<int64_t>(id)) ? 0 : static_cast<double>(train.train_counts()[id]) + 1;
+  for (const auto& [id, share] : seen) wanted -= share * std::log(store.tokenizer().is_special(id) ? share : (1 - marks) * (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
+  const auto found = unigram_baseline(collator, static_cast<int64_t>(collator.size()), 7);
+  CHECK(marks > 0.2);   // a target is a third marks at spans of three
+  CHECK(found.loss == Approx(wanted));
+  CHECK(found.count == labels.numel());
+  CHECK(found.accuracy < marks);
+}
+
 TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
