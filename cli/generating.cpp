@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <fstream>
 #include <iostream>
 
 #include "cli/engine.h"
 #include "cli/verbs.h"
 #include "core/file.h"
+#include "data/utf8.h"
 
 namespace cloze {
 
@@ -19,7 +22,7 @@ void add_search_options(CLI::App& verb, SearchConfig& s, int64_t& batch_size) {
   verb.add_option("--diversity-penalty", s.diversity_penalty, "taken off a token's score for each earlier group that chose it")->capture_default_str();
   verb.add_option("--no-repeat-ngram-size", s.no_repeat_ngram_size, "no run of so many tokens twice; 0 = allowed")->capture_default_str();
   verb.add_option("--repetition-penalty", s.repetition_penalty, "scores of tokens that stand there already are divided by it")->capture_default_str();
-  verb.add_flag("--sample", s.do_sample, "draw tokens instead of taking the likeliest");
+  verb.add_flag("--do-sample,--sample", s.do_sample, "draw tokens instead of taking the likeliest");
   verb.add_option("--temperature", s.temperature, "sampling: scores are divided by it")->capture_default_str();
   verb.add_option("--top-k", s.top_k, "sampling: from the k likeliest; 0 = all")->capture_default_str();
   verb.add_option("--top-p", s.top_p, "sampling: from the likeliest that hold this share of the mass")->capture_default_str();
@@ -30,30 +33,54 @@ void add_search_options(CLI::App& verb, SearchConfig& s, int64_t& batch_size) {
   verb.add_option("--batch-size", batch_size, "texts that are written at once")->check(CLI::Range(1, 1 << 16))->capture_default_str();
 }
 
+void check_search_options(const CLI::App& verb) {
+  for (const char* name : {"--temperature", "--top-k", "--top-p", "--typical-p", "--seed"})
+    require<ConfigError>(verb.count(name) == 0 || verb.count("--do-sample") > 0, name, " is read where tokens are drawn alone; add --do-sample, or leave it out");
+}
+
+namespace {
+
+/// The lines of a file, or of standard input (`-`). Throws DataError.
+std::vector<std::string> lines_of(const std::string& file) {
+  const auto name = file == "-" ? std::string("standard input") : file;
+  std::ifstream stream;
+  if (file != "-") {
+    stream.open(file);
+    require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
+  }
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file == "-" ? std::cin : static_cast<std::istream&>(stream), line);) {
+    lines.push_back(line);
+    const auto bad = find_invalid_utf8(line);
+    require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1, " is not UTF-8; convert the text to UTF-8");
+  }
+  return lines;
+}
+
+}  // namespace
+
 void add_generate(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("generate", "text that a decoder writes");
   auto c = std::make_shared<GenerateCommand>();
   auto file = std::make_shared<std::string>();
   verb->add_option("run", c->run, "run directory, or one of its step folders")->required();
   verb->add_option("text", c->texts, "beginnings (gpt2), or what an encoder reads");
-  verb->add_option("--file", *file, "a text in each line; - for standard input");
+  verb->add_option("--file", *file, "a text in each line; - for standard input, which is read as well where no text is given and it is a file or a pipe");
   add_search_options(*verb, c->search, c->batch_size);
   verb->add_option("--num-return-sequences", c->search.num_return_sequences, "texts for each one given, best first")->capture_default_str();
   verb->add_flag("--json", c->json, "one line of JSON for each text");
   verb->footer("Example:\n  cloze generate runs/gpt2 \"In the beginning\" --sample --top-p 0.9\n  cloze generate runs/en-de --file test.en --num-beams 4 > test.de\n\n"
                "One text without beams appears as it is written.");
-  verb->callback([c, file, &globals] {
+  verb->callback([c, file, verb, &globals] {
+    check_search_options(*verb);
     for (auto& line : c->texts)
       if (!line.empty() && line[0] == bracket_guard) line.erase(0, 1);
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts were given both as words and by --file; give one of them");
-      std::ifstream stream;
-      if (*file != "-") {
-        stream.open(*file);
-        require<DataError>(stream.good(), *file, ": cannot be read (", system_reason(), ")");
-      }
-      for (std::string line; std::getline(*file == "-" ? std::cin : static_cast<std::istream&>(stream), line);) c->texts.push_back(line);
+      c->texts = lines_of(*file);
       require<DataError>(!c->texts.empty(), *file, ": is empty; write a text in each line");
+    } else if (c->texts.empty() && isatty(STDIN_FILENO) == 0) {
+      c->texts = lines_of("-");
     }
     if (c->texts.empty()) c->texts.emplace_back();   // from nothing
     globals.exit_code = run_engine(*c);

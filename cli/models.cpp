@@ -60,7 +60,8 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   add_search_options(*evaluate, e->search, e->batch_size);
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
   evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4");
-  evaluate->callback([e, &globals] {
+  evaluate->callback([e, evaluate, &globals] {
+    check_search_options(*evaluate);
     require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);
   });

@@ -227,6 +227,16 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const
   return ids;
 }
 
+std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
+  constexpr std::string_view mark = "\xE2\x96\x81";   // ▁
+  auto ids = encode(text);
+  if (ids.empty() || text[0] == ' ' || piece(ids[0]).compare(0, mark.size(), mark) != 0) return ids;
+  const auto rest = piece(ids[0]).substr(mark.size());
+  if (rest.empty()) ids.erase(ids.begin());
+  else if (const auto same = id(rest); same >= 0) ids[0] = static_cast<int32_t>(same);
+  return ids;
+}
+
 std::vector<TextPiece> Tokenizer::encode_with_places(std::string_view text) const { return impl_->encoder->encode_with_places(text); }
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {

@@ -37,7 +37,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
     auto part = parts[i];
     // Byte-level pieces carry the space before a word: that of the blank goes with it.
     if (run.tokenizer.kind() == "byte_bpe" && i + 1 < parts.size() && !part.empty() && part.back() == ' ') part.pop_back();
-    for (const auto id : run.tokenizer.encode(part)) ids.push_back(id);
+    for (const auto id : i > 0 ? run.tokenizer.encode_behind(part) : run.tokenizer.encode(part)) ids.push_back(id);
     if (i + 1 == parts.size()) break;
     places.push_back(static_cast<int64_t>(ids.size()));
     ids.push_back(special.mask);
@@ -98,15 +98,17 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   if (model.texts_begin) prompt.source.push_back(special.cls);
   std::vector<std::vector<int32_t>> pieces;
   for (size_t i = 0; i < parts.size(); ++i) {
-    pieces.push_back(run.tokenizer.encode(parts[i]));
+    pieces.push_back(i > 0 ? run.tokenizer.encode_behind(parts[i]) : run.tokenizer.encode(parts[i]));
     prompt.source.insert(prompt.source.end(), pieces.back().begin(), pieces.back().end());
     if (i + 1 < parts.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
   }
   prompt.source.push_back(model.eos_token_id);
-  const int64_t beams = std::max<int64_t>(top, 4), length = static_cast<int64_t>(prompt.source.size());
+  const int64_t beams = std::max<int64_t>(2 * top, 4), length = static_cast<int64_t>(prompt.source.size());
   const int64_t wanted = spans ? 12 * static_cast<int64_t>(parts.size()) : length + 16;
   const int64_t most = model.position_embeddings == "none" ? wanted : std::min(wanted, model.longest_input() - 1);
-  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, most), .num_beams = beams, .num_return_sequences = top, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id};
+  // Behind the last blank a model of spans goes on with the next sentinel, where what is wanted ends.
+  const bool goes_on = spans && parts.size() <= sentinels.size();
+  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, most), .num_beams = beams, .num_return_sequences = beams, .eos_token_id = goes_on ? sentinels[parts.size() - 1] : model.eos_token_id, .pad_token_id = model.pad_token_id};
   std::vector<std::pair<std::string, double>> found;
   const auto texts = generate_ids(*run.network, {prompt}, search);
   for (const auto& one : texts[0]) {
@@ -119,7 +121,10 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
         for (auto id = at == one.ids.end() ? at : at + 1; id != one.ids.end() && std::find(sentinels.begin(), sentinels.end(), *id) == sentinels.end() && *id != model.eos_token_id; ++id) whole.push_back(*id);
       }
     }
-    found.emplace_back(run.tokenizer.decode(whole), one.score);
+    // Several endings behind the last blank give one text: its best counts.
+    auto text_of = run.tokenizer.decode(whole);
+    if (std::none_of(found.begin(), found.end(), [&](const auto& other) { return other.first == text_of; })) found.emplace_back(std::move(text_of), one.score);
+    if (static_cast<int64_t>(found.size()) == top) break;
   }
   return found;
 }

@@ -139,7 +139,8 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
       auto& written = all.emplace_back();
       for (const auto& one : lists[i]) {
         const std::vector<int64_t> own(one.ids.begin() + static_cast<int64_t>(goes_on ? 0 : some[i].beginning.size()), one.ids.end());
-        written.push_back({run.tokenizer.decode(own), one.ids, one.score});
+        const auto end = std::find(one.ids.begin() + static_cast<int64_t>(some[i].beginning.size()), one.ids.end(), search.eos_token_id);
+        written.push_back({run.tokenizer.decode(own), {one.ids.begin(), end == one.ids.end() ? end : end + 1}, one.score});
       }
     }
     if (emit) {   // what was held back, and the prompt where nothing came

@@ -25,7 +25,7 @@ struct GenerateOptions {
 /// One text that was written.
 struct Written {
   std::string text;   ///< of a causal language model with what it went on from
-  std::vector<int64_t> ids;
+  std::vector<int64_t> ids;   ///< with the end of the text, where it came, and nothing behind it
   double score = 0;
 };
 /// The texts written for each of `texts`, best first. Throws CheckpointError for a run without a tokenizer, ConfigError as above.

@@ -328,6 +328,7 @@ std::string to_text(const Inspection& found, bool colour) {
     std::snprintf(lengths, sizeof lengths, "lengths    %.1f tokens read, %.1f written on average; %.2f masks in a text read\n", f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
     out += words("{what stands for hidden text}\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                  percent(f["unknown_share"]), "; ", percent(f["as_long_as_allowed_share"]), " as long as they may be\n", lengths);
+    if (f.contains("hidden_share")) out += words("hidden     ", percent(f["hidden_share"]), " of the text's tokens are not read\n");
   } else {
     out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                  percent(f["unknown_share"]), "\n", predicted(f));

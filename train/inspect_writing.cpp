@@ -108,6 +108,9 @@ class WritingInspector {
     if (found_.lengths.size() == 2) count_part(found_.lengths[0], hidden), count_part(found_.lengths[1], runs_of(e.input_ids, begin, read - 1));
     else for (const auto n : hidden) note(found_.lengths[0].runs, n);
     masks_ += masks;
+    // A target is the whole text, or what the source lacks.
+    const bool whole_text = std::holds_alternative<DenoisingConfig>(objective_) || (spans_ && (spans_->corruption == "mass" || spans_->corruption == "bert" || spans_->corruption == "deshuffle"));
+    text_ += whole_text ? written : kept - masks + written, not_read_ += whole_text ? written - kept + masks : written;
     long_ += static_cast<int64_t>(e.input_ids.size()) >= config_.data.max_seq_length || static_cast<int64_t>(e.labels.size()) >= config_.data.max_seq_length;
     if (model_.is_encoder_decoder) unended_ += e.labels.empty() || e.labels.back() != vocabulary_.special.sep || e.input_ids.back() != vocabulary_.special.sep;
     if (std::holds_alternative<ClmConfig>(objective_)) {
@@ -136,6 +139,7 @@ class WritingInspector {
     const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
     found_.facts = {{"sequences", sequences_}, {"tokens", tokens_}, {"padding_share", 1 - share(tokens_, places_)}, {"unknown_share", share(unknown_, source_)}, {"source_length", share(source_, sequences_)},
                     {"target_length", share(target_, sequences_)}, {"masks_in_a_source", share(masks_, sequences_)}, {"as_long_as_allowed_share", share(long_, sequences_)}};
+    if (!std::holds_alternative<ClmConfig>(objective_) && !std::holds_alternative<PairsConfig>(objective_)) found_.facts["hidden_share"] = share(not_read_, text_);
     auto& checks = found_.checks;
     if (model_.is_encoder_decoder) checks.push_back(none_check("sources and targets that do not end with the end of a text", unended_));
     if (std::holds_alternative<ClmConfig>(objective_)) checks.push_back(none_check("labels that are not the token behind their place", wrong_));
@@ -169,7 +173,7 @@ class WritingInspector {
   const SpanCorruptionConfig* spans_ = std::get_if<SpanCorruptionConfig>(&objective_);
   Collator collator_;
   Inspection found_;
-  int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0;
+  int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0, text_ = 0, not_read_ = 0;
   double mean_ = 0, variance_ = 0;
 };
 

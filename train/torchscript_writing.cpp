@@ -27,7 +27,9 @@ constexpr const char* generate_code = R"(
 def generate(self, input_ids: Tensor, ARGUMENTSmax_new_tokens: int = 20, num_beams: int = 1, length_penalty: float = 1.0, early_stopping: bool = False) -> Tensor:
     batch = input_ids.size(0)
     beams = num_beams
-PREFIX
+    assert beams >= 1, "num_beams must be at least 1"
+    assert max_new_tokens >= 1, "max_new_tokens must be at least 1"
+ROOMPREFIX
     start = written.size(1)
     if beams == 1:
         done = torch.zeros([batch], dtype=11)
@@ -163,9 +165,10 @@ torch::jit::Module writing_module(Network& network) {
     // Without decoder_input_ids the decoder reads the encoder's text, moved on by one.
     forward = "def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
               "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
-              "    read = torch.cat([torch.full_like(input_ids[:, :1], START), input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n"
+              "    read = torch.cat([torch.full_like(input_ids[:, :1], START), input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n" +
+              length_check(c, "max(input_ids.size(1), read.size(1))") +
               "    out = self._traced(input_ids, mask, read)\n    return {";
-    module.define("def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:\n"
+    module.define("def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:\n" + length_check(c, "input_ids.size(1)") +
                   "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    return self._encode(input_ids, mask)[0]\n");
     module.define(replaced("def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] = None, past: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:\n"
                            "    mask = torch.ones_like(memory[:, :, 0], dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
@@ -181,11 +184,12 @@ torch::jit::Module writing_module(Network& network) {
     });
     forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None") + (c.prefix_lm ? ", prefix: Optional[Tensor] = None" : "") + ") -> Dict[str, Tensor]:\n"
               "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    read = torch.zeros_like(input_ids[:, 0])\n" +
-              (c.prefix_lm ? "    if prefix is not None:\n        read = prefix\n" : "") + "    out = self._traced(input_ids, mask, read)\n    return {";
+              (c.prefix_lm ? "    if prefix is not None:\n        read = prefix\n" : "") + length_check(c, "input_ids.size(1)") + "    out = self._traced(input_ids, mask, read)\n    return {";
   }
   all_outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = two ? one : Tensor()});
   for (size_t i = 0; i < names.size(); ++i) forward += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  const std::vector<std::pair<std::string, std::string>> facts{{"PREFIX", two ? encoder_prefix : decoder_prefix},
+  const std::vector<std::pair<std::string, std::string>> facts{{"ROOM", two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens") : length_check(c, "input_ids.size(1) + max_new_tokens - 1")},
+                                                                {"PREFIX", two ? encoder_prefix : decoder_prefix},
                                                                 {"STEP", two ? "self._decode(tokens, mask, own, kv)" : "self._decode(tokens, own)"},
                                                                 {"ARGUMENTS", two ? "attention_mask: Optional[Tensor] = None, " : ""},
                                                                 {"LAYERS", std::to_string(layers)},

@@ -35,7 +35,7 @@ std::string percent(double part, double whole) { return number(whole > 0 ? 100 *
 
 json held_out_json(const std::vector<HeldOut>& parts) {
   json found = json::object();
-  for (const auto& part : parts) found[part.name] = {{"loss", part.loss}, {"accuracy", part.accuracy}, {"count", part.count}};
+  for (const auto& part : parts) found[part.name] = {{"loss", part.loss}, {"perplexity", std::exp(part.loss)}, {"accuracy", part.accuracy}, {"count", part.count}};
   return found;
 }
 
@@ -141,7 +141,7 @@ int run(const EvaluateCommand& c) {
     measures.update({{"bleu", b.score}, {"chrf", chrf(pairs->written, pairs->references)}, {"rouge1", r.rouge1}, {"rouge2", r.rouge2}, {"rougeL", r.rougeL}, {"exact_match", exact_match(pairs->written, pairs->references)}});
   }
   if (c.json) {
-    std::printf("%s\n", json{{"run", c.run}, {"measures", measures}, {"checkpoint", opened.checkpoint}, {"tokens", tokens}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
+    std::printf("%s\n", json{{"run", c.run}, {"measures", measures}, {"checkpoint", opened.checkpoint}, {c.text.empty() ? "tokens" : "text", c.text.empty() ? json(tokens) : json(c.text)}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
                              {"held_out", held_out_json(parts)}, {"unigram", {{"loss", baseline.loss}, {"accuracy", baseline.accuracy}}}}
                             .dump()
                             .c_str());
@@ -261,13 +261,14 @@ int run(const DescribeCommand& c) {
 
 int run(const InspectCommand& c) {
   const auto found = inspect_objective(c.config, c.examples, c.sequences);
-  if (!c.picture.empty()) draw_lengths(found, c.picture);
   if (c.json) {
     std::printf("%s\n", to_json(found).dump().c_str());
   } else {
     std::printf("%s", to_text(found, isatty(STDOUT_FILENO) == 1).c_str());
     for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
   }
+  std::fflush(stdout);
+  if (!c.picture.empty()) draw_lengths(found, c.picture);
   return std::all_of(found.checks.begin(), found.checks.end(), [](const auto& check) { return check.passed; }) ? 0 : 1;
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -25,6 +27,14 @@ Answer cloze(const std::string& arguments, const std::string& before = "") {
   const int status = pclose(pipe);
   answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return answer;
+}
+
+/// The JSON behind what was logged.
+nlohmann::json json_of(const Answer& answer) {
+  INFO(answer.text);
+  const auto at = answer.text.find("{\"");
+  REQUIRE(at != std::string::npos);
+  return nlohmann::json::parse(answer.text.substr(at));
 }
 
 void check_refused(const std::string& arguments, int code, const std::string& sentence) {
@@ -163,6 +173,18 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   const auto written = cloze("generate " + run + " 'The cat number 3 slept.' 'The cat' --num-beams 3 --max-new-tokens 7 --json");
   CHECK(written.code == 0);
   CHECK_THAT(written.text, Catch::Contains("\"generated\":[{\"ids\":["));
+  // Texts come from words, a file or a pipe; what would not be read is refused.
+  const auto one = json_of(cloze("generate " + run + " 'The cat' --json --max-new-tokens 5"))["generated"][0];
+  CHECK(cloze("generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text == one["text"].get<std::string>() + "\n");
+  CHECK(cloze("generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5").text == one["text"].get<std::string>() + "\n");
+  check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1, "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
+  check_refused("generate " + run + " 'The cat' --top-k 3", 2, "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
+  check_refused("evaluate " + run + " --generate --temperature 0.5", 2, "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
+  CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
+  CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
+  const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));
+  CHECK(on_text["text"] == nlohmann::json{w.dir / "text.txt"});
+  CHECK_FALSE(on_text.contains("tokens"));
   CHECK_THAT(cloze("evaluate " + run + " --generate --max-new-tokens 8").text, Catch::Contains("BLEU") && Catch::Contains("chrF") && Catch::Contains("ROUGE-L") && Catch::Contains("bits for each byte"));
   CHECK_THAT(cloze("export " + run + " --to torchscript --out " + w.dir / "translator.pt").text, Catch::Contains("generate, 3 beams: largest difference 0.0e+00"));
   CHECK_THAT(cloze("inspect objective " + run + "/run.yaml --sequences 20").text, Catch::Contains("written    "));
@@ -176,6 +198,10 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
     INFO(filled.text);
     CHECK(filled.code == 0);
     CHECK_THAT(filled.text, Catch::Contains("\"filled\":[{\"score\":"));
+    const auto list = json_of(filled)["filled"];
+    std::set<std::string> texts;
+    for (const auto& text : list) texts.insert(text["text"]);
+    CHECK(texts.size() == list.size());   // each text once
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
   std::string blanks;

@@ -76,6 +76,12 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.special().cls == 2);
     CHECK(tokenizer.special().sep == 3);
     CHECK(tokenizer.special().mask == 4);
+    // Behind a blank a text goes on as it does behind a word.
+    const auto whole = tokenizer.encode("mat."), head = tokenizer.encode("mat"), dot = tokenizer.encode_behind(".");
+    CHECK(std::vector<int32_t>(whole.begin() + static_cast<std::ptrdiff_t>(head.size()), whole.end()) == dot);
+    CHECK(tokenizer.encode(".") != dot);
+    CHECK(tokenizer.encode_behind(" sat") == tokenizer.encode("sat"));
+    CHECK(tokenizer.encode_behind("").empty());
     // What transformers puts around a text: [CLS] and [SEP], or what the model of an export reads.
     const auto around = [&](const std::optional<Tokenizer::Frame>& frame) {
       tokenizer.save(dir / "saved", frame);
