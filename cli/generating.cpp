@@ -1,11 +1,14 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "cli/engine.h"
 #include "cli/verbs.h"
 #include "core/file.h"
+#include "core/interrupt.h"
 #include "data/utf8.h"
 
 namespace cloze {
@@ -33,28 +36,42 @@ void add_search_options(CLI::App& verb, SearchConfig& s, int64_t& batch_size) {
   verb.add_option("--batch-size", batch_size, "texts that are written at once")->check(CLI::Range(1, 1 << 16))->capture_default_str();
 }
 
-void check_search_options(const CLI::App& verb) {
+void check_search_options(const CLI::App& verb, const SearchConfig& s) {
   for (const char* name : {"--temperature", "--top-k", "--top-p", "--typical-p", "--seed"})
-    require<ConfigError>(verb.count(name) == 0 || verb.count("--do-sample") > 0, name, " is read where tokens are drawn alone; add --do-sample, or leave it out");
+    require<ConfigError>(verb.count(name) == 0 || s.do_sample, name, " is read where tokens are drawn alone; add --do-sample, or leave it out");
+  for (const char* name : {"--length-penalty", "--early-stopping"})
+    require<ConfigError>(verb.count(name) == 0 || s.num_beams > 1, name, " is read where several texts are followed alone; give --num-beams, or leave it out");
 }
 
 namespace {
 
 /// The lines of a file, or of standard input (`-`). Throws DataError.
 std::vector<std::string> lines_of(const std::string& file) {
-  const auto name = file == "-" ? std::string("standard input") : file;
+  const bool piped = file == "-";
+  const auto name = piped ? std::string("standard input") : file;
   std::ifstream stream;
-  if (file != "-") {
+  if (!piped) {
+    require<DataError>(!std::filesystem::is_directory(file), file, ": is a folder; name a file with a text in each line");
     stream.open(file);
     require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
   }
+  const InterruptibleReads may_wait;   // for a pipe
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file == "-" ? std::cin : static_cast<std::istream&>(stream), line);) {
+  for (std::string line; std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
     lines.push_back(line);
     const auto bad = find_invalid_utf8(line);
     require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1, " is not UTF-8; convert the text to UTF-8");
   }
+  if (interrupted) throw Interrupted("stopped; nothing was written to a file");
+  require<DataError>(!lines.empty(), name, ": is empty; write a text in each line");
   return lines;
+}
+
+/// Standard input is a pipe or a file, and so holds texts.
+bool texts_are_piped() {
+  struct stat about {};
+  return fstat(STDIN_FILENO, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISREG(about.st_mode));
 }
 
 }  // namespace
@@ -72,14 +89,13 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->footer("Example:\n  cloze generate runs/gpt2 \"In the beginning\" --sample --top-p 0.9\n  cloze generate runs/en-de --file test.en --num-beams 4 > test.de\n\n"
                "One text without beams appears as it is written.");
   verb->callback([c, file, verb, &globals] {
-    check_search_options(*verb);
+    check_search_options(*verb, c->search);
     for (auto& line : c->texts)
       if (!line.empty() && line[0] == bracket_guard) line.erase(0, 1);
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts were given both as words and by --file; give one of them");
       c->texts = lines_of(*file);
-      require<DataError>(!c->texts.empty(), *file, ": is empty; write a text in each line");
-    } else if (c->texts.empty() && isatty(STDIN_FILENO) == 0) {
+    } else if (c->texts.empty() && texts_are_piped()) {
       c->texts = lines_of("-");
     }
     if (c->texts.empty()) c->texts.emplace_back();   // from nothing

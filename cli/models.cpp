@@ -61,7 +61,7 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
   evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4");
   evaluate->callback([e, evaluate, &globals] {
-    check_search_options(*evaluate);
+    check_search_options(*evaluate, e->search);
     require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);
   });
@@ -70,7 +70,7 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   auto f = std::make_shared<FillCommand>();
   fill->add_option("run", f->run, "run directory, or one of its step folders")->required();
   fill->add_option("text", f->texts, "text with [MASK] for each blank; several are filled one by one")->required();
-  fill->add_option("--top", f->top, "candidates for each blank")->check(CLI::Range(1, 1000))->capture_default_str();
+  fill->add_option("--top", f->top, "candidates for each blank; a model that writes gives at most so many texts")->check(CLI::Range(1, 1000))->capture_default_str();
   fill->add_flag("--json", f->json, "one line of JSON for each text");
   fill->footer("Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"");
   fill->callback([f, &globals] {

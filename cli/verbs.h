@@ -23,8 +23,8 @@ void add_model_verbs(CLI::App& app, Globals& globals);       // evaluate, fill, 
 void add_generate(CLI::App& app, Globals& globals);
 /// Options of a search, for `generate` and `evaluate`.
 void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
-/// Throws ConfigError for options of a search that it would not read.
-void check_search_options(const CLI::App& verb);
+/// Throws ConfigError for options of sampling without it, and for those of beams without any.
+void check_search_options(const CLI::App& verb, const SearchConfig& search);
 void add_looking_verbs(CLI::App& app, Globals& globals);     // inspect, tokenize
 void add_completion(CLI::App& app, Globals& globals);
 

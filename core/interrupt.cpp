@@ -13,16 +13,23 @@ void on_signal(int) {
   if (interrupted.exchange(true)) _exit(130);
 }
 
-}  // namespace
-
-void install_interrupt_handlers() {
+void listen(int flags) {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = flags;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  listen(SA_RESTART);
   signal(SIGXFSZ, SIG_IGN);   // a limit on file sizes is answered where the file is written
 }
+
+InterruptibleReads::InterruptibleReads() { listen(0); }
+InterruptibleReads::~InterruptibleReads() { listen(SA_RESTART); }
 
 }  // namespace cloze

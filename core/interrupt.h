@@ -9,4 +9,10 @@ extern std::atomic<bool> interrupted;
 
 void install_interrupt_handlers();
 
+/// While one lives, a signal ends a read that waits, which goes on otherwise.
+struct InterruptibleReads {
+  InterruptibleReads();
+  ~InterruptibleReads();
+};
+
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #include "data/tokenizer.h"
 
+#include <utf8proc.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/utf8.h"
 
 namespace cloze {
 
@@ -230,10 +232,12 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const
 std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
   constexpr std::string_view mark = "\xE2\x96\x81";   // ▁
   auto ids = encode(text);
-  if (ids.empty() || text[0] == ' ' || piece(ids[0]).compare(0, mark.size(), mark) != 0) return ids;
+  size_t at = 0;
+  const auto first = ids.empty() ? 0 : next_code_point(text, at);
+  if (first <= ' ' || utf8proc_category(first) == UTF8PROC_CATEGORY_ZS || piece(ids[0]).compare(0, mark.size(), mark) != 0) return ids;
   const auto rest = piece(ids[0]).substr(mark.size());
   if (rest.empty()) ids.erase(ids.begin());
-  else if (const auto same = id(rest); same >= 0) ids[0] = static_cast<int32_t>(same);
+  else if (const auto same = id(rest); same >= 0 && !is_special(same)) ids[0] = static_cast<int32_t>(same);
   return ids;
 }
 

@@ -92,7 +92,11 @@ struct EncoderConfig : StackConfig {
   bool carries_memory() const { return two_streams && mem_len > 0 && reuse_len > 0; }
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
   /// Tokens of the longest input.
-  int64_t longest_input() const { return max_position_embeddings - (positions_after_padding ? pad_token_id + 1 : 0); }
+  static constexpr int64_t any_length = int64_t{1} << 40;   ///< more than any text has
+  int64_t longest_input() const {
+    const bool sized = position_embeddings != "none" || std::holds_alternative<LinformerAttention>(attention) || std::holds_alternative<BigBirdAttention>(attention);
+    return sized ? max_position_embeddings - (positions_after_padding ? pad_token_id + 1 : 0) : any_length;
+  }
 };
 
 /// The values of `hidden_act`, by the names of transformers' ACT2FN.

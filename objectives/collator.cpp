@@ -191,7 +191,9 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
     Example written;
     for (int64_t row = 0; row < count; ++row) {
       in.sampler->sample(first + static_cast<uint64_t>(row), written);
-      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], lengths_of(row));
+      Infilled infilled;
+      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], draws ? &infilled : nullptr);
+      if (draws) (*draws)[static_cast<size_t>(row)].lengths = std::move(infilled.words), (*draws)[static_cast<size_t>(row)].hidden = infilled.hidden;
     }
     return writer.batch(rows);
   }

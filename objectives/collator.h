@@ -13,6 +13,7 @@ namespace cloze {
 struct RowDraws {
   size_t masking = 0;             ///< its number in the mixture
   std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
+  int64_t hidden = 0;             ///< tokens that text_infilling took away or replaced
 };
 
 /// How many rows a training step has: along them a memory is carried.

@@ -231,7 +231,7 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<i
 }  // namespace
 
 void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules, const NoiseIds& ids, Stream& stream,
-                    std::vector<int64_t>* drawn) {
+                    Infilled* infilled) {
   const bool subword = rules.mask_length == "subword", poisson = rules.mask_length == "span-poisson";
   require<ConfigError>(subword || poisson || rules.mask_length == "word", "`mask_length` is '", rules.mask_length, "'; give subword, word or span-poisson.");
   require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ", rules.replace_length, "; give -1, 0 or 1.");
@@ -246,12 +246,12 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   const auto words = static_cast<int64_t>(starts.size());
   const int64_t budget = std::min(words, ceil_share(words, rules.mask_ratio));
   if (budget <= 0) return;
-  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, drawn) : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
+  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, infilled ? &infilled->words : nullptr) : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
   sample_front(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
   // From right to left, so that where spans overlap the one that began further left has the last word, as there.
-  std::vector<uint8_t> gone(n);
+  std::vector<uint8_t> gone(n), touched(n);
   for (size_t i = n - 2; i > 0; --i) {
     if (words_at[i] == 0) continue;
     const bool random = stream.bernoulli(rules.random_ratio);
@@ -261,10 +261,12 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
         if (left == 0) break;
         --left;
       }
+      touched[j] = 1;
       gone[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i);
       if (!gone[j]) tokens[j] = random ? random_id(ids, stream) : ids.mask;
     }
   }
+  if (infilled) infilled->hidden = std::count(touched.begin(), touched.end(), 1);
   size_t kept = 0;
   for (size_t i = 0; i < n; ++i)
     if (!gone[i]) tokens[kept++] = tokens[i];
@@ -301,11 +303,11 @@ void rotate_document(std::vector<int64_t>& tokens, Stream& stream) {
 }
 
 std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const uint8_t> word_starts, std::span<const int64_t> sentence_lengths,
-                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, std::vector<int64_t>* drawn) {
+                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, Infilled* infilled) {
   std::vector<int64_t> source(tokens.begin(), tokens.end());
   std::vector<uint8_t> starts(word_starts.begin(), word_starts.end());
   permute_sentences(source, starts, sentence_lengths, rules.permute_sentences, stream);
-  text_infilling(source, starts, rules, ids, stream, drawn);
+  text_infilling(source, starts, rules, ids, stream, infilled);
   insert_tokens(source, ceil_share(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids, stream);
   if (stream.bernoulli(rules.rotate_prob)) rotate_document(source, stream);
   return source;

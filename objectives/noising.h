@@ -71,6 +71,12 @@ struct BartNoise {
   int64_t replace_length = 1;                ///< masks for what is hidden: 1 = one, 0 = none, -1 = one for each token
 };
 
+/// What text_infilling did to a text.
+struct Infilled {
+  std::vector<int64_t> words;   ///< of each span as the Poisson distribution gave them, zeros too, the last one not cut
+  int64_t hidden = 0;           ///< tokens that are gone or another
+};
+
 // The parts below take tokens that begin with <s> and end with </s>, and touch neither; where nothing is between them, only insertion does anything.
 
 /// ceil(sentences * share) of the sentences change places among themselves; `word_starts` [n] goes with its tokens. `lengths`: tokens of each
@@ -81,18 +87,17 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
 /// starts at a word and takes its pieces; spans may overlap, and then give fewer masks; spans of no word are masks put in somewhere.
 /// Throws ConfigError for rules that are none. Differs: as many are put in as there are spans of no word (there rounding can add one); lambda
 /// may be over 16 (there the table of lengths then ends at once); shares are taken in double.
-/// `drawn` receives the words of each span as the Poisson distribution gave them, zeros too, the last one not cut.
 void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules, const NoiseIds& ids, Stream& stream,
-                    std::vector<int64_t>* drawn = nullptr);
+                    Infilled* infilled = nullptr);
 /// `count` new tokens at distinct random places; ceil(count * random_ratio) of them random ids, the rest masks.
 void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ratio, const NoiseIds& ids, Stream& stream);
 /// The text starts at a uniform one of the n - 1 tokens behind <s> and goes on at its beginning; at </s> it stays as it is.
 void rotate_document(std::vector<int64_t>& tokens, Stream& stream);
 
 /// The source of a text <s> ... </s>: sentences, hidden words, inserted tokens, rotation, in fairseq's order. The target is the text itself.
-/// `word_starts` [n] nonzero where a word starts; `sentence_lengths` and `drawn` as above, the former empty: sentences stay.
+/// `word_starts` [n] nonzero where a word starts; `sentence_lengths` and `infilled` as above, the former empty: sentences stay.
 std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const uint8_t> word_starts, std::span<const int64_t> sentence_lengths,
-                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, std::vector<int64_t>* drawn = nullptr);
+                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, Infilled* infilled = nullptr);
 
 // ---- PEGASUS. Source: Zhang et al. 2020, section 3.1 (arXiv 1912.08777); google-research/pegasus, sentence_selection.cc, rouge.cc.
 

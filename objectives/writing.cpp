@@ -59,6 +59,9 @@ uint64_t Writer::length() const {
   if (const auto* spans = as<SpanCorruptionConfig>(objective_); spans && spans->corruption == "spans" && model_.is_encoder_decoder)
     return static_cast<uint64_t>(raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length));
   if (as<ClmConfig>(objective_)) return static_cast<uint64_t>(most + 1 - begin);   // the last one is only a label
+  const auto* spans = as<SpanCorruptionConfig>(objective_);
+  const bool twice = as<DenoisingConfig>(objective_) || (spans && (spans->corruption == "mass" || spans->corruption == "bert" || spans->corruption == "deshuffle"));
+  if (twice && !model_.is_encoder_decoder) return static_cast<uint64_t>(std::max<int64_t>(1, (most + 1) / 2 - begin - 1));   // one line holds the text two times
   return static_cast<uint64_t>(std::max<int64_t>(1, most - begin - 1));
 }
 
@@ -99,12 +102,14 @@ void Writer::finish(SourceTarget& row) const {
   // A decoder alone reads both in one line; the last token is only a label.
   const auto room = static_cast<size_t>(data_.max_seq_length) + 1;
   if (model_.is_encoder_decoder || row.source.size() + row.target.size() <= room) return;
+  const auto last = row.source.back();   // its end token, where it has one
   row.source.resize(std::min(row.source.size(), std::max(room / 2, room - std::min(room, row.target.size()))));
+  if (last == eos_) row.source.back() = eos_;
   row.target.resize(std::min(row.target.size(), room - row.source.size()));
   row.target.back() = eos_;
 }
 
-void Writer::write(const Example& example, Stream stream, SourceTarget& row, std::vector<int64_t>* drawn) {
+void Writer::write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) {
   row.source.clear(), row.target.clear();
   if (as<PairsConfig>(objective_)) {
     const auto first = example.spans.front().first, middle = store_.first_token(store_.sentence_of(first) + 1), end = first + example.spans.front().count;
@@ -144,7 +149,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, std
     row.target.insert(row.target.begin(), vocabulary_.special.cls);   // the noise keeps both ends where they are
     word_starts_.assign(row.target.size(), 1);
     for (size_t i = 0; i < row.target.size(); ++i) word_starts_[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
-    row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream, drawn);
+    row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream, infilled);
     for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
     return finish(row);
   }

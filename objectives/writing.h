@@ -25,8 +25,8 @@ class Writer {
   /// How the text is cut for it, and into how many tokens.
   Packing packing() const;
   uint64_t length() const;
-  /// One row, end token included, each side at most data.max_seq_length. `drawn` receives the lengths of text_infilling.
-  void write(const Example& example, Stream stream, SourceTarget& row, std::vector<int64_t>* drawn = nullptr);
+  /// One row, end token included, each side at most data.max_seq_length. `infilled` receives what text_infilling did.
+  void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled = nullptr);
   /// Rows side by side. An encoder reads sources, its decoder the targets moved on by one; a decoder alone reads both in one line and is asked
   /// for the targets. `packing` decides for a decoder alone what is cut.
   Batch batch(const std::vector<SourceTarget>& rows) const;

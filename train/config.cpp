@@ -92,7 +92,7 @@ void validate(const RunConfig& c) {
   std::vector<std::string> broken;
   const auto& model = encoder_of(c.model);
   check_model(model, broken);
-  if (c.data.max_seq_length > model.longest_input() && model.position_embeddings != "none")
+  if (c.data.max_seq_length > model.longest_input())
     broken.push_back(words("data.max_seq_length ", c.data.max_seq_length, " is longer than model.max_position_embeddings ", model.max_position_embeddings,
                            model.positions_after_padding ? words(" allows: ", model.longest_input(), " (places count from pad_token_id + 1)") : "",
                            "; shorten the sequences or give the model more positions"));

@@ -61,15 +61,16 @@ HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t ba
     labels_seen += labels.size(0);
   }
   const double n = std::max(1.0, static_cast<double>(labels_seen));
+  const auto unseen = [&](size_t id) { return tokenizer.is_special(static_cast<int64_t>(id)) && counts[id] == 0; };
   double words = 0, specials = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
-    const bool special = tokenizer.is_special(static_cast<int64_t>(id));
+    const bool special = unseen(id);
     (special ? specials : words) += special ? answers[id] : static_cast<double>(counts[id]) + 1;   // add-one smoothing: no word is impossible
   }
   HeldOut found{.name = "unigram", .count = labels_seen};
   double most = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
-    const double share = tokenizer.is_special(static_cast<int64_t>(id)) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
+    const double share = unseen(id) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
     if (answers[id] > 0) found.loss -= answers[id] / n * std::log(share);
     if (share > most) most = share, found.accuracy = answers[id] / n;
   }

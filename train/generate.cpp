@@ -65,14 +65,13 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
   check(config);
   const auto& model = encoder_of(network.model_config());
   const int64_t rows = rows_of_prompt(config);
-  const bool places = model.position_embeddings != "none";
   std::map<size_t, std::vector<size_t>> by_length;   // of the beginning: a search goes on from one length
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto& p = prompts[i];
     const auto most = model.longest_input(), wanted = static_cast<int64_t>(p.beginning.size()) + config.max_new_tokens;
     require<ConfigError>(!p.beginning.empty(), "there is nothing to go on from; give a text");
-    require<ConfigError>(!places || wanted <= most, "text ", p.number + 1, " has ", p.beginning.size(), " tokens and ", config.max_new_tokens, " are to follow, the model has ", most, " places; shorten the text, or lower --max-new-tokens");
-    require<ConfigError>(!places || static_cast<int64_t>(p.source.size()) <= most, "text ", p.number + 1, " has ", p.source.size(), " tokens, the model reads ", most, "; shorten it");
+    require<ConfigError>(wanted <= most, "text ", p.number + 1, " has ", p.beginning.size(), " tokens and ", config.max_new_tokens, " are to follow, the model has ", most, " places; shorten the text, or lower --max-new-tokens");
+    require<ConfigError>(static_cast<int64_t>(p.source.size()) <= most, "text ", p.number + 1, " has ", p.source.size(), " tokens, the model reads ", most, "; shorten it");
     by_length[p.beginning.size()].push_back(i);
   }
   std::vector<std::vector<Generated>> found(prompts.size());
@@ -104,8 +103,7 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
   const auto* objective = writing_of(run.config.objectives);
   const auto* spans = objective ? std::get_if<SpanCorruptionConfig>(objective) : nullptr;
   const bool goes_on = !model.is_encoder_decoder && (!objective || std::holds_alternative<ClmConfig>(*objective) || (spans && spans->corruption == "prefix_lm"));
-  const bool places = model.position_embeddings != "none";
-  if (options.cut && places) search.max_new_tokens = std::clamp<int64_t>(search.max_new_tokens, 1, model.is_encoder_decoder ? model.longest_input() - 1 : std::max<int64_t>(1, model.longest_input() / 2));
+  if (options.cut) search.max_new_tokens = std::clamp<int64_t>(search.max_new_tokens, 1, model.is_encoder_decoder ? model.longest_input() - 1 : std::max<int64_t>(1, model.longest_input() / 2));
   const int64_t room = model.is_encoder_decoder ? model.longest_input() : model.longest_input() - search.max_new_tokens;
   std::vector<Prompt> prompts;
   for (const auto& text : texts) {
@@ -116,7 +114,7 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     ids.insert(ids.end(), pieces.begin(), pieces.end());
     if (model.is_encoder_decoder) ids.push_back(model.eos_token_id), prompt.beginning = {model.decoder_start_token_id};
     else if (ids.empty() || !goes_on) ids.push_back(model.eos_token_id);   // what stands between texts begins one
-    if (options.cut && places && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = model.eos_token_id;
+    if (options.cut && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = model.eos_token_id;
     prompt.number = prompts.size() - 1;
   }
   const PackedWeights packed(*run.network);
@@ -138,9 +136,10 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     for (size_t i = 0; i < lists.size(); ++i) {
       auto& written = all.emplace_back();
       for (const auto& one : lists[i]) {
-        const std::vector<int64_t> own(one.ids.begin() + static_cast<int64_t>(goes_on ? 0 : some[i].beginning.size()), one.ids.end());
-        const auto end = std::find(one.ids.begin() + static_cast<int64_t>(some[i].beginning.size()), one.ids.end(), search.eos_token_id);
-        written.push_back({run.tokenizer.decode(own), {one.ids.begin(), end == one.ids.end() ? end : end + 1}, one.score});
+        const auto begin = one.ids.begin() + static_cast<int64_t>(some[i].beginning.size()), end = std::find(begin, one.ids.end(), search.eos_token_id);
+        std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
+        auto text_of = run.tokenizer.decode(std::span(ids).subspan(goes_on ? 0 : some[i].beginning.size()));
+        written.push_back({std::move(text_of), std::move(ids), one.score});
       }
     }
     if (emit) {   // what was held back, and the prompt where nothing came

@@ -38,6 +38,7 @@ class WritingInspector {
           e.decoder_input_ids.assign(read, read + e.labels.size());
         }
         count(e);
+        not_read_ += draws[static_cast<size_t>(row)].hidden;
         for (const auto n : draws[static_cast<size_t>(row)].lengths) note(found_.lengths[0].drawn, n);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
         e.corrupted = pieces(e.input_ids), e.targets = pieces(e.labels), e.text = store_.tokenizer().decode(e.labels);
@@ -60,6 +61,12 @@ class WritingInspector {
     std::string text;
     for (const auto id : ids) text += (text.empty() ? "" : " ") + (sentinel(id) || id == vocabulary_.special.mask ? "{" + store_.tokenizer().piece(id) + "}" : store_.tokenizer().piece(id));
     return text;
+  }
+
+  /// A share of the text is hidden: neither put in another order nor cut in two.
+  bool tells_hidden() const {
+    if (spans_) return spans_->corruption == "spans" || spans_->corruption == "iid" || spans_->corruption == "drop";
+    return std::holds_alternative<DenoisingConfig>(objective_) || std::holds_alternative<GapSentencesConfig>(objective_);
   }
 
   /// Nothing of what span corruption makes is cut off.
@@ -108,9 +115,8 @@ class WritingInspector {
     if (found_.lengths.size() == 2) count_part(found_.lengths[0], hidden), count_part(found_.lengths[1], runs_of(e.input_ids, begin, read - 1));
     else for (const auto n : hidden) note(found_.lengths[0].runs, n);
     masks_ += masks;
-    // A target is the whole text, or what the source lacks.
-    const bool whole_text = std::holds_alternative<DenoisingConfig>(objective_) || (spans_ && (spans_->corruption == "mass" || spans_->corruption == "bert" || spans_->corruption == "deshuffle"));
-    text_ += whole_text ? written : kept - masks + written, not_read_ += whole_text ? written - kept + masks : written;
+    if (std::holds_alternative<DenoisingConfig>(objective_)) text_ += written;
+    else if (tells_hidden()) text_ += kept - masks + written, not_read_ += written;   // the target is what the source lacks
     long_ += static_cast<int64_t>(e.input_ids.size()) >= config_.data.max_seq_length || static_cast<int64_t>(e.labels.size()) >= config_.data.max_seq_length;
     if (model_.is_encoder_decoder) unended_ += e.labels.empty() || e.labels.back() != vocabulary_.special.sep || e.input_ids.back() != vocabulary_.special.sep;
     if (std::holds_alternative<ClmConfig>(objective_)) {
@@ -139,7 +145,7 @@ class WritingInspector {
     const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
     found_.facts = {{"sequences", sequences_}, {"tokens", tokens_}, {"padding_share", 1 - share(tokens_, places_)}, {"unknown_share", share(unknown_, source_)}, {"source_length", share(source_, sequences_)},
                     {"target_length", share(target_, sequences_)}, {"masks_in_a_source", share(masks_, sequences_)}, {"as_long_as_allowed_share", share(long_, sequences_)}};
-    if (!std::holds_alternative<ClmConfig>(objective_) && !std::holds_alternative<PairsConfig>(objective_)) found_.facts["hidden_share"] = share(not_read_, text_);
+    if (tells_hidden()) found_.facts["hidden_share"] = share(not_read_, text_);
     auto& checks = found_.checks;
     if (model_.is_encoder_decoder) checks.push_back(none_check("sources and targets that do not end with the end of a text", unended_));
     if (std::holds_alternative<ClmConfig>(objective_)) checks.push_back(none_check("labels that are not the token behind their place", wrong_));

@@ -3,10 +3,12 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/kernels/kernels.h"
+#include "core/tensor/ops.h"
 
 namespace cloze {
 
@@ -55,7 +57,7 @@ double trust_ratio(double weights, double updates) { return weights > 0 && updat
 struct Optimizer::Piece {
   size_t slot;
   int64_t part, offset, rows, columns;
-  bool decays, trusts, factored;
+  bool decays, factored;   // weight decay applies, and of LAMB the ratio
   int64_t numel() const { return rows * columns; }
 };
 /// Rows of a piece.
@@ -80,9 +82,9 @@ Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : conf
     const Shape shape(sizes, stacked);
     const auto view = [&](const Tensor& t) { return t.narrow(0, slot.offset, slot.numel).view(sizes); };
     const auto fresh = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
-    if (config.kind != "adafactor") moments_.push_back({view(exp_avg_), view(exp_avg_sq_)});
-    else if (factors(config, shape)) moments_.push_back({{}, {}, fresh({stacked, shape.rows}), fresh({stacked, shape.columns})});
-    else moments_.push_back({{}, fresh(sizes)});
+    if (config.kind != "adafactor") moments_.push_back({.exp_avg = view(exp_avg_), .exp_avg_sq = view(exp_avg_sq_)});
+    else if (factors(config, shape)) moments_.push_back({.exp_avg = {}, .exp_avg_sq = {}, .exp_avg_sq_row = fresh({stacked, shape.rows}), .exp_avg_sq_col = fresh({stacked, shape.columns})});
+    else moments_.push_back({.exp_avg = {}, .exp_avg_sq = fresh(sizes)});
   }
 }
 
@@ -95,7 +97,7 @@ std::vector<Optimizer::Piece> Optimizer::pieces() const {
     const Shape shape(param.value().sizes(), param.stacked());
     const bool decayed = config_.decay_norm_and_bias || cloze::decays(slot.param);
     for (int64_t part = 0; part < param.stacked(); ++part)
-      found.push_back({k, part, slot.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed, decayed, factors(config_, shape)});
+      found.push_back({k, part, slot.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed, factors(config_, shape)});
   }
   return found;
 }
@@ -103,22 +105,38 @@ std::vector<Optimizer::Piece> Optimizer::pieces() const {
 void Optimizer::step(double learning_rate, double grad_scale) {
   at::NoGradGuard no_grad;
   ++updates;
-  if (!flat_.values.is_cpu()) {
-    for (const auto& piece : pieces()) {
-      const auto& m = moments_[piece.slot];
-      const auto part = [&](const Tensor& t) { return t.defined() ? t.view({-1, piece.rows, piece.columns}).select(0, piece.part) : t; };
-      const auto line = [&](const Tensor& t) { return t.defined() ? t.select(0, piece.part) : t; };
-      const auto of = [&](const Tensor& flat) { return flat.narrow(0, piece.offset, piece.numel()).view({piece.rows, piece.columns}); };
-      plain_update(config_, updates, learning_rate, grad_scale, piece.decays, piece.trusts, of(flat_.values), of(flat_.grads),
-                   {part(m.exp_avg), part(m.exp_avg_sq), line(m.exp_avg_sq_row), line(m.exp_avg_sq_col)});
-    }
-    flat_.grads.zero_();
-    flat_.refresh_shadow();
+  const FusedScope kernels_wanted;
+  if (!use_fused(flat_.values)) {
+    step_elsewhere(learning_rate, grad_scale);
   } else if (config_.kind == "adafactor") {
     adafactor(learning_rate, grad_scale);
   } else {
     adam(learning_rate, grad_scale);
   }
+}
+
+void Optimizer::step_elsewhere(double learning_rate, double grad_scale) {
+  auto pieces = this->pieces();
+  if (config_.kind == "adamw" && !config_.scale_parameter) {   // every number on its own: neighbours go together
+    std::vector<Piece> joined;
+    for (const auto& piece : pieces) {
+      if (!joined.empty() && joined.back().decays == piece.decays && (joined.back().offset + joined.back().numel() + 15) / 16 * 16 == (piece.offset + 15) / 16 * 16)
+        joined.back().columns = piece.offset + piece.numel() - joined.back().offset;
+      else joined.push_back({.slot = piece.slot, .part = 0, .offset = piece.offset, .rows = 1, .columns = piece.numel(), .decays = piece.decays, .factored = false});
+    }
+    pieces = std::move(joined);
+  }
+  for (const auto& piece : pieces) {
+    const auto& m = moments_[piece.slot];
+    const auto of = [&](const Tensor& flat) { return flat.narrow(0, piece.offset, piece.numel()).view({piece.rows, piece.columns}); };
+    Moments moments{};
+    if (config_.kind != "adafactor") moments = {of(exp_avg_), of(exp_avg_sq_)};
+    else if (piece.factored) moments = {.exp_avg = {}, .exp_avg_sq = {}, .exp_avg_sq_row = m.exp_avg_sq_row.select(0, piece.part), .exp_avg_sq_col = m.exp_avg_sq_col.select(0, piece.part)};
+    else moments = {.exp_avg = {}, .exp_avg_sq = m.exp_avg_sq.view({-1, piece.rows, piece.columns}).select(0, piece.part)};
+    plain_update(config_, updates, learning_rate, grad_scale, piece.decays, of(flat_.values), of(flat_.grads), moments);
+    of(flat_.grads).zero_();
+  }
+  flat_.refresh_shadow();
 }
 
 std::vector<Optimizer::Block> Optimizer::blocks(const std::vector<Piece>& pieces) const {
@@ -176,7 +194,7 @@ void Optimizer::adam(double learning_rate, double grad_scale) {
   each(blocks.size(), [&](size_t i) {
     const auto& b = blocks[i];
     const auto& [weights, steps] = norms[b.piece];
-    const double ratio = pieces[b.piece].trusts ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
+    const double ratio = pieces[b.piece].decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
     update.descend(static_cast<float>(learning_rate * ratio), 0, b.numel, p + b.offset, g + b.offset, shadow_at(b));
   });
 }
@@ -251,7 +269,7 @@ void Optimizer::adafactor(double learning_rate, double grad_scale) {
   });
 }
 
-void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, bool trusts, const Tensor& p, const Tensor& g, const Moments& m) {
+void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, const Tensor& p, const Tensor& g, const Moments& m) {
   const double decay = decays ? config.weight_decay : 0;
   const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
   const auto rate = config.scale_parameter ? learning_rate * size(p).clamp_min(smallest_scale) : at::full({}, learning_rate, p.options());
@@ -278,7 +296,11 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
     return;
   }
   step = step + decay * p;
-  p.sub_(step, learning_rate * (trusts ? trust_ratio(p.norm().item<double>(), step.norm().item<double>()) : 1));
+  if (decays) {
+    const auto weights = p.norm(), steps = step.norm();
+    step = step * at::where(weights.gt(0).logical_and(steps.gt(0)), weights / steps, at::ones_like(steps));
+  }
+  p.sub_(step, learning_rate);
 }
 
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
@@ -297,7 +319,7 @@ void Optimizer::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
   for (auto& [name, place] : state()) {
     const auto found = std::find_if(saved.begin(), saved.end(), [&, wanted = name](const auto& s) { return s.first == wanted; });
     require<CheckpointError>(found != saved.end() && found->second.sizes() == place.sizes(), "the optimizer's state has no tensor '", name,
-                             "' of the right shape; the checkpoint belongs to another model");
+                             "' of the right shape; the checkpoint belongs to another model or another optimizer");
     place.copy_(found->second);
   }
 }

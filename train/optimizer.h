@@ -14,7 +14,8 @@ struct Moments {
 class Optimizer {
  public:
   Optimizer(const OptimizerConfig& config, FlatParameters& flat);
-  /// One update at `learning_rate`; gradients are multiplied by `grad_scale` on the way. Zeroes the gradients.
+  /// One update at `learning_rate`; gradients are multiplied by `grad_scale` on the way. Zeroes the gradients that it read:
+  /// not those of parameters that rest or are fixed.
   void step(double learning_rate, double grad_scale);
   /// Updates done; bias corrections and Adafactor's decay follow it.
   int64_t updates = 0;
@@ -29,7 +30,8 @@ class Optimizer {
   std::vector<Piece> pieces() const;
   std::vector<Block> blocks(const std::vector<Piece>& pieces) const;
   std::vector<double> scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const;
-  void adam(double learning_rate, double grad_scale);   // AdamW and LAMB
+  void step_elsewhere(double learning_rate, double grad_scale);   // in plain operators
+  void adam(double learning_rate, double grad_scale);             // AdamW and LAMB
   void adafactor(double learning_rate, double grad_scale);
   OptimizerConfig config_;
   FlatParameters& flat_;
@@ -38,8 +40,8 @@ class Optimizer {
 };
 
 /// One update of one tensor in plain operators, on any device: p and g [rows, columns], moments as in Moments, those of a vector too.
-/// `trusts`: LAMB's ratio applies; `decays`: weight decay does. g is not changed.
-void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, bool trusts, const Tensor& p, const Tensor& g, const Moments& moments);
+/// `decays`: weight decay applies, and LAMB's ratio. g is not changed.
+void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, const Tensor& p, const Tensor& g, const Moments& moments);
 
 /// Bytes of moments that the optimizer will keep for a parameter of these sizes.
 int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked);

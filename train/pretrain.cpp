@@ -35,7 +35,7 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
                        " pieces; raise it, or leave it out");
   take_special_ids(config.model, store.tokenizer().special());
-  require<ConfigError>(config.data.max_seq_length <= model.longest_input() || model.position_embeddings == "none", "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
+  require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
                        " count from behind it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + config.data.max_seq_length,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze prepare` trains such ones)");
   return config;

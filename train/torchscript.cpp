@@ -132,9 +132,9 @@ torch::jit::Module two_stream_module(Network& network) {
 
 }  // namespace
 
-std::string length_check(const EncoderConfig& model, const std::string& length) {
-  if (model.position_embeddings == "none") return "";
-  return words("    assert ", length, " <= ", model.longest_input(), ", \"a text is longer than the ", model.longest_input(), " tokens that this model reads; shorten it\"\n");
+std::string length_check(const EncoderConfig& model, const std::string& length, const std::string& what) {
+  if (model.longest_input() == EncoderConfig::any_length) return "";
+  return words("    assert ", length, " <= ", model.longest_input(), ", \"this model reads ", model.longest_input(), " tokens, and ", what, "\"\n");
 }
 
 namespace {

@@ -13,9 +13,9 @@ torch::jit::Module mirror(const Layer& layer, const std::string& type);
 void add_traced(torch::jit::Module& module, const std::string& name, const torch::jit::Stack& example, const std::vector<std::string>& arguments,
                 const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f);
 
-/// A line of TorchScript that stops with a sentence where `length`, an expression, is more than the places of the model; nothing for a model
-/// that reads any length.
-std::string length_check(const EncoderConfig& model, const std::string& length);
+/// A line of TorchScript that stops with a sentence where `length`, an expression, is more than the model's tokens; `what` says what is too
+/// long and how to mend it. Nothing for a model that reads any length.
+std::string length_check(const EncoderConfig& model, const std::string& length, const std::string& what = "a text is too long; shorten it");
 
 /// The module of a network that writes: forward, generate, and of an encoder with a decoder encode and decode.
 torch::jit::Module writing_module(Network& network);

@@ -172,7 +172,7 @@ torch::jit::Module writing_module(Network& network) {
                   "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    return self._encode(input_ids, mask)[0]\n");
     module.define(replaced("def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] = None, past: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:\n"
                            "    mask = torch.ones_like(memory[:, :, 0], dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
-                           "    own = torch.zeros([LAYERS, ids.size(0), 0, WIDTH], dtype=memory.dtype)\n    if past is not None:\n        own = past\n"
+                           "    own = torch.zeros([LAYERS, ids.size(0), 0, WIDTH], dtype=memory.dtype)\n    if past is not None:\n        own = past\n" + length_check(c, "own.size(2) + ids.size(1)") +
                            "    return self._decode(ids, mask, own, self._memory(memory)[0])\n", {{"LAYERS", std::to_string(layers)}, {"WIDTH", std::to_string(width)}}));
   } else {
     add_traced(module, "_traced", {ids, mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
@@ -188,7 +188,7 @@ torch::jit::Module writing_module(Network& network) {
   }
   all_outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = two ? one : Tensor()});
   for (size_t i = 0; i < names.size(); ++i) forward += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  const std::vector<std::pair<std::string, std::string>> facts{{"ROOM", two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens") : length_check(c, "input_ids.size(1) + max_new_tokens - 1")},
+  const std::vector<std::pair<std::string, std::string>> facts{{"ROOM", two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens + 1", "max_new_tokens is too large; lower it") : length_check(c, "input_ids.size(1) + max_new_tokens", "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens")},
                                                                 {"PREFIX", two ? encoder_prefix : decoder_prefix},
                                                                 {"STEP", two ? "self._decode(tokens, mask, own, kv)" : "self._decode(tokens, own)"},
                                                                 {"ARGUMENTS", two ? "attention_mask: Optional[Tensor] = None, " : ""},

@@ -48,7 +48,7 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
 std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device);
 
 /// Loss and accuracy of the unigram baseline on the same predictions that `evaluate` scores: words by their frequency in the training text,
-/// special tokens, which it does not hold (sentinels, ends), by theirs among the predictions.
+/// special tokens that it does not hold (sentinels, ends) by theirs among the predictions.
 HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size);
 
 /// Bytes of text that the labels of the first `sequences` sequences stand for.

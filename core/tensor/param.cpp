@@ -26,6 +26,11 @@ void draw_normal(Stream stream, float* out, int64_t count, double range, bool tr
 
 }  // namespace
 
+void Param::set_stacked(int64_t count) {
+  require<ShapeError>(count >= 1 && value().size(0) % count == 0, value().size(0), " rows cannot be ", count, " tensors of one shape");
+  state_->stacked = count;
+}
+
 Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init) {
   Param param(at::empty(sizes, at::kFloat).set_requires_grad(true), init);
   params_.emplace_back(name, param);

@@ -52,10 +52,11 @@ class Param {
   void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
-  /// So many tensors of one shape lie here one above the other that published code keeps apart (queries, keys and values). An optimizer
-  /// that measures whole tensors measures each.
+  /// So many tensors of one shape lie here one above the other (queries, keys and values, which most published code keeps apart). An
+  /// optimizer that measures whole tensors measures each.
   int64_t stacked() const { return state_->stacked; }
-  void set_stacked(int64_t count) { state_->stacked = count; }
+  /// Throws ShapeError where the rows cannot be shared out.
+  void set_stacked(int64_t count);
 
  private:
   struct State {

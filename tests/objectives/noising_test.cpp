@@ -287,13 +287,13 @@ TEST_CASE("only the given share of the sentences changes places, and every set o
 
 namespace {
 
-struct Infilled {
+struct Outcome {
   Mean hidden, masks, length, random;
 };
 
 /// 512 tokens, a quarter of them continuations, through infilling alone.
-Infilled infill(const BartNoise& rules, int draws = 3000) {
-  Infilled out;
+Outcome infill(const BartNoise& rules, int draws = 3000) {
+  Outcome out;
   for (int i = 0; i < draws; ++i) {
     auto stream = stream_of(static_cast<uint64_t>(i), "infill");
     auto tokens = framed(510);
@@ -417,8 +417,9 @@ TEST_CASE("the spans that are reported are those that were drawn, empty ones and
   for (uint64_t item = 0; item < 100; ++item) {
     auto stream = stream_of(item), again = stream_of(item);
     auto tokens = framed(20000), same = framed(20000);
-    Ids drawn;
-    text_infilling(tokens, Flags(20002, 1), rules, kIds, stream, &drawn);
+    Infilled infilled;
+    const auto& drawn = infilled.words;
+    text_infilling(tokens, Flags(20002, 1), rules, kIds, stream, &infilled);
     text_infilling(same, Flags(20002, 1), rules, kIds, again);
     REQUIRE(tokens == same);
     const auto sum = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
@@ -426,6 +427,7 @@ TEST_CASE("the spans that are reported are those that were drawn, empty ones and
     REQUIRE(sum - drawn.back() < 40);
     const auto masks = std::count(tokens.begin(), tokens.end(), 4);   // one for each span, but where two overlap
     REQUIRE(masks <= static_cast<int64_t>(drawn.size()));
+    REQUIRE(infilled.hidden == 20002 - (static_cast<int64_t>(tokens.size()) - masks));
     exact += masks == static_cast<int64_t>(drawn.size()) && tokens.size() - 20002 == drawn.size() - 40;   // hidden words go, masks come
   }
   CHECK(exact > 90);

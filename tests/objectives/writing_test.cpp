@@ -182,6 +182,27 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
     }
 }
 
+TEST_CASE("a decoder alone has room for a text and for what was made of it, with the end of each", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 30);
+  const auto model = model_of<Gpt2Config>(store, 0);
+  for (const std::string kind : {"mass", "bert", "deshuffle"})
+    for (const int64_t length : {9, 40}) {
+      SpanCorruptionConfig c;
+      c.corruption = kind;
+      const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 16);
+      const int64_t width = batch.input_ids.size(1);
+      CHECK(width <= length);
+      const auto labels = labels_by_row(batch, width, 16);
+      for (int64_t row = 0; row < 16; ++row) {
+        INFO(kind << " " << length << " row " << row);
+        const auto n = static_cast<int64_t>(labels[static_cast<size_t>(row)].size());
+        CHECK(batch.input_ids[row][n - 1].item<int64_t>() == model.eos_token_id);   // the source is as long as the target, and ends
+        CHECK(batch.positions[at::nonzero(batch.positions.ge(row * width)).flatten()[0]].item<int64_t>() == row * width + n - 1);
+      }
+    }
+}
+
 TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files", "[objectives][writing]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));

@@ -167,6 +167,39 @@ TEST_CASE("lengths and examples of a mixture stand with the masking that their r
   CHECK(json["examples"][0]["masking"].is_number());
 }
 
+TEST_CASE("the share of the text that is not read is that of the rule", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  T5Config model;
+  model.hidden_size = 32, model.num_hidden_layers = 1;
+  config.model = model;
+  const auto share = [&](const ObjectiveConfig& objective) {
+    config.objectives = {objective};
+    const auto facts = inspect_objective(config, 0, 400).facts;
+    return facts.contains("hidden_share") ? facts["hidden_share"].get<double>() : -1;
+  };
+  for (const std::string kind : {"spans", "iid", "drop"}) {
+    SpanCorruptionConfig spans;
+    spans.corruption = kind, spans.noise_density = 0.3;
+    INFO(kind);
+    CHECK(share(spans) == Approx(0.3).epsilon(0.03));
+  }
+  for (const std::string kind : {"mass", "bert", "deshuffle", "prefix_lm"}) {   // what they ask is no share of the text
+    SpanCorruptionConfig spans;
+    spans.corruption = kind;
+    CHECK(share(spans) == -1);
+  }
+  DenoisingConfig noise;
+  noise.mask_length = "subword", noise.mask_ratio = 0.3;
+  for (const int64_t masks : {-1, 0, 1})
+    for (const double random : {0.0, 1.0}) {
+      noise.replace_length = masks, noise.random_ratio = random;
+      CHECK(share(noise) == Approx(10.0 / 31).epsilon(0.005));   // rounded up in each text of 31 tokens
+    }
+  noise.mask_ratio = 0, noise.insert_ratio = 0.2;
+  CHECK(share(noise) == 0);
+}
+
 TEST_CASE("what is cut off breaks no rule", "[inspect]") {
   TempDir dir;
   auto config = pieces_run(dir);

@@ -280,6 +280,46 @@ TEST_CASE("encode and decode of an exported file, step by step, give what the ne
   }
 }
 
+TEST_CASE("an exported file answers texts without room and searches without beams in a sentence", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto ids = [](int64_t length) { return at::arange(length, at::kLong).remainder(90).add(3).unsqueeze(0); };
+  for (const std::string name : {"bart", "gpt2", "t5", "bert"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const int64_t most = encoder_of(open_run(dir / name).config.model).longest_input();
+    if (name == "t5") {   // no table of places
+      CHECK_NOTHROW(file.forward({ids(700)}));
+      CHECK_NOTHROW(file.get_method("generate")({ids(700), c10::IValue(), 3, 2}));
+    } else {
+      CHECK_NOTHROW(file.forward({ids(most)}));
+      CHECK_THROWS_WITH(file.forward({ids(most + 1)}), Catch::Contains(words("this model reads ", most, " tokens, and a text is too long; shorten it")));
+    }
+    if (name == "bert") continue;
+    const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {
+      torch::jit::Stack arguments{ids(length)};
+      if (name != "gpt2") arguments.emplace_back();
+      arguments.insert(arguments.end(), {tokens, beams});
+      return file.get_method("generate")(arguments);
+    };
+    CHECK_THROWS_WITH(generate(4, 3, 0), Catch::Contains("num_beams must be at least 1"));
+    CHECK_THROWS_WITH(generate(4, 0, 1), Catch::Contains("max_new_tokens must be at least 1"));
+    if (name == "bart") {
+      CHECK_NOTHROW(generate(most, most - 1, 1));
+      CHECK_THROWS_WITH(generate(4, most, 1), Catch::Contains("max_new_tokens is too large; lower it"));
+      CHECK_THROWS_WITH(generate(most + 1, 3, 1), Catch::Contains("a text is too long; shorten it"));
+      const auto states = file.get_method("encode")({ids(4)}).toTensor();
+      CHECK_THROWS_WITH(file.get_method("decode")({ids(most + 1), states}), Catch::Contains("a text is too long; shorten it"));
+    }
+    if (name == "gpt2") {
+      CHECK_NOTHROW(generate(most - 3, 3, 2));
+      CHECK_THROWS_WITH(generate(most - 3, 4, 2), Catch::Contains("the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"));
+    }
+  }
+}
+
 TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it", "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
