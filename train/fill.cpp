@@ -29,7 +29,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   const auto parts = parts_of(text);
   require<ConfigError>(parts.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<MlmConfig>(o); });
-  require<ConfigError>(predicts, run.folder, ": was trained without masked language modelling, so it cannot fill blanks; train it with `kind: mlm`");
+  require<ConfigError>(predicts, run.folder, ": was trained without masked language modelling, so it cannot fill blanks; train a model with `kind: mlm`, or one that writes with span_corruption or denoising");
   require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& special = run.tokenizer.special();
   std::vector<int64_t> ids{special.cls}, places;

@@ -156,6 +156,8 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   require<CheckpointError>(fresh.empty(), folder, ": the weights lack ", fresh.empty() ? "" : fresh.front());
   network->eval();
   FlatParameters flat(collect_params(*network), at::kCPU);
+  for (const char* name : {"inputs.safetensors", "expected.safetensors"})
+    require<CheckpointError>(std::filesystem::exists(folder + "/" + name), folder, ": is no golden case, it lacks ", name, "; a case holds config.json, model.safetensors, inputs.safetensors and expected.safetensors");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
   const auto batch = batch_of(inputs, model.config);
   Comparison out;

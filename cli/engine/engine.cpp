@@ -147,11 +147,11 @@ int run(const EvaluateCommand& c) {
                             .c_str());
     return 0;
   }
-  std::printf("%-10s %10s %12s %10s %12s\n", "", "loss", "perplexity", "accuracy", "predictions");
+  std::printf("%-15s %10s %12s %10s %12s\n", "", "loss", "perplexity", "accuracy", "predictions");
   for (const auto& part : parts)
-    std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", part.name.c_str(), part.loss, std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
+    std::printf("%-15s %10.4f %12.2f %9.2f%% %12s\n", part.name.c_str(), part.loss, std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
   if (baseline.count > 0)
-    std::printf("%-10s %10.4f %12.2f %9.2f%% %12s\n", "unigram", baseline.loss, std::exp(baseline.loss), 100 * baseline.accuracy, thousands(static_cast<uint64_t>(baseline.count)).c_str());
+    std::printf("%-15s %10.4f %12.2f %9.2f%% %12s\n", "unigram", baseline.loss, std::exp(baseline.loss), 100 * baseline.accuracy, thousands(static_cast<uint64_t>(baseline.count)).c_str());
   if (writes) std::printf("%.4f bits for each byte of what was to be written\n", bits);
   if (pairs) {
     const auto percent_of = [&](const char* name) { return 100 * measures[name].get<double>(); };

@@ -247,6 +247,8 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name the file to write");
   check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
   check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
+  REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
+  check_refused("verify parity " + w.dir / "no-case", 1, "is no golden case, it lacks inputs.safetensors; a case holds config.json, model.safetensors, inputs.safetensors and expected.safetensors");
   check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
   check_refused("export " + w.run + " --to huggingface --part generator --out " + w.dir / "x", 2, "has no generator");
   check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: rtd},{kind: mlm}]' --run " + w.dir / "x", 2, "rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
