@@ -6,6 +6,8 @@
 
 #include "cli/engine.h"
 #include "cli/verbs.h"
+#include "core/error.h"
+#include "core/interrupt.h"
 #include "data/tokenizer.h"
 
 namespace cloze {
@@ -73,8 +75,11 @@ void add_looking_verbs(CLI::App& app, Globals& globals) {
       if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);
       tokenize(tokenizer, text, *as_json, counted);
     }
-    if (texts->empty())
+    if (texts->empty()) {
+      const InterruptibleReads may_wait;
       for (std::string line; std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, counted);
+      if (interrupted) throw Interrupted("stopped before the end of standard input");
+    }
     if (*as_json) return;
     const double tokens = static_cast<double>(std::max<uint64_t>(counted.tokens, 1));
     std::printf("%llu texts, %llu tokens, %.2f bytes a token, %.2f %% unknown\n", static_cast<unsigned long long>(counted.texts), static_cast<unsigned long long>(counted.tokens),

@@ -21,7 +21,9 @@ struct Encoder {
   virtual ~Encoder() = default;
   /// Appends the ids of `text`.
   virtual void encode(std::string_view text, std::vector<int32_t>& out) const = 0;
-  /// The same pieces with their places.
+  /// The same of a text right behind another character, where a model may see the start of a word.
+  virtual void encode_behind(std::string_view text, std::vector<int32_t>& out) const { encode(text, out); }
+  /// The pieces of `encode` with their places.
   virtual std::vector<TextPiece> encode_with_places(std::string_view text) const = 0;
   /// Text of ids below `pieces.size()`.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;

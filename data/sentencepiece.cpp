@@ -108,6 +108,15 @@ struct SentencePiece final : Encoder {
     if (rules.split_digit_commas) split_digit_commas(out, before);
   }
 
+  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
+    std::vector<int32_t> ids;
+    encode(text, ids);
+    size_t at = 0;
+    const auto first = text.empty() ? ' ' : next_code_point(text, at);
+    if (first > ' ' && utf8proc_category(first) != UTF8PROC_CATEGORY_ZS) continue_word(ids);
+    out.insert(out.end(), ids.begin(), ids.end());
+  }
+
   std::vector<TextPiece> encode_with_places(std::string_view text) const override {
     const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text) : std::string(text));
     std::vector<TextPiece> placed;
@@ -155,6 +164,15 @@ struct SentencePiece final : Encoder {
     return folded;
   }
 
+  /// Ids of a text that goes on with a word, where the model saw the start of one; a piece that is known at a start alone stays.
+  void continue_word(std::vector<int32_t>& ids) const {
+    if (ids.empty() || is_control(ids[0])) return;
+    const auto& start = pieces[static_cast<size_t>(ids[0])];
+    if (start == space_mark) ids.erase(ids.begin());
+    else if (starts_word(ids[0]))
+      if (const auto same = library.PieceToId(start.substr(space_mark.size())); !is_control(same)) ids[0] = same;
+  }
+
   /// `9,` becomes `9` and `,`. Source: zihangdai/xlnet, prepro_utils.py, encode_pieces.
   void split_digit_commas(std::vector<int32_t>& ids, size_t first) const {
     std::vector<int32_t> out(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(first));
@@ -168,11 +186,7 @@ struct SentencePiece final : Encoder {
       replace_all(head, space_mark, "");
       std::vector<int32_t> again;
       encode_text(head, again);
-      if (!starts_word(ids[i]) && !again.empty()) {   // the model marks a word's start, where there is none
-        const auto& start = pieces[static_cast<size_t>(again[0])];
-        if (start == space_mark) again.erase(again.begin());
-        else if (starts_word(again[0])) again[0] = library.PieceToId(start.substr(space_mark.size()));
-      }
+      if (!starts_word(ids[i])) continue_word(again);
       out.insert(out.end(), again.begin(), again.end());
       out.push_back(library.PieceToId(","));
     }

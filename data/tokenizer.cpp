@@ -230,14 +230,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const
 }
 
 std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
-  constexpr std::string_view mark = "\xE2\x96\x81";   // ▁
-  auto ids = encode(text);
-  size_t at = 0;
-  const auto first = ids.empty() ? 0 : next_code_point(text, at);
-  if (first <= ' ' || utf8proc_category(first) == UTF8PROC_CATEGORY_ZS || piece(ids[0]).compare(0, mark.size(), mark) != 0) return ids;
-  const auto rest = piece(ids[0]).substr(mark.size());
-  if (rest.empty()) ids.erase(ids.begin());
-  else if (const auto same = id(rest); same >= 0 && !is_special(same)) ids[0] = static_cast<int32_t>(same);
+  std::vector<int32_t> ids;
+  impl_->encoder->encode_behind(text, ids);
   return ids;
 }
 

@@ -251,7 +251,8 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
   // From right to left, so that where spans overlap the one that began further left has the last word, as there.
-  std::vector<uint8_t> gone(n), touched(n);
+  enum Fate : uint8_t { stays, replaced, gone };
+  std::vector<Fate> fate(n, stays);
   for (size_t i = n - 2; i > 0; --i) {
     if (words_at[i] == 0) continue;
     const bool random = stream.bernoulli(rules.random_ratio);
@@ -261,15 +262,14 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
         if (left == 0) break;
         --left;
       }
-      touched[j] = 1;
-      gone[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i);
-      if (!gone[j]) tokens[j] = random ? random_id(ids, stream) : ids.mask;
+      fate[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i) ? gone : replaced;
+      if (fate[j] == replaced) tokens[j] = random ? random_id(ids, stream) : ids.mask;
     }
   }
-  if (infilled) infilled->hidden = std::count(touched.begin(), touched.end(), 1);
+  if (infilled) infilled->hidden = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), stays);
   size_t kept = 0;
   for (size_t i = 0; i < n; ++i)
-    if (!gone[i]) tokens[kept++] = tokens[i];
+    if (fate[i] != gone) tokens[kept++] = tokens[i];
   tokens.resize(kept);
   insert_tokens(tokens, spans.empty, rules.random_ratio, ids, stream);
 }

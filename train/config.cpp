@@ -153,7 +153,6 @@ void validate(const RunConfig& c) {
       broken.push_back(words("no objective counts at step ", step, "; let one begin earlier or end later (from_step, until_step)"));
       break;
     }
-  if (c.optimizer.kind == "lamb" && c.optimizer.scale_parameter) broken.push_back("optimizer.scale_parameter is not for kind lamb, whose steps follow the size of a tensor anyway; set it to false, or choose kind: adamw");
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
     broken.push_back("train.budget is not limited; give steps, tokens or minutes");

@@ -20,7 +20,6 @@ struct OptimizerConfig {
   double weight_decay = 0.01;
   bool decay_norm_and_bias = false;
   bool bias_correction = true;
-  bool scale_parameter = false;
   double max_grad_norm = 1.0;
 };
 
@@ -32,8 +31,8 @@ void describe(V& v, OptimizerConfig& c) {
           {"fairseq-roberta", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-6, o.beta2 = 0.98, o.decay_norm_and_bias = true, o.max_grad_norm = 0; }},
           {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"albert", [](OptimizerConfig& o) { o.kind = "lamb", o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6; }},
-          {"t5", [](OptimizerConfig& o) { o.kind = "adafactor", o.learning_rate = 1e-2, o.scale_parameter = true, o.weight_decay = 0, o.max_grad_norm = 0; }}});
-  v("kind", c.kind, "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, no first moment, steps of a root mean square of at most 1", one_of({"adamw", "lamb", "adafactor"}));
+          {"t5", [](OptimizerConfig& o) { o.kind = "adafactor", o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0; }}});
+  v("kind", c.kind, "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, no first moment, steps in proportion to the weights", one_of({"adamw", "lamb", "adafactor"}));
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
   v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
@@ -41,7 +40,6 @@ void describe(V& v, OptimizerConfig& c) {
   v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
   v("decay_norm_and_bias", c.decay_norm_and_bias, "biases and norms decay too (lamb: and take steps as long as they are)");
   v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
-  v("scale_parameter", c.scale_parameter, "a tensor's steps are times the root of the mean square of its weights, at least 1e-3 (adafactor, adamw)");
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never", in_range(0, 1e9));
 }
 

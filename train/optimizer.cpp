@@ -117,7 +117,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
 
 void Optimizer::step_elsewhere(double learning_rate, double grad_scale) {
   auto pieces = this->pieces();
-  if (config_.kind == "adamw" && !config_.scale_parameter) {   // every number on its own: neighbours go together
+  if (config_.kind == "adamw") {   // every number on its own: neighbours go together
     std::vector<Piece> joined;
     for (const auto& piece : pieces) {
       if (!joined.empty() && joined.back().decays == piece.decays && (joined.back().offset + joined.back().numel() + 15) / 16 * 16 == (piece.offset + 15) / 16 * 16)
@@ -154,11 +154,9 @@ std::vector<Optimizer::Block> Optimizer::blocks(const std::vector<Piece>& pieces
 
 /// Root of the mean square of each piece's weights, at least epsilon 2.
 std::vector<double> Optimizer::scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const {
-  std::vector<double> found(pieces.size(), 1), sums(blocks.size());
-  if (!config_.scale_parameter) return found;
+  std::vector<double> found(pieces.size()), sums(blocks.size());
   const auto* p = flat_.values.data_ptr<float>();
   each(blocks.size(), [&](size_t b) { sums[b] = kernels::table().updates.sum_of_squares(blocks[b].numel, p + blocks[b].offset); });
-  found.assign(pieces.size(), 0);
   for (size_t b = 0; b < blocks.size(); ++b) found[blocks[b].piece] += sums[b];
   for (size_t k = 0; k < pieces.size(); ++k) found[k] = std::max(smallest_scale, root_mean_square(found[k], pieces[k].rows, pieces[k].columns));
   return found;
@@ -176,10 +174,9 @@ void Optimizer::adam(double learning_rate, double grad_scale) {
   const auto shadow_at = [&](const Block& b) { return shadow ? shadow + b.offset : nullptr; };
   const auto decay = [&](const Block& b) { return pieces[b.piece].decays ? config_.weight_decay : 0; };
   if (config_.kind == "adamw") {
-    const auto scale = scales(pieces, blocks);
     each(blocks.size(), [&](size_t i) {
       const auto& b = blocks[i];
-      update.adamw(adam, static_cast<float>(learning_rate * scale[b.piece]), static_cast<float>(learning_rate * decay(b)), b.numel, p + b.offset, g + b.offset, m + b.offset, v + b.offset, shadow_at(b));
+      update.adamw(adam, static_cast<float>(learning_rate), static_cast<float>(learning_rate * decay(b)), b.numel, p + b.offset, g + b.offset, m + b.offset, v + b.offset, shadow_at(b));
     });
     return;
   }
@@ -272,7 +269,6 @@ void Optimizer::adafactor(double learning_rate, double grad_scale) {
 void plain_update(const OptimizerConfig& config, int64_t update, double learning_rate, double grad_scale, bool decays, const Tensor& p, const Tensor& g, const Moments& m) {
   const double decay = decays ? config.weight_decay : 0;
   const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
-  const auto rate = config.scale_parameter ? learning_rate * size(p).clamp_min(smallest_scale) : at::full({}, learning_rate, p.options());
   const auto gradient = g * grad_scale;
   const auto squared = gradient.square();
   if (config.kind == "adafactor") {
@@ -285,14 +281,15 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
       const auto row = average(m.exp_avg_sq_row, squared.mean(1)), column = average(m.exp_avg_sq_col, squared.mean(0));
       step = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
     }
-    p.mul_(1 - learning_rate * decay).sub_(rate * step / size(step).clamp_min(1));
+    const auto rate = learning_rate * size(p).clamp_min(smallest_scale) / size(step).clamp_min(1);
+    p.mul_(1 - learning_rate * decay).sub_(rate * step);
     return;
   }
   m.exp_avg.mul_(config.beta1).add_(gradient, 1 - config.beta1);
   m.exp_avg_sq.mul_(config.beta2).add_(squared, 1 - config.beta2);
   auto step = m.exp_avg / correction(config, config.beta1, update) / ((m.exp_avg_sq / correction(config, config.beta2, update)).sqrt() + config.epsilon);
   if (config.kind == "adamw") {
-    p.mul_(1 - learning_rate * decay).sub_(rate * step);
+    p.mul_(1 - learning_rate * decay).sub_(step, learning_rate);
     return;
   }
   step = step + decay * p;

@@ -186,6 +186,13 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   const auto stopped = cloze("generate " + run, "sleep 4 | timeout --preserve-status -s INT 1 ");
   CHECK(stopped.code == 130);
   CHECK_THAT(stopped.text, Catch::Contains("stopped; nothing was written to a file"));
+  const auto unread = cloze("tokenize " + w.tokens + "/tokenizer", "sleep 4 | timeout --preserve-status -s TERM 1 ");
+  CHECK(unread.code == 130);
+  CHECK_THAT(unread.text, Catch::Contains("stopped before the end of standard input"));
+  const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --preserve-status -s TERM 1 ");
+  CHECK(unspooled.code == 130);
+  CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
+  CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled"));
   CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
   const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));
@@ -265,7 +272,6 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"bigbird/tiny.yaml --set model.is_decoder=true", "model.attention of kind bigbird looks to both sides; set model.is_decoder to false, or choose kind: full or performer"},
       {"bert/tiny.yaml --set model.attention.kind=linformer --set model.position_embeddings=none --set data.max_seq_length=256", "data.max_seq_length 256 is longer than model.max_position_embeddings 128; shorten the sequences or give the model more positions"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: nsp}]'", "nsp needs two segment types, gpt2 has none; choose another model, or remove nsp from the objectives"},
-      {"bert/tiny.yaml --set optimizer.like=albert --set optimizer.scale_parameter=true", "optimizer.scale_parameter is not for kind lamb, whose steps follow the size of a tensor anyway; set it to false, or choose kind: adamw"},
       {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096", "model.attention.compressed 4096 is more than model.max_position_embeddings 128, which leaves no slot; lower it"},
       {"performer/tiny.yaml --set model.relative_positions=8", "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose kind: full"},
       {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'", "sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives"},
