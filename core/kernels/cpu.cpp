@@ -31,16 +31,16 @@ std::string best_isa() {
   return "portable";
 }
 
-bool cpu_has_bf16() {
+bool cpu_has_amx() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const std::string isa = best_isa();
-  const bool amx = isa.rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);   // AMX-BF16
-  return amx || isa == "avx512_bf16";
+  return best_isa().rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);   // AMX-BF16
 #else
   return false;
 #endif
 }
+
+bool cpu_has_bf16() { return cpu_has_amx() || best_isa() == "avx512_bf16"; }
 
 std::string cpu_name() {
   std::ifstream in("/proc/cpuinfo");

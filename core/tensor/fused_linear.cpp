@@ -4,19 +4,6 @@
 
 namespace cloze::fused {
 
-void add_product(Tensor grad, const Tensor& dy, const Tensor& x) {
-  if (dy.scalar_type() == at::kFloat) {
-    grad.addmm_(dy.t(), x);
-    return;
-  }
-  const auto product = at::mm(dy.t(), x);   // bf16 [N, K]
-  auto* out = grad.data_ptr<float>();
-  const auto* in = data<uint16_t>(product);
-  at::parallel_for(0, (grad.numel() + 15) / 16, 2048, [&](int64_t begin, int64_t end) {
-    kernels::table().bf16.add_to(std::min(16 * end, grad.numel()) - 16 * begin, in + 16 * begin, out + 16 * begin);
-  });
-}
-
 void add_bias_gradient(const Param& b, const Tensor& dy) {
   by_type(dy, [&](auto element) {
     using T = decltype(element);
@@ -38,8 +25,7 @@ struct LinearFunction : Function<LinearFunction> {
     if (b.defined()) keep(context, "b", b);
     auto sizes = x.sizes().vec();
     sizes.back() = w.value().size(0);
-    const auto weight = w.compute().t();
-    return (b.defined() ? at::addmm(plain::weight(b, x.scalar_type()), rows, weight) : at::mm(rows, weight)).view(sizes);
+    return times_transposed(rows, w.compute(), b.defined() ? b.value() : Tensor()).view(sizes);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
@@ -49,7 +35,7 @@ struct LinearFunction : Function<LinearFunction> {
     if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {at::mm(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
+    return {times(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -65,7 +51,7 @@ std::optional<kernels::Activation> kernel_activation(const std::string& name) {
 struct LinearActivationFunction : Function<LinearActivationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b, int64_t act) {
     const auto rows = as_rows(x);
-    auto u = at::mm(rows, w.compute().t());   // [R, N]
+    auto u = times_transposed(rows, w.compute());   // [R, N]
     auto out = at::empty_like(u);
     by_type(u, [&](auto element) {
       using T = decltype(element);
@@ -100,7 +86,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     add_weight_gradient(w, du, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {at::mm(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {times(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 

@@ -50,7 +50,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     auto peak = at::full({n}, -1e30f), total = at::zeros({n}), score = at::empty({n}), all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
     std::vector<Tensor> saved{rows, wanted, Tensor()}, logits;
     each_block(width, [&](int64_t first, int64_t columns) {
-      logits.push_back(at::mm(rows, weight.narrow(0, first, columns).t()));
+      logits.push_back(times_transposed(rows, weight.narrow(0, first, columns)));
       by_type(logits.back(), [&](auto element) {
         using T = decltype(element);
         at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
@@ -85,7 +85,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const float scale = grads[0].item<float>();
     const auto smoothing = static_cast<float>(context->saved_data["smoothing"].toDouble()), z = static_cast<float>(context->saved_data["z"].toDouble());
     const int64_t n = hidden.size(0), width = weight.size(0);
-    Tensor dhidden;   // fp32 where it is a sum over blocks
+    auto dhidden = at::zeros(hidden.sizes(), at::kFloat);
     each_block(width, [&](int64_t first, int64_t columns) {
       auto logits = saved[static_cast<size_t>(3 + first / block)];   // used up: their gradient is written over them
       by_type(logits, [&](auto element) {
@@ -95,13 +95,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
           pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing, pass.share = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
           kernels::typed<T>().cross_entropy_backward(pass);
         });
-        add_product(grad_of(table).narrow(0, first, columns), logits, hidden);
-        const auto product = at::mm(logits, weight.narrow(0, first, columns));
-        if (first == 0) dhidden = columns == width ? product : product.to(at::kFloat);
-        else at::parallel_for(0, n, 64, [&](int64_t begin, int64_t end) {
-          const int64_t from = begin * hidden.size(1);
-          kernels::typed<T>().add_to(end * hidden.size(1) - from, data<T>(product) + from, dhidden.template data_ptr<float>() + from);
-        });
+        add_outer(grad_of(table).narrow(0, first, columns), logits, hidden);
+        add_times(dhidden, logits, weight.narrow(0, first, columns));
       });
     });
     return {dhidden.to(hidden.scalar_type()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
@@ -110,7 +105,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
 
 }  // namespace
 
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from({at::mm(as_rows(hidden), table.compute().t())}, bias, draw); }
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from({times_transposed(as_rows(hidden), table.compute())}, bias, draw); }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
   return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);

@@ -24,7 +24,7 @@ struct NormFunction : Function<NormFunction> {
     const auto rows = as_rows(x);
     const bool product = w.defined();
     const auto around = product ? as_rows(residual) : Tensor();
-    auto z = product ? at::mm(rows, w.compute().t()) : rows;   // [R, D]; a product's output receives z in place
+    auto z = product ? times_transposed(rows, w.compute()) : rows;   // [R, D]; a product's output receives z in place
     auto out = at::empty_like(z);
     const int64_t width = z.size(1);
     auto mean = at::empty({z.size(0)}, at::kFloat), rstd = at::empty({z.size(0)}, at::kFloat);
@@ -89,7 +89,7 @@ struct NormFunction : Function<NormFunction> {
     const auto w = kept(context, "w");
     const auto& branch = dy.defined() ? dy : dz;
     add_weight_gradient(w, branch, x);
-    out[0] = shaped(at::mm(branch, w.compute()));
+    out[0] = shaped(times(branch, w.compute()));
     out[1] = shaped(dz);
     return out;
   }
@@ -99,7 +99,7 @@ struct NormFunction : Function<NormFunction> {
 struct AddFunction : Function<AddFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&, const Param& w, const Param& b, const Dropout& drop) {
     const auto rows = as_rows(x), around = as_rows(residual);
-    auto y = at::mm(rows, w.compute().t());   // [R, D]
+    auto y = times_transposed(rows, w.compute());   // [R, D]
     by_type(y, [&](auto element) {
       using T = decltype(element);
       const int64_t width = y.size(1);
@@ -122,7 +122,7 @@ struct AddFunction : Function<AddFunction> {
     if (b.defined()) add_bias_gradient(b, dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(1);
-    return {at::mm(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+    return {times(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
+#include "core/tensor/products.h"
 
 namespace cloze::fused {
 
@@ -96,9 +97,7 @@ inline void parallel_rows(int64_t rows, int64_t width, const std::function<void(
 /// x [..., K] as [R, K] without a copy where it is dense already.
 inline Tensor as_rows(const Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
 
-/// grad += dy' x. grad fp32 [N, K], dy [R, N], x [R, K].
-void add_product(Tensor grad, const Tensor& dy, const Tensor& x);
-inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_product(grad_of(w), dy, x); }
+inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_outer(grad_of(w), dy, x); }
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 

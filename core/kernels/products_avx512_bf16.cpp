@@ -1,0 +1,2 @@
+#define CLOZE_ISA avx512_bf16
+#include "core/kernels/products.inc"
