@@ -148,7 +148,8 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     tokens += static_cast<double>(result.tokens);
     for (const auto& batch : batches) {
       const auto length = static_cast<double>(batch.input_ids.size(1));
-      flops += training_flops(cost_of(config, length), static_cast<double>(batch.tokens), static_cast<double>(batch.positions.numel()), static_cast<double>(batch.input_ids.size(0)));
+      const int64_t predicted = batch.positions.numel(), read = model.is_encoder_decoder ? batch.tokens - predicted : batch.tokens;   // what a decoder reads it is asked for
+      flops += training_flops(cost_of(config, length), static_cast<double>(read), static_cast<double>(predicted), static_cast<double>(batch.input_ids.size(0)));
     }
   }
   const double n = static_cast<double>(times.size()), total = since(start);

@@ -32,7 +32,7 @@ struct Description {
 
 Description describe_run(const RunConfig& config);
 
-/// Useful training FLOPs of a batch: `tokens` real tokens in rows of `length`, `predicted` of them scored.
+/// Useful training FLOPs of a batch: `tokens` real tokens, of an encoder with a decoder those of the encoder, and `predicted` scored ones.
 double training_flops(const Cost& cost, double tokens, double predicted, double sequences);
 Cost cost_of(const RunConfig& config, double length);
 
