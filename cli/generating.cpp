@@ -57,7 +57,7 @@ std::vector<std::string> lines_of(const std::string& file) {
   }
   const InterruptibleReads may_wait;   // for a pipe
   std::vector<std::string> lines;
-  for (std::string line; std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
+  for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     lines.push_back(line);
     const auto bad = find_invalid_utf8(line);

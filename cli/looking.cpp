@@ -77,7 +77,7 @@ void add_looking_verbs(CLI::App& app, Globals& globals) {
     }
     if (texts->empty()) {
       const InterruptibleReads may_wait;
-      for (std::string line; std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, counted);
+      for (std::string line; !interrupted && std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, counted);
       if (interrupted) throw Interrupted("stopped before the end of standard input");
     }
     if (*as_json) return;

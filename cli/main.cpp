@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/verbs.h"
@@ -39,7 +40,7 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error, const
 
 int main(int argc, char** argv) {
   using namespace cloze;
-  MallocExtension::instance()->SetMemoryReleaseRate(0);   // what a step frees the next one takes: handing it back costs page faults
+  if (!std::getenv("TCMALLOC_RELEASE_RATE")) MallocExtension::instance()->SetMemoryReleaseRate(0);   // what a step frees the next one takes: handing it back costs page faults
   install_interrupt_handlers();
   Globals globals;
   globals.program = std::filesystem::read_symlink("/proc/self/exe").string();

@@ -21,7 +21,7 @@ struct Encoder {
   virtual ~Encoder() = default;
   /// Appends the ids of `text`.
   virtual void encode(std::string_view text, std::vector<int32_t>& out) const = 0;
-  /// The same of a text right behind another character, where a model may see the start of a word.
+  /// The same of a text right behind another character, where a model may see the start of a word: its first piece without that mark.
   virtual void encode_behind(std::string_view text, std::vector<int32_t>& out) const { encode(text, out); }
   /// The pieces of `encode` with their places.
   virtual std::vector<TextPiece> encode_with_places(std::string_view text) const = 0;

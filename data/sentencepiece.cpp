@@ -164,7 +164,8 @@ struct SentencePiece final : Encoder {
     return folded;
   }
 
-  /// Ids of a text that goes on with a word, where the model saw the start of one; a piece that is known at a start alone stays.
+  /// Ids of a text that goes on with a word, where the model saw the start of one. Differs from XLNet's code: a piece that is known at a
+  /// start alone stays as it is, there it becomes the unknown one.
   void continue_word(std::vector<int32_t>& ids) const {
     if (ids.empty() || is_control(ids[0])) return;
     const auto& start = pieces[static_cast<size_t>(ids[0])];

@@ -1,6 +1,5 @@
 #include "data/tokenizer.h"
 
-#include <utf8proc.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
-#include "data/utf8.h"
 
 namespace cloze {
 

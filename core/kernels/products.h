@@ -18,24 +18,24 @@ struct Product {
   uint16_t* c;             ///< receives the product, rounded; or null
   float* sum;              ///< the product is added to it
   int64_t c_stride;        ///< of `c` or `sum`
-  uint32_t* scratch;       ///< product_scratch(...) words
+  uint32_t* scratch;       ///< product_scratch(...) words, best from a multiple of 64 bytes on
 };
 
 inline constexpr int64_t product_panel = 64;       ///< columns that are computed together
 inline constexpr int64_t product_tiles = 24;       ///< rows in sixes that are laid out together
 inline constexpr int64_t product_block = 512;      ///< pairs along the depth that are summed before they are added to `sum`
-inline constexpr int64_t product_room = 96 << 10;  ///< words of panels that a pass over the rows of `c` reads
+inline constexpr int64_t product_room = 96 << 10;  ///< words of panels that a pass over the rows of `c` reads, one panel more or less
 inline constexpr int64_t product_group = 2048;     ///< columns that a pass over the rows of `sum` reads
 
 /// Columns whose panels lie in the scratch space at a time.
-inline int64_t product_width(const Product& p) {
+static inline int64_t product_width(const Product& p) {
   const int64_t columns = (p.columns + product_panel - 1) / product_panel * product_panel;
   const int64_t most = p.sum ? product_group : (product_room / (p.depth / 2 + 1) / product_panel + 1) * product_panel;
   return columns < most ? columns : most;
 }
-inline int64_t product_scratch(const Product& p) {
+static inline int64_t product_scratch(const Product& p) {
   const int64_t pairs = (p.depth + 1) / 2, block = p.sum && pairs > product_block ? product_block : pairs;
-  return block * (product_width(p) + (p.a_by_depth ? 6 * product_tiles : 0)) + 64;
+  return block * (product_width(p) + (p.a_by_depth ? 6 * product_tiles : 0));
 }
 
 using ProductKernel = void (*)(const Product&);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/error.h"
 #include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/products.h"
@@ -15,18 +16,17 @@ namespace {
 
 using kernels::Product;
 
-bool wanted = true;
-
 constexpr int64_t least_rows = 48;     // below, what a product needs is laid out for too little work
 constexpr int64_t most_depth = 8192;   // of what is summed in one go: a panel of 64 columns lies in the second cache
 
-/// True where the own kernel takes these operands: bf16, rows without gaps, and no AMX units, which LibTorch drives well.
-bool own(const Tensor& a, const Tensor& b) {
+/// True where the own kernel takes operands that share an axis of `shared` against `wanted`: bf16, rows without gaps, and no AMX units, which LibTorch drives well.
+bool own(const Tensor& a, const Tensor& b, int64_t rows, int64_t shared, int64_t wanted) {
   static const bool amx = cpu_has_amx();
-  return wanted && !amx && kernels::product_kernel() && a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16 && a.is_cpu() && a.stride(1) == 1 && b.stride(1) == 1;
+  return !amx && kernels::product_kernel() && a.is_cpu() && a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16 && a.stride(1) == 1 && b.stride(1) == 1 && rows >= least_rows && shared == wanted;
 }
-/// The same where sums run along the rows of both, or of `a` alone.
-bool own_along_rows(const Tensor& a, const Tensor& b) { return own(a, b) && a.size(0) >= least_rows && a.size(1) % 2 == 0 && a.stride(0) % 2 == 0 && b.stride(0) % 2 == 0; }
+/// Numbers lie in pairs along the rows.
+bool pairs_lie(const Tensor& t) { return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 && reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0; }
+bool fits(const Tensor& sum, int64_t rows, int64_t columns) { return sum.scalar_type() == at::kFloat && sum.size(0) == rows && sum.size(1) == columns && sum.stride(1) == 1; }
 
 const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
 
@@ -59,16 +59,18 @@ void run(const Product& whole) {
       if (p.bias) p.bias += column;
       if (p.c) p.c += row * p.c_stride + column;
       if (p.sum) p.sum += row * p.c_stride + column;
-      const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::product_scratch(p)));
-      p.scratch = scratch.get();
+      constexpr size_t line = 64 / sizeof(uint32_t);
+      const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::product_scratch(p)) + line);
+      p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
       kernels::product_kernel()(p);
     }
   });
 }
 
-/// of += product, by way of a rounded product where it is bf16.
+/// of += product [same sizes], fp32 and bf16.
 void add_to(Tensor of, const Tensor& product) {
-  if (product.scalar_type() != at::kBFloat16 || !of.is_contiguous()) {
+  require<ShapeError>(of.sizes() == product.sizes(), "a product of ", product.size(0), " x ", product.size(1), " cannot be added to ", of.size(0), " x ", of.size(1));
+  if (!of.is_contiguous()) {
     of.add_(product);
     return;
   }
@@ -81,10 +83,8 @@ void add_to(Tensor of, const Tensor& product) {
 
 }  // namespace
 
-void use_own_products(bool on) { wanted = on; }
-
 Tensor times_transposed(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  if (!own_along_rows(x, w) || x.size(1) > most_depth) return bias.defined() ? at::addmm(bias.to(x.scalar_type()), x, w.t()) : at::mm(x, w.t());
+  if (!own(x, w, x.size(0), x.size(1), w.size(1)) || !pairs_lie(x) || !pairs_lie(w) || x.size(1) > most_depth) return bias.defined() ? at::addmm(bias.to(x.scalar_type()), x, w.t()) : at::mm(x, w.t());
   auto y = at::empty({x.size(0), w.size(0)}, x.options());
   run({.rows = x.size(0), .columns = w.size(0), .depth = x.size(1), .a = bits(x), .a_stride = x.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = false,
        .bias = bias.defined() ? bias.data_ptr<float>() : nullptr, .c = static_cast<uint16_t*>(y.data_ptr()), .sum = nullptr, .c_stride = w.size(0), .scratch = nullptr});
@@ -92,7 +92,7 @@ Tensor times_transposed(const Tensor& x, const Tensor& w, const Tensor& bias) {
 }
 
 Tensor times(const Tensor& dy, const Tensor& w) {
-  if (!own_along_rows(dy, w) || dy.size(1) > most_depth) return at::mm(dy, w);
+  if (!own(dy, w, dy.size(0), dy.size(1), w.size(0)) || !pairs_lie(dy) || dy.size(1) > most_depth) return at::mm(dy, w);
   auto dx = at::empty({dy.size(0), w.size(1)}, dy.options());
   run({.rows = dy.size(0), .columns = w.size(1), .depth = dy.size(1), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = true,
        .bias = nullptr, .c = static_cast<uint16_t*>(dx.data_ptr()), .sum = nullptr, .c_stride = w.size(1), .scratch = nullptr});
@@ -102,7 +102,7 @@ Tensor times(const Tensor& dy, const Tensor& w) {
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x) {
   if (dy.scalar_type() == at::kFloat) {
     grad.addmm_(dy.t(), x);
-  } else if (!own(dy, x) || dy.size(0) < least_rows) {
+  } else if (!own(dy, x, dy.size(0), dy.size(0), x.size(0)) || !fits(grad, dy.size(1), x.size(1))) {
     add_to(grad, at::mm(dy.t(), x));
   } else {
     run({.rows = dy.size(1), .columns = x.size(1), .depth = dy.size(0), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = true, .b = bits(x), .b_stride = x.stride(0), .b_by_depth = true,
@@ -111,12 +111,14 @@ void add_outer(Tensor grad, const Tensor& dy, const Tensor& x) {
 }
 
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w) {
-  if (!own_along_rows(dy, w)) {
+  if (dy.scalar_type() == at::kFloat) {
+    sum.addmm_(dy, w);
+  } else if (!own(dy, w, dy.size(0), dy.size(1), w.size(0)) || !pairs_lie(dy) || !fits(sum, dy.size(0), w.size(1))) {
     add_to(sum, at::mm(dy, w));
-    return;
+  } else {
+    run({.rows = dy.size(0), .columns = w.size(1), .depth = dy.size(1), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = true,
+         .bias = nullptr, .c = nullptr, .sum = sum.data_ptr<float>(), .c_stride = sum.stride(0), .scratch = nullptr});
   }
-  run({.rows = dy.size(0), .columns = w.size(1), .depth = dy.size(1), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = true,
-       .bias = nullptr, .c = nullptr, .sum = sum.data_ptr<float>(), .c_stride = sum.stride(0), .scratch = nullptr});
 }
 
 }  // namespace cloze

@@ -1,6 +1,7 @@
 #pragma once
-// Products of the matrices of linear maps: rows x [R, K], weights w [N, K], gradients dy [R, N]; on the units of products.h
-// (core/kernels) where the processor has them and nothing better, else by LibTorch. Sums are fp32, and the same for any number of threads.
+// Products of the matrices of linear maps: rows x [R, K], weights w [N, K], gradients dy [R, N]; of bf16 on the units of
+// core/kernels/products.h where the processor has them and nothing better, with sums in fp32 that are the same for any number of threads;
+// else by LibTorch. No graph is recorded: these are for forward and backward passes written by hand.
 #include <ATen/ATen.h>
 
 namespace cloze {
@@ -15,8 +16,5 @@ Tensor times(const Tensor& dy, const Tensor& w);
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x);
 /// sum += dy w; sum fp32 [R, K].
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w);
-
-/// Off: LibTorch's products everywhere, for tests and comparisons.
-void use_own_products(bool on);
 
 }  // namespace cloze

@@ -192,7 +192,8 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --preserve-status -s TERM 1 ");
   CHECK(unspooled.code == 130);
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
-  CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled"));
+  CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
+  CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --preserve-status -s TERM 1 ").code == 130);
   CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
   const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));

@@ -28,11 +28,13 @@ constexpr double rounding = 1.0 / 256;   // of a bf16 number
 }  // namespace
 
 TEST_CASE("products of bf16 matrices equal loops in double, at every edge of their panels and tiles", "[kernels]") {
+  const int threads = GENERATE(1, 2);   // alone, a thread goes through more columns than it lays out at a time
+  at::set_num_threads(threads);
   struct Sizes {
     int64_t rows, outputs, inputs;
   };
   // Rows that fill no six, columns that fill no vector or panel, pairs that fill no block of sixteen, odd sizes, one block of 512 pairs and more.
-  for (const auto& [rows, outputs, inputs] : {Sizes{48, 64, 64}, Sizes{49, 1, 2}, Sizes{53, 70, 30}, Sizes{150, 129, 66}, Sizes{60, 17, 1100}, Sizes{1101, 23, 34}, Sizes{64, 2055, 8}, Sizes{64, 8, 2054}, Sizes{51, 33, 7}, Sizes{3, 5, 6}}) {
+  for (const auto& [rows, outputs, inputs] : {Sizes{48, 64, 64}, Sizes{49, 1, 2}, Sizes{53, 70, 30}, Sizes{150, 129, 66}, Sizes{60, 17, 1100}, Sizes{1101, 23, 34}, Sizes{64, 2055, 8}, Sizes{64, 8, 2054}, Sizes{64, 400, 1100}, Sizes{48, 2050, 64}, Sizes{48, 8200, 6}, Sizes{51, 33, 7}, Sizes{3, 5, 6}}) {
     INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs << ", own kernel: " << (kernels::product_kernel() != nullptr));
     const auto x = numbers({rows, inputs}, 0.1).to(at::kBFloat16), w = numbers({outputs, inputs}, 0.2).to(at::kBFloat16), dy = numbers({rows, outputs}, 0.3).to(at::kBFloat16);
     const auto bias = numbers({outputs}, 0.4);
@@ -47,6 +49,7 @@ TEST_CASE("products of bf16 matrices equal loops in double, at every edge of the
     CHECK(furthest(gradient, outer + 1) < (exact ? 1e-5 : rounding));
     CHECK(furthest(sum, back + 1) < (exact && outputs % 2 == 0 ? 1e-5 : rounding));
   }
+  at::set_num_threads(2);
 }
 
 TEST_CASE("a part of a larger matrix is multiplied as it lies, and nothing beside it is touched", "[kernels]") {
@@ -61,8 +64,18 @@ TEST_CASE("a part of a larger matrix is multiplied as it lies, and nothing besid
   CHECK(gradient.narrow(0, 80, 10).abs().max().item<float>() == 0);
 }
 
+TEST_CASE("matrices that do not fit each other are refused", "[kernels]") {
+  const auto x = numbers({64, 64}, 0.1).to(at::kBFloat16), narrow = numbers({64, 62}, 0.2).to(at::kBFloat16);
+  CHECK_THROWS(times_transposed(x, narrow));
+  CHECK_THROWS(times(narrow, x));
+  CHECK_THROWS(add_outer(at::zeros({64, 64}), narrow, x));
+  CHECK_THROWS(add_times(at::zeros({64, 62}), x, x));
+  CHECK(times_transposed(x.narrow(1, 0, 0), x.narrow(1, 0, 0)).abs().max().item<float>() == 0);   // a sum of nothing
+}
+
 TEST_CASE("products are the same bits for any number of threads", "[kernels]") {
   const auto x = numbers({700, 130}, 0.1).to(at::kBFloat16), w = numbers({190, 130}, 0.2).to(at::kBFloat16), dy = numbers({700, 190}, 0.3).to(at::kBFloat16);
+  if (!kernels::product_kernel() || cpu_has_amx()) return;   // LibTorch's own
   std::vector<std::vector<Tensor>> found;
   for (const int threads : {1, 2, 3, 8}) {
     at::set_num_threads(threads);

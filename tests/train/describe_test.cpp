@@ -1,4 +1,5 @@
 #include "tests/support/catch.h"
+#include "train/benchmark.h"
 #include "train/describe.h"
 
 using namespace cloze;
@@ -47,4 +48,14 @@ TEST_CASE("XLNet scores its memory too, in the content of all layers but the las
   CHECK(cost.linear == 2 * 32 + 2 * 32 * 8 / 16 + 96 * (1 + 2 * 0.25));
   CHECK(cost.attention == 2 * 2 * (16 + 8) * (1 + 2 * 0.25) * 4);   // by content and by distance
   CHECK(cost.head == 40);
+}
+
+TEST_CASE("a step that is timed counts the FLOPs that its config tells, each side of an encoder with a decoder once", "[describe]") {
+  for (const bool writes_alone : {false, true}) {
+    RunConfig run;
+    run.data.max_seq_length = 16, run.train.batch_size = 2, run.train.accumulation = 2;
+    if (writes_alone) run.model = small<Gpt2Config>(), run.objectives = {ClmConfig{}};
+    else run.model = small<BartConfig>(), run.objectives = {DenoisingConfig{}};
+    CHECK_THAT(benchmark(run, 1, 1, /*plain=*/true).gflop_per_step, Catch::WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
+  }
 }
