@@ -21,8 +21,9 @@ struct Product {
   uint32_t* scratch;       ///< product_scratch(...) words, best from a multiple of 64 bytes on
 };
 
+inline constexpr int64_t product_rows = 6;         ///< rows that are computed together
 inline constexpr int64_t product_panel = 64;       ///< columns that are computed together
-inline constexpr int64_t product_tiles = 24;       ///< rows in sixes that are laid out together
+inline constexpr int64_t product_tiles = 24;       ///< so many times these rows are laid out together
 inline constexpr int64_t product_block = 512;      ///< pairs along the depth that are summed before they are added to `sum`
 inline constexpr int64_t product_room = 96 << 10;  ///< words of panels that a pass over the rows of `c` reads, one panel more or less
 inline constexpr int64_t product_group = 2048;     ///< columns that a pass over the rows of `sum` reads
@@ -35,7 +36,7 @@ static inline int64_t product_width(const Product& p) {
 }
 static inline int64_t product_scratch(const Product& p) {
   const int64_t pairs = (p.depth + 1) / 2, block = p.sum && pairs > product_block ? product_block : pairs;
-  return block * (product_width(p) + (p.a_by_depth ? 6 * product_tiles : 0));
+  return block * (product_width(p) + (p.a_by_depth ? product_rows * product_tiles : 0));
 }
 
 using ProductKernel = void (*)(const Product&);

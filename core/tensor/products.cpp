@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
 #include "core/kernels/cpu.h"
@@ -19,20 +20,26 @@ using kernels::Product;
 constexpr int64_t least_rows = 48;     // below, what a product needs is laid out for too little work
 constexpr int64_t most_depth = 8192;   // of what is summed in one go: a panel of 64 columns lies in the second cache
 
-/// True where the own kernel takes operands that share an axis of `shared` against `wanted`: bf16, rows without gaps, and no AMX units, which LibTorch drives well.
-bool own(const Tensor& a, const Tensor& b, int64_t rows, int64_t shared, int64_t wanted) {
-  static const bool amx = cpu_has_amx();
-  return !amx && kernels::product_kernel() && a.is_cpu() && a.scalar_type() == at::kBFloat16 && b.scalar_type() == at::kBFloat16 && a.stride(1) == 1 && b.stride(1) == 1 && rows >= least_rows && shared == wanted;
-}
-/// Numbers lie in pairs along the rows.
-bool pairs_lie(const Tensor& t) { return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 && reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0; }
-bool fits(const Tensor& sum, int64_t rows, int64_t columns) { return sum.scalar_type() == at::kFloat && sum.size(0) == rows && sum.size(1) == columns && sum.stride(1) == 1; }
-
 const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
+
+/// Two numbers that follow each other in a row are a pair.
+bool pairs_lie(const Tensor& t) { return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 && reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0; }
+
+/// The product of two matrices by the own kernel, without a place to go to; none where LibTorch has to make it: other types, a processor without
+/// such units, or one with AMX, which LibTorch drives well.
+std::optional<Product> own(const Tensor& a, bool a_by_depth, const Tensor& b, bool b_by_depth) {
+  static const bool amx = cpu_has_amx();
+  const auto plain = [](const Tensor& t) { return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1; };
+  if (amx || !kernels::product_kernel() || !plain(a) || !plain(b) || a.size(0) < least_rows) return std::nullopt;
+  const Product p{.rows = a.size(a_by_depth ? 1 : 0), .columns = b.size(b_by_depth ? 1 : 0), .depth = a.size(a_by_depth ? 0 : 1), .a = bits(a), .a_stride = a.stride(0), .a_by_depth = a_by_depth,
+                  .b = bits(b), .b_stride = b.stride(0), .b_by_depth = b_by_depth, .bias = nullptr, .c = nullptr, .sum = nullptr, .c_stride = 0, .scratch = nullptr};
+  if (p.depth != b.size(b_by_depth ? 0 : 1) || (!a_by_depth && !pairs_lie(a)) || (!b_by_depth && !pairs_lie(b))) return std::nullopt;
+  return p;
+}
 
 /// Runs it on all threads, each with a part of the rows and columns of the result.
 void run(const Product& whole) {
-  constexpr int64_t panel = kernels::product_panel, six = 6;
+  constexpr int64_t panel = kernels::product_panel, six = kernels::product_rows;
   const int64_t threads = std::max(1, at::get_num_threads());
   // Every part lays out all it reads, at the price of about 16 rows of products for a column, and the other way round where rows are laid out.
   const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
@@ -81,44 +88,44 @@ void add_to(Tensor of, const Tensor& product) {
   });
 }
 
+/// The product, rounded; an undefined tensor where the own kernel does not make it.
+Tensor rounded(std::optional<Product> p, const Tensor& bias = {}) {
+  if (!p || p->depth > most_depth) return {};
+  auto made = at::empty({p->rows, p->columns}, at::kBFloat16);
+  p->c = static_cast<uint16_t*>(made.data_ptr()), p->c_stride = p->columns;
+  if (bias.defined()) p->bias = bias.data_ptr<float>();
+  run(*p);
+  return made;
+}
+
+/// sum += product; false where the own kernel does not make it.
+bool added(std::optional<Product> p, const Tensor& sum) {
+  if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns || sum.stride(1) != 1) return false;
+  p->sum = sum.data_ptr<float>(), p->c_stride = sum.stride(0);
+  run(*p);
+  return true;
+}
+
 }  // namespace
 
 Tensor times_transposed(const Tensor& x, const Tensor& w, const Tensor& bias) {
-  if (!own(x, w, x.size(0), x.size(1), w.size(1)) || !pairs_lie(x) || !pairs_lie(w) || x.size(1) > most_depth) return bias.defined() ? at::addmm(bias.to(x.scalar_type()), x, w.t()) : at::mm(x, w.t());
-  auto y = at::empty({x.size(0), w.size(0)}, x.options());
-  run({.rows = x.size(0), .columns = w.size(0), .depth = x.size(1), .a = bits(x), .a_stride = x.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = false,
-       .bias = bias.defined() ? bias.data_ptr<float>() : nullptr, .c = static_cast<uint16_t*>(y.data_ptr()), .sum = nullptr, .c_stride = w.size(0), .scratch = nullptr});
-  return y;
+  if (const auto made = rounded(own(x, false, w, false), bias); made.defined()) return made;
+  return bias.defined() ? at::addmm(bias.to(x.scalar_type()), x, w.t()) : at::mm(x, w.t());
 }
 
 Tensor times(const Tensor& dy, const Tensor& w) {
-  if (!own(dy, w, dy.size(0), dy.size(1), w.size(0)) || !pairs_lie(dy) || dy.size(1) > most_depth) return at::mm(dy, w);
-  auto dx = at::empty({dy.size(0), w.size(1)}, dy.options());
-  run({.rows = dy.size(0), .columns = w.size(1), .depth = dy.size(1), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = true,
-       .bias = nullptr, .c = static_cast<uint16_t*>(dx.data_ptr()), .sum = nullptr, .c_stride = w.size(1), .scratch = nullptr});
-  return dx;
+  const auto made = rounded(own(dy, false, w, true));
+  return made.defined() ? made : at::mm(dy, w);
 }
 
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x) {
-  if (dy.scalar_type() == at::kFloat) {
-    grad.addmm_(dy.t(), x);
-  } else if (!own(dy, x, dy.size(0), dy.size(0), x.size(0)) || !fits(grad, dy.size(1), x.size(1))) {
-    add_to(grad, at::mm(dy.t(), x));
-  } else {
-    run({.rows = dy.size(1), .columns = x.size(1), .depth = dy.size(0), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = true, .b = bits(x), .b_stride = x.stride(0), .b_by_depth = true,
-         .bias = nullptr, .c = nullptr, .sum = grad.data_ptr<float>(), .c_stride = grad.stride(0), .scratch = nullptr});
-  }
+  if (dy.scalar_type() == at::kFloat) grad.addmm_(dy.t(), x);
+  else if (!added(own(dy, true, x, true), grad)) add_to(grad, at::mm(dy.t(), x));
 }
 
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w) {
-  if (dy.scalar_type() == at::kFloat) {
-    sum.addmm_(dy, w);
-  } else if (!own(dy, w, dy.size(0), dy.size(1), w.size(0)) || !pairs_lie(dy) || !fits(sum, dy.size(0), w.size(1))) {
-    add_to(sum, at::mm(dy, w));
-  } else {
-    run({.rows = dy.size(0), .columns = w.size(1), .depth = dy.size(1), .a = bits(dy), .a_stride = dy.stride(0), .a_by_depth = false, .b = bits(w), .b_stride = w.stride(0), .b_by_depth = true,
-         .bias = nullptr, .c = nullptr, .sum = sum.data_ptr<float>(), .c_stride = sum.stride(0), .scratch = nullptr});
-  }
+  if (dy.scalar_type() == at::kFloat) sum.addmm_(dy, w);
+  else if (!added(own(dy, false, w, true), sum)) add_to(sum, at::mm(dy, w));
 }
 
 }  // namespace cloze
