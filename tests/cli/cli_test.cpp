@@ -183,17 +183,17 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
   check_refused("generate " + run + " 'The cat' --length-penalty 2", 2, "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");
   check_refused("generate " + run + " --file " + w.dir.path.string(), 1, ": is a folder; name a file with a text in each line");
-  const auto stopped = cloze("generate " + run, "sleep 4 | timeout --preserve-status -s INT 1 ");
+  const auto stopped = cloze("generate " + run, "sleep 4 | timeout --foreground --preserve-status -s INT 1 ");   // --foreground: else its group is signalled too, and a second signal ends a program at once
   CHECK(stopped.code == 130);
   CHECK_THAT(stopped.text, Catch::Contains("stopped; nothing was written to a file"));
-  const auto unread = cloze("tokenize " + w.tokens + "/tokenizer", "sleep 4 | timeout --preserve-status -s TERM 1 ");
+  const auto unread = cloze("tokenize " + w.tokens + "/tokenizer", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
   CHECK(unread.code == 130);
   CHECK_THAT(unread.text, Catch::Contains("stopped before the end of standard input"));
-  const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --preserve-status -s TERM 1 ");
+  const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
   CHECK(unspooled.code == 130);
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
   CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
-  CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --preserve-status -s TERM 1 ").code == 130);
+  CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ").code == 130);
   CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
   const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));
