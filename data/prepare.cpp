@@ -288,12 +288,12 @@ std::string spool_stdin(const std::string& folder) {
   while (written && !interrupted && (n = ::read(0, block, sizeof block)) > 0) written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
   const auto reason = n < 0 ? system_reason() : std::string();
   written = std::fclose(out) == 0 && written;
-  if (interrupted) {
+  if (interrupted || n < 0) {
     std::error_code ignored;
     fs::remove(path, ignored);
     fs::remove(folder, ignored);   // unless it holds more
-    throw Interrupted("stopped before the end of standard input");
   }
+  if (interrupted) throw Interrupted("stopped before the end of standard input");
   require<DataError>(n >= 0, "standard input: cannot be read (", reason, ")");
   require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
   return path;

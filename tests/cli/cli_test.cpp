@@ -192,6 +192,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
   CHECK(unspooled.code == 130);
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
+  check_refused("prepare - --out " + w.dir / "unspooled" + " < /", 1, "standard input: cannot be read (");
   CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
   CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ").code == 130);
   CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
