@@ -1,6 +1,7 @@
 #include "data/sampler.h"
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 
 #include "core/error.h"
@@ -10,6 +11,7 @@ namespace cloze {
 namespace {
 
 constexpr uint64_t shortest_piece = 8;
+constexpr uint64_t most_batches = 64;   // whose sequences are sorted by length
 
 /// Pieces of `length` that a document of `tokens` gives.
 uint64_t pieces_in(uint64_t tokens, uint64_t length) {
@@ -59,6 +61,33 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
 }
 
 uint64_t Sampler::size() const { return size_; }
+
+std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size) const {
+  struct Sized {
+    uint64_t longer, target, index;
+    auto operator<=>(const Sized&) const = default;
+  };
+  const uint64_t batches = std::clamp<uint64_t>(size_ / batch_size, 1, most_batches), together = batches * batch_size;   // of one epoch: a pair does not stand beside itself
+  std::vector<Sized> sorted(together);
+  std::vector<uint64_t> order;
+  for (uint64_t place = first; place < first + count; ++place) {
+    const uint64_t window = place / together, begin = window * together;
+    if (order.empty() || place == begin) {
+      uint64_t epoch = ~uint64_t{0};
+      std::optional<Permutation> shuffled;
+      for (uint64_t i = 0; i < together; ++i) {
+        if ((begin + i) / size_ != epoch) epoch = (begin + i) / size_, shuffled.emplace(size_, mix(order_key_, epoch));
+        const uint64_t document = (*shuffled)((begin + i) % size_), from = store_.document_token(document), middle = store_.first_token(store_.first_sentence(document) + 1);
+        const uint64_t source = std::min(length_, middle - from), target = std::min(length_, store_.document_token(document + 1) - middle);
+        sorted[i] = {std::max(source, target), target, begin + i};
+      }
+      std::ranges::sort(sorted);
+    }
+    const uint64_t batch = Permutation(batches, mix(order_key_, ~window))((place - begin) / batch_size);
+    order.push_back(sorted[batch * batch_size + place % batch_size].index);
+  }
+  return order;
+}
 
 void Sampler::take_sentences(Example& example) const {
   const uint64_t from = first_sentence_[example.item], to = first_sentence_[example.item + 1];

@@ -44,6 +44,10 @@ class Sampler {
   uint64_t size() const;
   /// Fills `example` (its vectors are reused) with sequence `index`; epoch = index / size(). O(log documents).
   void sample(uint64_t index, Example& example) const;
+  /// Packing `whole`: which sequences take the places [first, first + count), where batches of `batch_size` hold pairs of about one length. The
+  /// sequences of up to 64 batches are sorted, cut into batches, and those put in random order.
+  /// Source: Vaswani et al. 2017, section 5.1 (batches by approximate length).
+  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, uint64_t batch_size) const;
 
  private:
   TokenStore store_;

@@ -62,6 +62,7 @@ struct Collator::Impl {
         maskings(masking_of(objectives) ? maskings_of(*masking_of(objectives)) : std::vector<MaskingPart>()),
         permuting(only<PlmConfig>(objectives)),
         pairs(pairs_of(objectives, data)),
+        batch_size(static_cast<uint64_t>(rows.batch_size)),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
         vocabulary(store.tokenizer(), store.train_counts()),
@@ -75,6 +76,11 @@ struct Collator::Impl {
                        "line, remove that objective, or choose another packing");
   }
 
+  /// Sequences of the rows from number `first` on; empty: those numbers themselves.
+  std::vector<uint64_t> pair_order(uint64_t first, uint64_t count) const {
+    return batch_size > 0 && std::holds_alternative<PairsConfig>(*writing) ? sampler->by_length(first, count, batch_size) : std::vector<uint64_t>();
+  }
+
   Writer writer() const { return Writer(*writing, data, model, store, vocabulary); }
 
   TokenStore store;
@@ -84,6 +90,7 @@ struct Collator::Impl {
   std::vector<MaskingPart> maskings;   // empty: nothing is masked
   std::optional<PlmConfig> permuting;
   std::optional<PairRule> pairs;
+  uint64_t batch_size;   // of training; 0: there are no steps
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
   Vocabulary vocabulary;
@@ -188,9 +195,10 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
   if (in.writing) {
     auto writer = in.writer();
     std::vector<SourceTarget> rows(static_cast<size_t>(count));
+    const auto numbers = in.pair_order(first, static_cast<uint64_t>(count));
     Example written;
     for (int64_t row = 0; row < count; ++row) {
-      in.sampler->sample(first + static_cast<uint64_t>(row), written);
+      in.sampler->sample(numbers.empty() ? first + static_cast<uint64_t>(row) : numbers[static_cast<size_t>(row)], written);
       Infilled infilled;
       writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], draws ? &infilled : nullptr);
       if (draws) (*draws)[static_cast<size_t>(row)].lengths = std::move(infilled.words), (*draws)[static_cast<size_t>(row)].hidden = infilled.hidden;

@@ -14,10 +14,10 @@ class WritingInspector {
  public:
   explicit WritingInspector(const RunConfig& config)
       : config_(config), model_(encoder_of(config.model)), store_(config.data.tokens, "train"), vocabulary_(store_.tokenizer()), objective_(*writing_of(config.objectives)),
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", resolved()) {}
+        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", resolved(), {config.train.batch_size, config.train.accumulation}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
-    constexpr int64_t rows = 64;
+    const int64_t rows = config_.train.batch_size;   // pairs are padded as in training
     if (spans_ && spans_->corruption == "spans") found_.lengths = {{.name = "hidden", .unit = "tokens"}, {.name = "kept", .unit = "tokens"}};
     else found_.lengths.resize(1);
     std::vector<RowDraws> draws;

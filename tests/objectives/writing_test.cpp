@@ -247,6 +247,56 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
   }
 }
 
+TEST_CASE("a training batch of pairs holds pairs of about one length, every pair is read once an epoch, and a row does not depend on what was asked before", "[objectives][writing]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(50));
+  constexpr int pairs = 500, rows = 8;
+  std::string text;
+  const auto words_of = [](int n, int word) {
+    std::string line;
+    for (int k = 0; k < n; ++k) line += (k ? " w" : "w") + std::to_string(word) + "q";
+    return line;
+  };
+  for (int i = 0; i < pairs; ++i) text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) + "\n";   // the two words tell which one it is
+  PrepareOptions options;
+  options.inputs = {dir.write("a.tsv", text)}, options.format = "pairs", options.tokenizer = dir / "vocab.txt", options.out = dir / "a", options.held_out = 0, options.threads = 1;
+  prepare(options);
+  const TokenStore store(options.out, "train");
+  const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
+  const Collator shuffled(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model), grouped(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, {rows, 1});
+  const auto padding = [&](const Collator& collator, std::multiset<std::pair<int64_t, int64_t>>& seen) {
+    int64_t tokens = 0, places = 0;
+    for (uint64_t first = 0; first < 496; first += rows) {   // a whole number of batches: 62 of them are sorted together
+      const auto batch = collator.batch(first, rows);
+      tokens += batch.tokens, places += batch.input_ids.numel() + batch.decoder_input_ids.numel();
+      const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), rows);
+      for (size_t r = 0; r < rows; ++r) seen.emplace(batch.input_ids[static_cast<int64_t>(r)][0].item<int64_t>(), labels[r][0]);
+    }
+    return 1 - static_cast<double>(tokens) / static_cast<double>(places);
+  };
+  std::multiset<std::pair<int64_t, int64_t>> once, again;
+  CHECK(padding(shuffled, once) > 0.3);
+  CHECK(padding(grouped, again) < 0.1);
+  CHECK(again == once);
+  CHECK(std::set(again.begin(), again.end()).size() == again.size());
+  const auto batch = grouped.batch(80, rows);
+  for (int64_t r = rows - 1; r >= 0; --r) {
+    const auto alone = grouped.batch(80 + static_cast<uint64_t>(r), 1);
+    CHECK(row_of(alone.input_ids, 0, alone.input_ids.size(1)) == row_of(batch.input_ids, r, alone.input_ids.size(1)));
+  }
+  // Batches do not come in the order of their lengths.
+  std::vector<int64_t> widths;
+  for (uint64_t first = 0; first < 496; first += rows) widths.push_back(grouped.batch(first, rows).decoder_input_ids.size(1));
+  CHECK_FALSE(std::ranges::is_sorted(widths));
+  // Of a text that is smaller than its batches, none stands twice in a batch before all have been there once.
+  const Collator wide(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, {pairs, 1});
+  const auto all = wide.batch(0, pairs);
+  std::set<std::pair<int64_t, int64_t>> different;
+  const auto labels = labels_by_row(all, all.decoder_input_ids.size(1), pairs);
+  for (int64_t r = 0; r < pairs; ++r) different.emplace(all.input_ids[r][0].item<int64_t>(), labels[static_cast<size_t>(r)][0]);
+  CHECK(different.size() == pairs);
+}
+
 TEST_CASE("texts that an objective cannot use are refused in words", "[objectives][writing]") {
   TempDir dir;
   const auto store = tiny_store(dir);
