@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "objectives/permutation.h"
 #include "train/generate.h"
 
 namespace cloze {
@@ -19,6 +20,22 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
+/// Scores [blanks, V] of what stands at `places` of a text. Two streams are asked for places whose content nobody sees; others read [MASK] there.
+Tensor blank_logits(const LoadedRun& run, std::vector<int64_t> text, const std::vector<int64_t>& places) {
+  const auto& special = run.tokenizer.special();
+  const auto row = [](const std::vector<int64_t>& ids) { return at::tensor(ids, at::kLong).unsqueeze(0); };
+  if (encoder_of(run.config.model).two_streams) {
+    const auto line = plm_row(std::move(text), false, special);
+    const auto length = static_cast<int64_t>(line.ids.size());
+    const auto visible = at::ones({1, length, length}, at::kBool).index_fill_(2, at::tensor(places, at::kLong), false);
+    return run.network->outputs({.input_ids = row(line.ids), .token_type_ids = row(line.segments), .visible = visible, .target_places = row(places)}).back().second[0];
+  }
+  text.insert(text.begin(), special.cls), text.push_back(special.sep);
+  for (const auto& [name, tensor] : run.network->outputs({.input_ids = row(text)}))
+    if (name == "prediction_logits") return tensor[0].index_select(0, at::tensor(places, at::kLong) + 1);
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
@@ -28,11 +45,11 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   at::NoGradGuard no_grad;
   const auto parts = parts_of(text);
   require<ConfigError>(parts.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
-  const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<MlmConfig>(o); });
-  require<ConfigError>(predicts, run.folder, ": was trained without masked language modelling, so it cannot fill blanks; train a model with `kind: mlm`, or one that writes with span_corruption or denoising");
+  const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) { return std::holds_alternative<MlmConfig>(o) || std::holds_alternative<PlmConfig>(o); });
+  require<ConfigError>(predicts, run.folder, ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with `kind: mlm`, `kind: plm`, or one that writes with span_corruption or denoising");
   require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& special = run.tokenizer.special();
-  std::vector<int64_t> ids{special.cls}, places;
+  std::vector<int64_t> ids, places;
   for (size_t i = 0; i < parts.size(); ++i) {
     auto part = parts[i];
     // Byte-level pieces carry the space before a word: that of the blank goes with it.
@@ -42,15 +59,11 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
     places.push_back(static_cast<int64_t>(ids.size()));
     ids.push_back(special.mask);
   }
-  ids.push_back(special.sep);
   const int64_t most = encoder_of(run.config.model).longest_input();
-  require<ConfigError>(static_cast<int64_t>(ids.size()) <= most, "the text has ", ids.size(), " tokens, the model reads ", most, "; shorten it");
-  const auto outputs = run.network->outputs({.input_ids = at::tensor(ids, at::kLong).unsqueeze(0)});
-  Tensor logits;
-  for (const auto& [name, tensor] : outputs)
-    if (name == "prediction_logits") logits = tensor[0];   // [T, V]
+  require<ConfigError>(static_cast<int64_t>(ids.size()) + 2 <= most, "the text has ", ids.size() + 2, " tokens, the model reads ", most, "; shorten it");
+  const auto logits = blank_logits(run, std::move(ids), places);   // [blanks, V]
   std::vector<std::vector<Candidate>> found;
-  for (const auto place : places) {
+  for (int64_t place = 0; place < logits.size(0); ++place) {
     // Special tokens and rows beyond the tokenizer are no answers.
     auto probabilities = at::softmax(logits[place].to(at::kFloat), 0);
     for (int64_t id = 0; id < probabilities.size(0); ++id)
