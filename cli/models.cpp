@@ -56,8 +56,11 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki")->capture_default_str();
   evaluate->add_option("--tokens", e->tokens, "prepared folder; its held-out split is used (default: the run's own)")->excludes(text);
   evaluate->add_option("--sequences", e->sequences, "sequences to score")->capture_default_str();
-  evaluate->add_flag("--generate", e->generate, "pairs: write the target of each held-out source, and print BLEU, chrF, ROUGE and exact matches");
+  auto* generate = evaluate->add_flag("--generate", e->generate, "pairs: write the target of each held-out source, and print BLEU, chrF, ROUGE and exact matches");
+  const auto before = evaluate->get_options().size();
   add_search_options(*evaluate, e->search, e->batch_size);
+  for (size_t i = before; i < evaluate->get_options().size(); ++i)
+    if (auto* option = evaluate->get_options()[i]; !option->check_name("--batch-size")) option->needs(generate);   // scores are made in batches too
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
   evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4");
   evaluate->callback([e, evaluate, &globals] {

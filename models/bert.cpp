@@ -47,7 +47,7 @@ struct Bert final : Backbone {
 
   Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache) override {
     if (!config.is_decoder) return Backbone::decode(ids, {}, cache);
-    require<ShapeError>(stack->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
+    require<ConfigError>(stack->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
     cache.resize(static_cast<size_t>(stack->depth()));
     const auto places = places_behind(ids, cache[0].own);
     auto x = embeddings->forward({ids, {}, config.positions_after_padding ? places + (config.pad_token_id + 1) : places}, {});

@@ -43,7 +43,7 @@ struct EncoderDecoder final : Backbone {
   }
 
   Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache) override {
-    require<ShapeError>(decoder->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
+    require<ConfigError>(decoder->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
     cache.resize(static_cast<size_t>(decoder->depth()));
     const auto x = decoder_embeddings->forward({.ids = ids, .positions = rows(places_behind(ids, cache[0].own))}, {});
     return decoder->forward(x, {}, {}, nullptr, &memory, &cache);

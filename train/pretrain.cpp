@@ -79,6 +79,7 @@ class Run {
     }
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume();
+    state_.optimizer = config_.optimizer.kind;
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
     baseline_ = unigram_baseline(held_out_, config_.evaluation.sequences, config_.train.batch_size);
@@ -125,7 +126,12 @@ class Run {
     std::vector<std::pair<std::string, Tensor>> moments;
     state_ = load_state(checkpoint, &moments);
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
-    if (!moments.empty()) stepper_->load_optimizer(moments, state_.step);
+    if (!state_.optimizer.empty() && state_.optimizer != config_.optimizer.kind) {
+      state_.averages_from = state_.step;
+      log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the averages of gradients of ", config_.optimizer.kind, " begin anew"));
+    } else if (!moments.empty()) {
+      stepper_->load_optimizer(moments, state_.step - state_.averages_from);
+    }
     const auto memories = load_memories(checkpoint);
     if (changed_ && !memories.empty()) log_info("train", words(checkpoint, ": config or data are others now, so that rows may not go on where these ended: their memory begins anew"));
     else stepper_->load_memories(memories);

@@ -179,6 +179,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK(cloze("generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5").text == one["text"].get<std::string>() + "\n");
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1, "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("generate " + run + " 'The cat' --top-k 3", 2, "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
+  check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
   check_refused("evaluate " + run + " --generate --temperature 0.5", 2, "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
   CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
   check_refused("generate " + run + " 'The cat' --length-penalty 2", 2, "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");

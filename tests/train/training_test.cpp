@@ -397,6 +397,23 @@ TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's plac
   CHECK_FALSE(fs::exists(dir / "run/step-00000008"));
 }
 
+TEST_CASE("a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  pretrain(config, {.run = dir / "a"});
+  fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
+  config.optimizer.kind = "lamb", config.train.budget.steps = 8, config.checkpoint.every = 2;
+  pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
+  CHECK_THAT(read_file(dir / "a/log.txt"), Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
+  fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
+  fs::remove_all(dir / "b/step-00000008");
+  pretrain(config, {.run = dir / "b", .resume = true});
+  fs::copy(dir / "a/run.yaml", dir / "c/run.yaml", fs::copy_options::overwrite_existing);   // as if it was killed before its first checkpoint
+  pretrain(config, {.run = dir / "c", .resume = true});
+  for (const std::string run : {"b", "c"})
+    for (const std::string file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
+}
+
 TEST_CASE("runs that cannot work are refused in words", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
