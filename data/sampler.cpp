@@ -1,7 +1,6 @@
 #include "data/sampler.h"
 
 #include <algorithm>
-#include <optional>
 #include <ranges>
 
 #include "core/error.h"
@@ -11,7 +10,6 @@ namespace cloze {
 namespace {
 
 constexpr uint64_t shortest_piece = 8;
-constexpr uint64_t most_batches = 64;   // whose sequences are sorted by length
 
 /// Pieces of `length` that a document of `tokens` gives.
 uint64_t pieces_in(uint64_t tokens, uint64_t length) {
@@ -62,29 +60,28 @@ Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, doub
 
 uint64_t Sampler::size() const { return size_; }
 
-std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size) const {
-  struct Sized {
-    uint64_t longer, target, index;
-    auto operator<=>(const Sized&) const = default;
-  };
-  const uint64_t batches = std::clamp<uint64_t>(size_ / batch_size, 1, most_batches), together = batches * batch_size;   // of one epoch: a pair does not stand beside itself
-  std::vector<Sized> sorted(together);
+/// Tokens that a row of it has, about; of a pair those of its longer side.
+uint64_t Sampler::length_of(const Example& example) const {
+  uint64_t tokens = 0;
+  for (const auto& span : example.spans) tokens += span.count;
+  if (packing_ != Packing::whole) return std::min(tokens, example.target_length);
+  const uint64_t source = store_.first_token(store_.first_sentence(example.document) + 1) - example.spans.front().first;
+  return std::min(length_, std::max(source, tokens - source));
+}
+
+std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const {
+  const uint64_t together = batch_size * accumulation;
+  std::vector<std::pair<uint64_t, uint64_t>> sorted(together);   // length, sequence
   std::vector<uint64_t> order;
+  Example example;
   for (uint64_t place = first; place < first + count; ++place) {
-    const uint64_t window = place / together, begin = window * together;
+    const uint64_t step = place / together, begin = step * together;
     if (order.empty() || place == begin) {
-      uint64_t epoch = ~uint64_t{0};
-      std::optional<Permutation> shuffled;
-      for (uint64_t i = 0; i < together; ++i) {
-        if ((begin + i) / size_ != epoch) epoch = (begin + i) / size_, shuffled.emplace(size_, mix(order_key_, epoch));
-        const uint64_t document = (*shuffled)((begin + i) % size_), from = store_.document_token(document), middle = store_.first_token(store_.first_sentence(document) + 1);
-        const uint64_t source = std::min(length_, middle - from), target = std::min(length_, store_.document_token(document + 1) - middle);
-        sorted[i] = {std::max(source, target), target, begin + i};
-      }
+      for (uint64_t i = 0; i < together; ++i) sample(begin + i, example), sorted[i] = {length_of(example), begin + i};
       std::ranges::sort(sorted);
     }
-    const uint64_t batch = Permutation(batches, mix(order_key_, ~window))((place - begin) / batch_size);
-    order.push_back(sorted[batch * batch_size + place % batch_size].index);
+    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))((place - begin) / batch_size);   // a part of a step is a fair sample of it
+    order.push_back(sorted[batch * batch_size + place % batch_size].second);
   }
   return order;
 }

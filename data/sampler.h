@@ -44,10 +44,9 @@ class Sampler {
   uint64_t size() const;
   /// Fills `example` (its vectors are reused) with sequence `index`; epoch = index / size(). O(log documents).
   void sample(uint64_t index, Example& example) const;
-  /// Packing `whole`: which sequences take the places [first, first + count), where batches of `batch_size` hold pairs of about one length. The
-  /// sequences of up to 64 batches are sorted, cut into batches, and those put in random order.
-  /// Source: Vaswani et al. 2017, section 5.1 (batches by approximate length).
-  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, uint64_t batch_size) const;
+  /// Which sequences take the places [first, first + count), where each `accumulation` batches of `batch_size` make a step: those of a step are sorted
+  /// by length before they are cut into batches, which therefore have little padding. A step reads what it would read otherwise.
+  std::vector<uint64_t> by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const;
 
  private:
   TokenStore store_;
@@ -56,6 +55,7 @@ class Sampler {
   double short_seq_prob_;
   uint64_t order_key_, short_key_;
   void take_sentences(Example& example) const;
+  uint64_t length_of(const Example& example) const;
   std::vector<uint64_t> pieces_before_;   // [documents + 1]; empty when pieces do not follow documents
   std::vector<uint64_t> first_sentence_;  // [pieces + 1], packing in whole sentences only
   uint64_t size_ = 0;

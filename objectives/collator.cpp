@@ -1,6 +1,7 @@
 #include "objectives/collator.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 #include "core/error.h"
@@ -62,7 +63,7 @@ struct Collator::Impl {
         maskings(masking_of(objectives) ? maskings_of(*masking_of(objectives)) : std::vector<MaskingPart>()),
         permuting(only<PlmConfig>(objectives)),
         pairs(pairs_of(objectives, data)),
-        batch_size(static_cast<uint64_t>(rows.batch_size)),
+        step(rows),
         max_length(data.max_seq_length),
         budget(data.max_seq_length - (pairs ? 3 : 2)),
         vocabulary(store.tokenizer(), store.train_counts()),
@@ -76,9 +77,13 @@ struct Collator::Impl {
                        "line, remove that objective, or choose another packing");
   }
 
-  /// Sequences of the rows from number `first` on; empty: those numbers themselves.
-  std::vector<uint64_t> pair_order(uint64_t first, uint64_t count) const {
-    return batch_size > 0 && std::holds_alternative<PairsConfig>(*writing) ? sampler->by_length(first, count, batch_size) : std::vector<uint64_t>();
+  /// The sequence of each row of the batch at `first`.
+  std::vector<uint64_t> sequences(uint64_t first, int64_t count) const {
+    if (sampler && step.batch_size > 0 && step.accumulation > 1)
+      return sampler->by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size), static_cast<uint64_t>(step.accumulation));
+    std::vector<uint64_t> numbers(static_cast<size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), first);
+    return numbers;
   }
 
   Writer writer() const { return Writer(*writing, data, model, store, vocabulary); }
@@ -90,7 +95,7 @@ struct Collator::Impl {
   std::vector<MaskingPart> maskings;   // empty: nothing is masked
   std::optional<PlmConfig> permuting;
   std::optional<PairRule> pairs;
-  uint64_t batch_size;   // of training; 0: there are no steps
+  StepRows step;
   int64_t max_length;
   uint64_t budget;   // tokens without special ones
   Vocabulary vocabulary;
@@ -118,14 +123,13 @@ struct Collator::Impl {
   }
 
   /// Rows of permutation language modelling.
-  Batch permuted(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
+  Batch permuted(const std::vector<uint64_t>& sequences, std::vector<RowDraws>* draws) const {
     std::vector<PlmRow> rows;
     std::vector<Stream> streams;
     Example example;
     std::vector<int64_t> line(static_cast<size_t>(max_length) + 2);
     bool continues = false;
-    for (int64_t r = 0; r < count; ++r) {
-      const uint64_t sequence = first + static_cast<uint64_t>(r);
+    for (const uint64_t sequence : sequences) {
       // Along the rows of a step the second half reads the reversed text (RunningOrder), elsewhere every other sequence does.
       const uint64_t together = running ? running->order.batch_size : 0;
       const bool backward = model.bi_data && (together > 0 ? 2 * (sequence % together) >= together : sequence % 2 == 1);
@@ -190,22 +194,22 @@ const TokenStore& Collator::store() const { return impl_->store; }
 
 Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
   const auto& in = *impl_;
+  const auto sequences = in.sequences(first, count);
   if (draws) draws->assign(static_cast<size_t>(count), {});
   const auto lengths_of = [&](int64_t row) { return draws ? &(*draws)[static_cast<size_t>(row)].lengths : nullptr; };
   if (in.writing) {
     auto writer = in.writer();
     std::vector<SourceTarget> rows(static_cast<size_t>(count));
-    const auto numbers = in.pair_order(first, static_cast<uint64_t>(count));
     Example written;
     for (int64_t row = 0; row < count; ++row) {
-      in.sampler->sample(numbers.empty() ? first + static_cast<uint64_t>(row) : numbers[static_cast<size_t>(row)], written);
+      in.sampler->sample(sequences[static_cast<size_t>(row)], written);
       Infilled infilled;
       writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], draws ? &infilled : nullptr);
       if (draws) (*draws)[static_cast<size_t>(row)].lengths = std::move(infilled.words), (*draws)[static_cast<size_t>(row)].hidden = infilled.hidden;
     }
     return writer.batch(rows);
   }
-  if (in.permuting) return in.permuted(first, count, draws);
+  if (in.permuting) return in.permuted(sequences, draws);
   const int64_t stride = in.max_length;
   std::vector<int64_t> ids(count * stride), lengths(count), seconds(count), labels(count), positions, tokens;
   positions.reserve(count * stride / 4);
@@ -215,7 +219,7 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
   for (const auto& masking : in.maskings) maskers.emplace_back(masking, in.vocabulary);
   int64_t longest = 0, total = 0, forced = 0;
   for (int64_t row = 0; row < count; ++row) {
-    in.sampler->sample(first + row, example);
+    in.sampler->sample(sequences[static_cast<size_t>(row)], example);
     int64_t* out = ids.data() + row * stride;
     lengths[row] = in.write_row(example, out, seconds[row], labels[row], forced);
     // Places are numbered at full width here and moved once the longest row is known.

@@ -16,7 +16,7 @@ struct RowDraws {
   int64_t hidden = 0;             ///< tokens that text_infilling took away or replaced
 };
 
-/// How many rows a training step has: along them a memory is carried, and pairs of a batch are of about one length.
+/// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their length.
 struct StepRows {
   int64_t batch_size = 0;     ///< 0: there are no steps, rows come shuffled
   int64_t accumulation = 1;
@@ -27,7 +27,7 @@ class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
   /// `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
-  /// `rows`: read by plm of a model that carries a memory, whose sequences then follow each other along the rows, and by pairs.
+  /// `rows`: of training; sequences of plm of a model that carries a memory then follow each other along the rows.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
   /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards. `draws` receives what each drew.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;

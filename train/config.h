@@ -95,7 +95,7 @@ struct TrainConfig {
 template <class V>
 void describe(V& v, TrainConfig& c) {
   v("batch_size", c.batch_size, "sequences in a forward pass", at_least(1));
-  v("accumulation", c.accumulation, "forward passes in an optimizer step; the loss is normalised over all of them", at_least(1));
+  v("accumulation", c.accumulation, "forward passes in an optimizer step, whose sequences they share out by length; the loss is normalised over all of them", at_least(1));
   v("precision", c.precision,
     "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32",
     one_of({"fp32", "bf16"}));

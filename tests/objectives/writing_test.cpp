@@ -247,10 +247,11 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
   }
 }
 
-TEST_CASE("a training batch of pairs holds pairs of about one length, every pair is read once an epoch, and a row does not depend on what was asked before", "[objectives][writing]") {
+TEST_CASE("a step reads the pairs that it would read otherwise, those of about one length in a batch, and a row does not depend on what was asked before", "[objectives][writing]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));
-  constexpr int pairs = 500, rows = 8;
+  constexpr int pairs = 500;
+  constexpr int64_t rows = 8, batches = 10;
   std::string text;
   const auto words_of = [](int n, int word) {
     std::string line;
@@ -263,38 +264,35 @@ TEST_CASE("a training batch of pairs holds pairs of about one length, every pair
   prepare(options);
   const TokenStore store(options.out, "train");
   const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
-  const Collator shuffled(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model), grouped(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, {rows, 1});
-  const auto padding = [&](const Collator& collator, std::multiset<std::pair<int64_t, int64_t>>& seen) {
-    int64_t tokens = 0, places = 0;
-    for (uint64_t first = 0; first < 496; first += rows) {   // a whole number of batches: 62 of them are sorted together
-      const auto batch = collator.batch(first, rows);
-      tokens += batch.tokens, places += batch.input_ids.numel() + batch.decoder_input_ids.numel();
-      const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), rows);
-      for (size_t r = 0; r < rows; ++r) seen.emplace(batch.input_ids[static_cast<int64_t>(r)][0].item<int64_t>(), labels[r][0]);
-    }
-    return 1 - static_cast<double>(tokens) / static_cast<double>(places);
+  const auto collator = [&](StepRows step) { return Collator(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, step); };
+  const auto shuffled = collator({rows, 1}), sorted = collator({rows, batches});
+  using Pairs = std::vector<std::pair<int64_t, int64_t>>;
+  const auto read = [&](const Collator& from, uint64_t first, Pairs& found, double& padding) {
+    const auto batch = from.batch(first, rows);
+    padding += 1 - static_cast<double>(batch.tokens) / static_cast<double>(batch.input_ids.numel() + batch.decoder_input_ids.numel());
+    const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), rows);
+    for (size_t r = 0; r < rows; ++r) found.emplace_back(batch.input_ids[static_cast<int64_t>(r)][0].item<int64_t>(), labels[r][0]);
+    return batch.decoder_input_ids.size(1);
   };
-  std::multiset<std::pair<int64_t, int64_t>> once, again;
-  CHECK(padding(shuffled, once) > 0.3);
-  CHECK(padding(grouped, again) < 0.1);
-  CHECK(again == once);
-  CHECK(std::set(again.begin(), again.end()).size() == again.size());
-  const auto batch = grouped.batch(80, rows);
+  double before = 0, after = 0;
+  bool by_length = true;
+  for (uint64_t step = 0; step < 12; ++step) {   // nearly two epochs
+    Pairs once, again;
+    std::vector<int64_t> widths;
+    for (uint64_t b = 0; b < batches; ++b) read(shuffled, (step * batches + b) * rows, once, before), widths.push_back(read(sorted, (step * batches + b) * rows, again, after));
+    CHECK(once != again);
+    std::ranges::sort(once), std::ranges::sort(again);
+    CHECK(once == again);
+    by_length = by_length && std::ranges::is_sorted(widths);
+  }
+  CHECK(before / (12 * batches) > 0.3);
+  CHECK(after < before / 2);
+  CHECK_FALSE(by_length);   // the first batches of a step are not its shortest
+  const auto batch = sorted.batch(80, rows);
   for (int64_t r = rows - 1; r >= 0; --r) {
-    const auto alone = grouped.batch(80 + static_cast<uint64_t>(r), 1);
+    const auto alone = sorted.batch(80 + static_cast<uint64_t>(r), 1);
     CHECK(row_of(alone.input_ids, 0, alone.input_ids.size(1)) == row_of(batch.input_ids, r, alone.input_ids.size(1)));
   }
-  // Batches do not come in the order of their lengths.
-  std::vector<int64_t> widths;
-  for (uint64_t first = 0; first < 496; first += rows) widths.push_back(grouped.batch(first, rows).decoder_input_ids.size(1));
-  CHECK_FALSE(std::ranges::is_sorted(widths));
-  // Of a text that is smaller than its batches, none stands twice in a batch before all have been there once.
-  const Collator wide(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, {pairs, 1});
-  const auto all = wide.batch(0, pairs);
-  std::set<std::pair<int64_t, int64_t>> different;
-  const auto labels = labels_by_row(all, all.decoder_input_ids.size(1), pairs);
-  for (int64_t r = 0; r < pairs; ++r) different.emplace(all.input_ids[r][0].item<int64_t>(), labels[static_cast<size_t>(r)][0]);
-  CHECK(different.size() == pairs);
 }
 
 TEST_CASE("texts that an objective cannot use are refused in words", "[objectives][writing]") {
