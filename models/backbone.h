@@ -12,6 +12,7 @@ struct Inputs {
   Tensor read_places{};      ///< int64 [N], ascending places in the flattened [B T] whose hidden states are read; those of the others may be anything; undefined: all are read
   Tensor prefix{};           ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
+  Tensor decoder_attention_mask{};  ///< bool [B, U], true = a token that those behind it may see; undefined: all are
   Memory memory{};           ///< what `encode` gave for these inputs, where it is known
   Tensor visible{};          ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two streams only, as what follows
   Tensor target_places{};    ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees nothing

@@ -65,7 +65,7 @@ struct EncoderConfig : StackConfig {
   bool always_projects = false;           ///< a projection from embedding to hidden width even where they are equal
   bool gelu_head = false;                 ///< the prediction head uses exact GELU, whatever hidden_act is
   bool embedding_norm = true;             ///< a norm behind the sum of embeddings
-  bool scale_embedding = false;           ///< token embeddings are multiplied by sqrt(hidden_size)
+  bool scale_embedding = false;
   int64_t position_offset = 0;            ///< rows of the position table before that of the first place
   // ---- of an encoder with a decoder
   bool is_encoder_decoder = false;
@@ -74,6 +74,8 @@ struct EncoderConfig : StackConfig {
   int64_t decoder_ffn_dim = 0;
   int64_t decoder_start_token_id = 0;
   int64_t eos_token_id = 1;
+  int64_t forced_bos_token_id = -1;
+  int64_t forced_eos_token_id = -1;
   bool decoder_starts_with_last = false;  ///< the decoder reads the last target first, in the place of decoder_start_token_id
   bool scale_decoder_outputs = false;     ///< hidden states are divided by sqrt(hidden_size) before the token table
   bool logits_bias = false;               ///< a bias of the tokens that is not trained
@@ -142,7 +144,7 @@ void describe_encoder(V& v, Config& c) {
 }
 template <class V, class Config>
 void describe_end(V& v, Config& c) {
-  v("eos_token_id", c.eos_token_id, "id that ends a text; set from the tokenizer when training", at_least(0));
+  v("eos_token_id", c.eos_token_id, "id that ends a text; -1 = none; set from the tokenizer when training", at_least(-1));
 }
 /// What encoder-decoders have beside the lines of an encoder.
 template <class V, class Config>
@@ -154,11 +156,15 @@ void describe_decoder(V& v, Config& c) {
   v("decoder_ffn_dim", c.decoder_ffn_dim, "width inside the decoder's feed-forward layer; 0 = intermediate_size", at_least(0));
   v("decoder_start_token_id", c.decoder_start_token_id, "id that the decoder reads first; set from the tokenizer when training", at_least(0));
   describe_end(v, c);
+  v("forced_bos_token_id", c.forced_bos_token_id, "id that every written text begins with; -1 = none", at_least(-1));
+  v("forced_eos_token_id", c.forced_eos_token_id, "id that a text ends with that is cut off at its longest; -1 = none", at_least(-1));
 }
 /// Of a kind without options of its own.
 template <class V, std::derived_from<EncoderConfig> Config>
 void describe(V& v, Config& c) {
-  c.is_encoder_decoder ? describe_decoder(v, c) : describe_encoder(v, c);
+  if (!c.is_encoder_decoder) return describe_encoder(v, c);
+  describe_decoder(v, c);
+  v("scale_embedding", c.scale_embedding, "token embeddings are multiplied by sqrt(hidden_size)");
 }
 
 /// BERT: embeddings, a stack of post-norm blocks, and a pooler where an objective reads one.

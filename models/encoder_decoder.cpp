@@ -39,7 +39,7 @@ struct EncoderDecoder final : Backbone {
     require<ShapeError>(in.decoder_input_ids.defined(), "an encoder with a decoder was run without decoder_input_ids");
     const auto memory = in.memory.states.defined() ? in.memory : encode(in, traces ? &traces->encoder : nullptr);
     const auto x = decoder_embeddings->forward({.ids = in.decoder_input_ids, .positions = rows(places_behind(in.decoder_input_ids, {}))}, dropout_of(in, decoder_sites));
-    return decoder->forward(x, {}, dropout_of(in, decoder_sites), traces ? &traces->decoder : nullptr, &memory);
+    return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites), traces ? &traces->decoder : nullptr, &memory);
   }
 
   Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache) override {

@@ -15,6 +15,7 @@ struct Batch {
   Tensor pair_label;        ///< int64 [B]: 0 = B follows A, 1 = random or swapped
   Tensor prefix;            ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids; ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
+  Tensor decoder_attention_mask;  ///< bool [B, U], true = a token that those behind it may see; undefined: all are
   Tensor visible;           ///< bool [B, T, T], true = this query may see this key; undefined: all it may
   Tensor backward;          ///< bool [B], true = the text of this row runs from right to left; undefined: none does
   Tensor target_places;     ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places in the flattened [B N]
@@ -25,7 +26,7 @@ struct Batch {
   bool continues = false;   ///< rows go on where the same rows of the step before stopped, and may read its memories
 
   std::vector<Tensor*> tensors() {
-    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &visible, &backward, &target_places, &replaced};
+    std::vector<Tensor*> all{&input_ids, &attention_mask, &token_type_ids, &global_attention_mask, &positions, &labels, &pair_label, &prefix, &decoder_input_ids, &decoder_attention_mask, &visible, &backward, &target_places, &replaced};
     for (auto& memory : memories) all.push_back(&memory);
     return all;
   }

@@ -115,13 +115,13 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
     prompt.source.insert(prompt.source.end(), pieces.back().begin(), pieces.back().end());
     if (i + 1 < parts.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
   }
-  prompt.source.push_back(model.eos_token_id);
+  if (model.eos_token_id >= 0) prompt.source.push_back(model.eos_token_id);
   const int64_t beams = std::max<int64_t>(4, std::min(2 * top, top + 16)), length = static_cast<int64_t>(prompt.source.size());
   const int64_t wanted = spans ? 12 * static_cast<int64_t>(parts.size()) : length + 16;
   const int64_t most = std::min(wanted, model.longest_input() - 1);
   // Where text follows the last blank a model of spans goes on with the next sentinel, and what is wanted ends there.
   const bool goes_on = spans && parts.size() <= sentinels.size() && !pieces.back().empty();
-  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, most), .num_beams = beams, .num_return_sequences = beams, .eos_token_id = goes_on ? sentinels[parts.size() - 1] : model.eos_token_id, .pad_token_id = model.pad_token_id};
+  const SearchConfig search{.max_new_tokens = std::max<int64_t>(1, most), .num_beams = beams, .num_return_sequences = beams, .eos_token_id = goes_on ? sentinels[parts.size() - 1] : model.eos_token_id, .pad_token_id = model.pad_token_id, .forced_bos_token_id = model.forced_bos_token_id};
   std::vector<std::pair<std::string, double>> found;
   const auto texts = generate_ids(*run.network, {prompt}, search);
   for (const auto& one : texts[0]) {

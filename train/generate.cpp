@@ -98,6 +98,8 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
   const auto& special = run.tokenizer.special();
   auto search = options.search;
   if (search.eos_token_id < 0) search.eos_token_id = model.eos_token_id;
+  if (search.forced_bos_token_id < 0) search.forced_bos_token_id = model.forced_bos_token_id;
+  if (search.forced_eos_token_id < 0) search.forced_eos_token_id = model.forced_eos_token_id;
   search.pad_token_id = model.pad_token_id;
   // A decoder alone goes on with a text, or writes what belongs to it behind its end.
   const auto* objective = writing_of(run.config.objectives);
@@ -112,9 +114,10 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     auto& ids = model.is_encoder_decoder ? prompt.source : prompt.beginning;
     if (model.texts_begin) ids.push_back(special.cls);
     ids.insert(ids.end(), pieces.begin(), pieces.end());
-    if (model.is_encoder_decoder) ids.push_back(model.eos_token_id), prompt.beginning = {model.decoder_start_token_id};
-    else if (ids.empty() || !goes_on) ids.push_back(model.eos_token_id);   // what stands between texts begins one
-    if (options.cut && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = model.eos_token_id;
+    const bool ends = model.eos_token_id >= 0 && (model.is_encoder_decoder || ids.empty() || !goes_on);   // what stands between texts begins one
+    if (ends) ids.push_back(model.eos_token_id);
+    if (options.cut && static_cast<int64_t>(ids.size()) > room) ids.resize(static_cast<size_t>(room)), ids.back() = ends ? model.eos_token_id : ids.back();
+    if (model.is_encoder_decoder) prompt.beginning = {model.decoder_start_token_id};
     prompt.number = prompts.size() - 1;
   }
   const PackedWeights packed(*run.network);

@@ -18,14 +18,14 @@ namespace cloze {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-namespace {
-
 json read_json(const std::string& path) {
   require<CheckpointError>(fs::exists(path), path, ": no such file; name a folder that `save_pretrained` made");
   const auto content = json::parse(read_text(path, 64 << 20), nullptr, false);
   require<CheckpointError>(content.is_object(), path, ": is not a JSON object; the file is damaged");
   return content;
 }
+
+namespace {
 
 std::map<std::string, at::Tensor> read_tensors(const std::string& folder) {
   std::vector<std::string> files;
@@ -220,9 +220,17 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
     for (const auto& [name, tensor] : model.tensors) full.emplace(name.starts_with("embeddings.") || name.starts_with("encoder.") || name.starts_with("pooler.") || name.starts_with("transformer.") || name.starts_with("embeddings_project.") || c.two_streams || writes_text(model.config.model) ? prefix + name : name, tensor);
     model.tensors = std::move(full);
   }
-  // The ranges and rules of a config that a user writes hold for one that was read.
+  // T5's class says that its head is tied, even where the weights hold one of its own, which then counts.
+  if (const auto head = model.tensors.find("lm_head.weight"), shared = model.tensors.find("shared.weight"); c.tie_word_embeddings && std::holds_alternative<T5Config>(model.config.model) && head != model.tensors.end() && shared != model.tensors.end())
+    c.tie_word_embeddings = at::equal(head->second, shared->second);
+  if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;   // the class's own, of a vocabulary cut down: no text ends
+  if (writes_text(model.config.model))
+    for (const auto& [key, id] : {std::pair{"pad_token_id", c.pad_token_id}, {"decoder_start_token_id", c.decoder_start_token_id}, {"forced_bos_token_id", c.forced_bos_token_id}, {"forced_eos_token_id", c.forced_eos_token_id}})
+      require<ConfigError>(id < c.vocab_size, path, ": ", key, " is ", id, ", the vocabulary has ", c.vocab_size, " tokens; the file is damaged");
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
   model.config.train.budget.steps = 1000;
+  // The ranges of a config that a user writes hold for one that was read, and a run has nothing but what it writes down.
+  model.config = decode<RunConfig>(ConfigTree::parse(to_yaml(model.config), path + ", as the run.yaml of Cloze"));
   return model;
 }
 
@@ -265,9 +273,10 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
     for (const auto& alias : huggingface_aliases(config, name)) {
       const auto found = model.tensors.find(alias);
       if (found == model.tensors.end() || used.count(alias)) continue;
-      require<CheckpointError>(!encoder.tie_word_embeddings || at::equal(found->second.to(at::kFloat), param.value()), alias, " differs from ", huggingface_names(config, name)[0],
-                               ", but config.json says that they are tied; set tie_word_embeddings to false");
-      if (!encoder.tie_word_embeddings) param.value().copy_(found->second.to(at::kFloat));   // untied, the decoder's own bias counts
+      const bool equal = at::equal(found->second.to(at::kFloat), param.value()), one_table = alias.ends_with("embed_tokens.weight");
+      require<CheckpointError>(equal || !one_table, alias, " differs from ", huggingface_names(config, name)[0], "; a model whose encoder and decoder have tables of their own cannot be imported");
+      require<CheckpointError>(equal || !encoder.tie_word_embeddings, alias, " differs from ", huggingface_names(config, name)[0], ", but config.json says that they are tied; set tie_word_embeddings to false");
+      if (!equal) param.value().copy_(found->second.to(at::kFloat));   // untied, the decoder's own bias counts
       used.insert(alias);
     }
   for (const auto& [name, tensor] : model.tensors)
@@ -385,7 +394,7 @@ namespace {
 /// What stands around the texts that the model reads: those of an encoder alone have [CLS] and [SEP].
 std::optional<Tokenizer::Frame> frame_of(const EncoderConfig& model, const SpecialIds& special) {
   if (model.two_streams) return Tokenizer::Frame{.before = {}, .after = {special.sep, special.cls}, .pads_left = true};
-  if (model.is_encoder_decoder) return Tokenizer::Frame{.before = model.texts_begin ? std::vector<int64_t>{special.cls} : std::vector<int64_t>{}, .after = {model.eos_token_id}};
+  if (model.is_encoder_decoder) return Tokenizer::Frame{.before = model.texts_begin ? std::vector<int64_t>{special.cls} : std::vector<int64_t>{}, .after = model.eos_token_id >= 0 ? std::vector<int64_t>{model.eos_token_id} : std::vector<int64_t>{}};
   if (model.is_decoder) return Tokenizer::Frame{};
   return std::nullopt;
 }

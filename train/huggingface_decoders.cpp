@@ -2,6 +2,7 @@
 #include "train/huggingface_decoders.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/error.h"
 #include "train/huggingface_parts.h"
@@ -129,11 +130,14 @@ void read_t5(const json& j, EncoderConfig& c, const std::string& path) {
   c.feed_forward = gated ? "gated" : "plain";
   c.hidden_act = gated ? feed.substr(6) : feed;
   if (feed == "gated-gelu") c.hidden_act = "gelu_new";
-  c.scale_decoder_outputs = c.tie_word_embeddings;
+  c.scale_decoder_outputs = c.tie_word_embeddings && j.value("model_type", "") != "mt5";
   take(j, "scale_decoder_outputs", c.scale_decoder_outputs, path);
 }
 
 void read_bart(const json& j, EncoderConfig& c, const std::string& path) {
+  // A field that is not there has the value of the class.
+  c.hidden_size = 1024, c.num_hidden_layers = c.num_decoder_layers = 12, c.num_attention_heads = c.decoder_attention_heads = 16, c.intermediate_size = c.decoder_ffn_dim = 4096;
+  c.hidden_act = "gelu", c.scale_embedding = false, c.max_position_embeddings = 1024;
   take(j, "d_model", c.hidden_size, path);
   take(j, "encoder_layers", c.num_hidden_layers, path);
   take(j, "encoder_attention_heads", c.num_attention_heads, path);
@@ -150,16 +154,36 @@ void read_bart(const json& j, EncoderConfig& c, const std::string& path) {
   take(j, "scale_embedding", c.scale_embedding, path);
 }
 
+/// What every text of the class begins and ends with. `path` of a config.json, or of the generation_config.json that counts more.
+void read_forced_ids(const json& j, EncoderConfig& c, const std::string& path) {
+  for (const auto& [key, id] : {std::pair{"forced_bos_token_id", &c.forced_bos_token_id}, {"forced_eos_token_id", &c.forced_eos_token_id}}) {
+    if (j.contains(key) && j[key].is_null()) *id = -1;
+    take(j, key, *id, path);
+  }
+}
+
 }  // namespace
 
 void read_decoder_config(const json& j, ModelConfig& model, const std::string& path) {
   auto& c = encoder_of(model);
   take(j, "vocab_size", c.vocab_size, path);
   take(j, "pad_token_id", c.pad_token_id, path);
+  if (j.contains("eos_token_id") && j["eos_token_id"].is_null()) c.eos_token_id = -1;
   take(j, "eos_token_id", c.eos_token_id, path);
   take(j, "decoder_start_token_id", c.decoder_start_token_id, path);
   take(j, "tie_word_embeddings", c.tie_word_embeddings, path);
   c.initializer = "normal";
+  if (c.is_encoder_decoder && !is_t5(model)) {
+    // What the classes have where the file says nothing; without a start token, that of the beginning is read first.
+    c.forced_eos_token_id = std::holds_alternative<PegasusConfig>(model) ? 1 : 2;
+    const bool start = j.contains("decoder_start_token_id") ? !j["decoder_start_token_id"].is_null() : !std::holds_alternative<MBartConfig>(model);
+    if (!start) c.decoder_start_token_id = 0, take(j, "bos_token_id", c.decoder_start_token_id, path);
+  }
+  if (c.is_encoder_decoder) {
+    read_forced_ids(j, c, path);
+    const auto generation = std::filesystem::path(path).replace_filename("generation_config.json").string();
+    if (std::filesystem::exists(generation)) read_forced_ids(read_json(generation), c, generation);
+  }
   if (is_gpt2(model)) read_gpt2(j, c, path);
   else if (is_t5(model)) read_t5(j, c, path);
   else read_bart(j, c, path);
@@ -168,15 +192,16 @@ void read_decoder_config(const json& j, ModelConfig& model, const std::string& p
 
 json decoder_config(const ModelConfig& model) {
   const auto& c = encoder_of(model);
-  json j{{"vocab_size", c.vocab_size}, {"eos_token_id", c.eos_token_id}, {"tie_word_embeddings", c.tie_word_embeddings}, {"dtype", "float32"}, {"use_cache", true}};
+  json j{{"vocab_size", c.vocab_size}, {"eos_token_id", c.eos_token_id >= 0 ? json(c.eos_token_id) : json()}, {"tie_word_embeddings", c.tie_word_embeddings}, {"dtype", "float32"}, {"use_cache", true}};
   if (is_gpt2(model)) {
     j.update({{"n_embd", c.hidden_size}, {"n_layer", c.num_hidden_layers}, {"n_head", c.num_attention_heads}, {"n_positions", c.max_position_embeddings}, {"n_inner", c.intermediate_size},
               {"activation_function", c.hidden_act}, {"resid_pdrop", c.hidden_dropout_prob}, {"embd_pdrop", c.hidden_dropout_prob}, {"attn_pdrop", c.attention_probs_dropout_prob},
-              {"layer_norm_epsilon", c.layer_norm_eps}, {"initializer_range", c.initializer_range}, {"bos_token_id", c.eos_token_id}});
+              {"layer_norm_epsilon", c.layer_norm_eps}, {"initializer_range", c.initializer_range}, {"bos_token_id", j["eos_token_id"]}});
     return j;
   }
   const auto or_that = [](int64_t given, int64_t else_that) { return given > 0 ? given : else_that; };
   j.update({{"is_encoder_decoder", true}, {"d_model", c.hidden_size}, {"pad_token_id", c.pad_token_id}, {"decoder_start_token_id", c.decoder_start_token_id}});
+  for (const auto& [key, id] : {std::pair{"forced_bos_token_id", c.forced_bos_token_id}, {"forced_eos_token_id", c.forced_eos_token_id}}) j[key] = id >= 0 ? json(id) : json();
   if (is_t5(model)) {
     j.update({{"d_ff", c.intermediate_size}, {"d_kv", c.head_width()}, {"num_layers", c.num_hidden_layers}, {"num_decoder_layers", or_that(c.num_decoder_layers, c.num_hidden_layers)}, {"num_heads", c.num_attention_heads},
               {"dropout_rate", c.hidden_dropout_prob}, {"layer_norm_epsilon", c.layer_norm_eps}, {"relative_attention_num_buckets", c.relative_attention_num_buckets},
@@ -188,7 +213,7 @@ json decoder_config(const ModelConfig& model) {
             {"decoder_layers", or_that(c.num_decoder_layers, c.num_hidden_layers)}, {"decoder_attention_heads", or_that(c.decoder_attention_heads, c.num_attention_heads)},
             {"decoder_ffn_dim", or_that(c.decoder_ffn_dim, c.intermediate_size)}, {"activation_function", c.hidden_act}, {"dropout", c.hidden_dropout_prob}, {"attention_dropout", c.attention_probs_dropout_prob},
             {"activation_dropout", c.activation_dropout}, {"max_position_embeddings", c.max_position_embeddings}, {"init_std", c.initializer_range}, {"scale_embedding", c.scale_embedding},
-            {"bos_token_id", 0}, {"forced_eos_token_id", nullptr}});
+            {"bos_token_id", 0}});
   return j;
 }
 

@@ -6,6 +6,9 @@
 
 namespace cloze {
 
+/// A JSON object of a file. Throws CheckpointError for one that is none.
+nlohmann::json read_json(const std::string& path);
+
 /// Takes a field where it is there and not null; `path` is the file's. Throws ConfigError for one of another type.
 template <class T>
 void take(const nlohmann::json& from, const char* key, T& field, const std::string& path) {

@@ -1,10 +1,13 @@
 #include <filesystem>
+#include <set>
 
+#include "core/config.h"
 #include "core/file.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/safetensors.h"
 #include "train/generate.h"
 #include "train/huggingface.h"
+#include "train/huggingface_parts.h"
 #include "train/interchange.h"
 
 namespace cloze {
@@ -39,12 +42,25 @@ Tensor shifted(const Tensor& labels, const EncoderConfig& model) {
   return at::cat({start, clean.slice(1, 0, -1)}, 1);
 }
 
+/// Throws ConfigError for an input that this kind of model does not read.
+void check_inputs(const SafeTensors& in, const RunConfig& config, const std::string& file) {
+  const auto& model = encoder_of(config.model);
+  std::set<std::string> known{"input_ids", "attention_mask", "labels"};
+  if (model.is_encoder_decoder) known.insert({"decoder_input_ids", "decoder_attention_mask"});
+  else if (model.two_streams) known.insert({"token_type_ids", "input_mask", "perm_mask", "target_mapping"});
+  else if (!std::holds_alternative<Gpt2Config>(config.model)) known.insert({"token_type_ids", "next_sentence_label", "sentence_order_label", "global_attention_mask"});
+  for (const auto& name : in.names())
+    require<ConfigError>(known.count(name) > 0 || (model.two_streams && name.starts_with("mems.")), file, ": '", name, "' is no input that ", kind_of(config.model), " reads here", did_you_mean(name, {known.begin(), known.end()}));
+}
+
 Batch batch_of(const SafeTensors& in, const RunConfig& config) {
   const auto& objectives = config.objectives;
   const auto& model = encoder_of(config.model);
   Batch batch;
   batch.input_ids = in.get("input_ids").to(at::kLong);
   if (in.contains("attention_mask")) batch.attention_mask = in.get("attention_mask").ne(0);
+  if (in.contains("input_mask")) batch.attention_mask = in.get("input_mask").le(0);
+  if (in.contains("decoder_attention_mask")) batch.decoder_attention_mask = in.get("decoder_attention_mask").ne(0);
   batch.token_type_ids = in.contains("token_type_ids") ? in.get("token_type_ids").to(at::kLong) : at::zeros_like(batch.input_ids);
   if (in.contains("global_attention_mask")) batch.global_attention_mask = in.get("global_attention_mask").ne(0);
   if (in.contains("perm_mask")) batch.visible = in.get("perm_mask").le(0);
@@ -103,10 +119,26 @@ std::map<std::string, Tensor> generated(Network& network, const Batch& batch, co
   const auto row = batch.input_ids[0].contiguous();
   std::vector<int64_t> ids(row.data_ptr<int64_t>(), row.data_ptr<int64_t>() + (batch.attention_mask.defined() ? batch.attention_mask[0].sum().item<int64_t>() : row.numel()));
   const Prompt prompt = model.is_encoder_decoder ? Prompt{.source = ids, .beginning = {model.decoder_start_token_id}} : Prompt{.beginning = ids};
+  // What is told for all searches, then for one; both as transformers' GenerationConfig names it.
+  const auto read = [&](SearchConfig& search, const nlohmann::json& settings) {
+    static const std::set<std::string> elsewhere{"do_sample", "source", "early_stopping", "decoder_start_token_id", "use_cache"};
+    const std::vector<std::pair<const char*, int64_t*>> counts{{"max_new_tokens", &search.max_new_tokens}, {"min_new_tokens", &search.min_new_tokens}, {"min_length", &search.min_length}, {"num_beams", &search.num_beams},
+                                                               {"num_beam_groups", &search.num_beam_groups}, {"no_repeat_ngram_size", &search.no_repeat_ngram_size}, {"eos_token_id", &search.eos_token_id},
+                                                               {"pad_token_id", &search.pad_token_id}, {"forced_bos_token_id", &search.forced_bos_token_id}, {"forced_eos_token_id", &search.forced_eos_token_id}};
+    const std::vector<std::pair<const char*, double*>> shares{{"length_penalty", &search.length_penalty}, {"diversity_penalty", &search.diversity_penalty}, {"repetition_penalty", &search.repetition_penalty}};
+    std::set<std::string> known = elsewhere;
+    for (const auto& [key, field] : counts) take(settings, key, *field, path), known.insert(key);
+    for (const auto& [key, field] : shares) take(settings, key, *field, path), known.insert(key);
+    if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean()) search.early_stopping = settings["early_stopping"].get<bool>() ? "true" : "false";
+    else take(settings, "early_stopping", search.early_stopping, path);
+    bool draws = false;
+    take(settings, "do_sample", draws, path);
+    require<ConfigError>(!draws, path, ": do_sample is true; what is drawn cannot be compared");
+    for (const auto& [key, value] : settings.items()) require<ConfigError>(value.is_object() || known.count(key) > 0, path, ": '", key, "' is not known here", did_you_mean(key, {known.begin(), known.end()}));
+  };
   const auto run = [&](const std::string& name, const nlohmann::json& settings) {
-    SearchConfig search{.max_new_tokens = j.value("max_new_tokens", int64_t{20}), .num_beams = settings.value("num_beams", int64_t{1}), .length_penalty = settings.value("length_penalty", 1.0),
-                        .no_repeat_ngram_size = settings.value("no_repeat_ngram_size", int64_t{0}), .eos_token_id = model.eos_token_id, .pad_token_id = j.value("pad_token_id", model.pad_token_id)};
-    if (settings.contains("early_stopping")) search.early_stopping = settings["early_stopping"].is_boolean() ? (settings["early_stopping"].get<bool>() ? "true" : "false") : settings["early_stopping"].get<std::string>();
+    SearchConfig search{.max_new_tokens = 20, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id, .forced_bos_token_id = model.forced_bos_token_id, .forced_eos_token_id = model.forced_eos_token_id};
+    read(search, j), read(search, settings);
     found["generated." + name] = at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
   };
   run("greedy", nlohmann::json::object());
@@ -125,7 +157,8 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
     for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
     for (const auto& alias : huggingface_aliases(model, name)) ours.emplace(alias, param.value().grad());
   }
-  // Some gradients are zero but for rounding (a bias of keys moves no probability); they are held to the largest of all.
+  // Some gradients are zero but for rounding (a bias of keys moves no probability). Tensors below 1e-4 of the largest entry of all are held to
+  // 1e-6 of that, eight units of fp32; others to an entry of at least 1e-3 of it.
   double largest = 0;
   for (const auto& name : expected.names())
     if (name.rfind("grad.", 0) == 0) largest = std::max(largest, expected.get(name).abs().max().item<double>());
@@ -135,7 +168,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
     const auto prefixed = huggingface_prefix(model) + theirs;
     if (!ours.count(theirs) && ours.count(prefixed)) theirs = prefixed;
     const auto wanted = expected.get(name);
-    const double own = wanted.abs().max().item<double>(), scale = std::max(own, 1e-3 * largest);
+    const double own = wanted.abs().max().item<double>(), scale = own < 1e-4 * largest ? 1e-2 * largest : std::max(own, 1e-3 * largest);
     const auto found = ours.find(theirs);
     if (found == ours.end()) {
       if (own == 0) out.add(name, 0, gradient_tolerance, "unused there, absent here");
@@ -159,6 +192,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   for (const char* name : {"inputs.safetensors", "expected.safetensors"})
     require<CheckpointError>(std::filesystem::exists(folder + "/" + name), folder, ": is no golden case, it lacks ", name, "; a case holds config.json, model.safetensors, inputs.safetensors and expected.safetensors");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
+  check_inputs(inputs, model.config, folder + "/inputs.safetensors");
   const auto batch = batch_of(inputs, model.config);
   Comparison out;
 
@@ -180,7 +214,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   const auto outputs = [&] {
     at::NoGradGuard no_grad;
     return network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .global_attention_mask = batch.global_attention_mask, .decoder_input_ids = batch.decoder_input_ids,
-                             .visible = batch.visible, .target_places = batch.target_places, .backward = batch.backward, .memories = batch.memories, .new_memories = &memories}, &traces);
+                             .decoder_attention_mask = batch.decoder_attention_mask, .visible = batch.visible, .target_places = batch.target_places, .backward = batch.backward, .memories = batch.memories, .new_memories = &memories}, &traces);
   }();
   std::map<std::string, Tensor> ours(outputs.begin(), outputs.end());
   const auto list = [&](const std::string& name, const std::vector<Tensor>& tensors) {
@@ -224,7 +258,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     } else {
       const auto starts = [&](const char* with) { return name.rfind(with, 0) == 0; };
       const bool of_decoder = two && !starts("encoder_"), by_token = name != "pooler_output" && name != "seq_relationship_logits" && name != "sop_logits" && !of_decoder && !of_query && !starts("generated.") && !starts("mems.");
-      out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : at::Tensor(), name.find("attentions.") != std::string::npos ? 2 : 1), starts("generated.") ? 0 : output_tolerance);
+      out.add(name, output_error(found->second, wanted, by_token ? batch.attention_mask : of_decoder && !starts("generated.") ? batch.decoder_attention_mask : at::Tensor(), name.find("attentions.") != std::string::npos ? 2 : 1), starts("generated.") ? 0 : output_tolerance);
     }
   }
   return out.rows;

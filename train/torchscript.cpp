@@ -99,7 +99,7 @@ Tensor written(Network& network, const Case& c, int64_t beams) {
     prompts.push_back(model.is_encoder_decoder ? Prompt{.source = text, .beginning = {model.decoder_start_token_id}} : Prompt{.beginning = text});
   }
   std::vector<Tensor> rows;
-  for (const auto& list : generate_ids(network, prompts, {.max_new_tokens = tokens_tried, .num_beams = beams, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id})) rows.push_back(at::tensor(list[0].ids, at::kLong));
+  for (const auto& list : generate_ids(network, prompts, {.max_new_tokens = tokens_tried, .num_beams = beams, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id, .forced_bos_token_id = model.forced_bos_token_id, .forced_eos_token_id = model.forced_eos_token_id})) rows.push_back(at::tensor(list[0].ids, at::kLong));
   return at::stack(rows);
 }
 

@@ -35,7 +35,8 @@ ROOMPREFIX
         done = torch.zeros([batch], dtype=11)
         for step in range(max_new_tokens):
             logits, own = STEP
-            best = torch.argmax(logits, -1)
+            row = self._allowed(logits.to(6), step, max_new_tokens)
+            best = torch.argmax(row, -1)
             best = torch.where(done, torch.full_like(best, PAD), best)
             written = torch.cat([written, best.unsqueeze(1)], 1)
             done = torch.logical_or(done, torch.eq(best, EOS))
@@ -57,7 +58,7 @@ ROOMPREFIX
         made = float(step + 1)
         logits, own = STEP
         vocab = logits.size(-1)
-        total = torch.log_softmax(logits.to(6), -1).view(batch, beams, vocab) + running.unsqueeze(-1)
+        total = self._allowed(torch.log_softmax(logits.to(6), -1), step, max_new_tokens).view(batch, beams, vocab) + running.unsqueeze(-1)
         top, index = torch.topk(total.view(batch, beams * vocab), 2 * beams, -1)
         beam = torch.div(index, vocab, rounding_mode="floor")
         token = torch.remainder(index, vocab)
@@ -93,6 +94,20 @@ ROOMPREFIX
     return texts[:, 0, :int(torch.max(lengths[:, 0]))]
 )";
 
+/// Scores of the next token where one is forced: it alone is left.
+constexpr const char* allowed_code = R"(
+def _allowed(self, scores: Tensor, step: int, max_new_tokens: int) -> Tensor:
+    forced = -1
+    if step == 0:
+        forced = FIRSTTOKEN
+    if step + 1 == max_new_tokens and LASTTOKEN >= 0:
+        forced = LASTTOKEN
+    if forced >= 0:
+        scores = torch.full_like(scores, -float("inf"))
+        scores[:, forced] = 0.0
+    return scores
+)";
+
 constexpr const char* encoder_prefix = R"(
     mask = torch.ones_like(input_ids, dtype=11)
     if attention_mask is not None:
@@ -122,6 +137,7 @@ Tensor last_logits(Network& network, const Tensor& hidden) {
 }  // namespace
 
 torch::jit::Module writing_module(Network& network) {
+  at::NoGradGuard no_grad;   // plain operators, untraced too
   auto module = mirror(network, "Cloze");
   const auto& c = encoder_of(network.model_config());
   auto& backbone = *network.backbone;
@@ -163,9 +179,11 @@ torch::jit::Module writing_module(Network& network) {
       return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
     });
     // Without decoder_input_ids the decoder reads the encoder's text, moved on by one.
-    forward = "def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
+    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
               "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
-              "    read = torch.cat([torch.full_like(input_ids[:, :1], START), input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n" +
+              "    first = torch.full_like(input_ids[:, :1], START)\n") +
+              (c.decoder_starts_with_last ? "    first = torch.gather(input_ids, 1, torch.sum(torch.ne(input_ids, PAD), 1, keepdim=True) - 1)\n" : "") +
+              "    read = torch.cat([first, input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n" +
               length_check(c, "max(input_ids.size(1), read.size(1))") +
               "    out = self._traced(input_ids, mask, read)\n    return {";
     module.define("def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:\n" + length_check(c, "input_ids.size(1)") +
@@ -196,10 +214,13 @@ torch::jit::Module writing_module(Network& network) {
                                                                 {"WIDTH", std::to_string(width)},
                                                                 {"DTYPE", dtype == at::kBFloat16 ? "15" : "6"},
                                                                 {"START", std::to_string(c.decoder_start_token_id)},
+                                                                {"FIRSTTOKEN", std::to_string(c.forced_bos_token_id)},
+                                                                {"LASTTOKEN", std::to_string(c.forced_eos_token_id)},
                                                                 {"EOS", std::to_string(c.eos_token_id)},
-                                                                {"FILL", std::to_string(c.pad_token_id == 0 ? c.eos_token_id : c.pad_token_id)},
+                                                                {"FILL", std::to_string(c.pad_token_id == 0 && c.eos_token_id >= 0 ? c.eos_token_id : c.pad_token_id)},
                                                                 {"PAD", std::to_string(c.pad_token_id)}};
   module.define(replaced(forward + "}\n", facts));
+  module.define(replaced(allowed_code, facts));
   module.define(replaced(generate_code, facts));
   return module;
 }

@@ -3,7 +3,7 @@
 
 usage: make_cases.py OUT_FOLDER [NAME ...]     needs torch, transformers and safetensors; `cloze verify parity OUT_FOLDER/NAME` compares
 """
-import sys
+import json, sys
 import torch, transformers as hf
 from safetensors.torch import save_file
 
@@ -28,6 +28,9 @@ CASES = {
     "t5-silu-untied": (hf.T5ForConditionalGeneration, dict(d_model=24, d_kv=5, d_ff=31, num_layers=2, num_heads=2, feed_forward_proj="gated-silu", tie_word_embeddings=False, pad_token_id=3, decoder_start_token_id=3)),
     "bart-scaled-uneven": (hf.BartForConditionalGeneration, dict(d_model=24, encoder_layers=1, decoder_layers=3, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=31, decoder_ffn_dim=17, activation_function="relu", scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
     "mbart": (hf.MBartForConditionalGeneration, dict(d_model=24, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=3, encoder_ffn_dim=31, decoder_ffn_dim=17, scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
+    "mbart-forced": (hf.MBartForConditionalGeneration, dict(d_model=20, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=23, decoder_ffn_dim=17, max_position_embeddings=30, decoder_start_token_id=15, forced_bos_token_id=20, pad_token_id=3, eos_token_id=8)),
+    "bart-masked": (hf.BartForConditionalGeneration, dict(d_model=20, encoder_layers=2, decoder_layers=1, encoder_attention_heads=5, decoder_attention_heads=2, encoder_ffn_dim=19, decoder_ffn_dim=23, activation_function="gelu_new", scale_embedding=True, max_position_embeddings=30)),
+    "mt5": (hf.MT5ForConditionalGeneration, dict(d_model=16, d_kv=6, d_ff=25, num_layers=1, num_decoder_layers=2, num_heads=3, pad_token_id=0, decoder_start_token_id=0)),
     "pegasus": (hf.PegasusForConditionalGeneration, dict(d_model=24, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=3, encoder_ffn_dim=31, decoder_ffn_dim=17, scale_embedding=True, max_position_embeddings=40, forced_eos_token_id=None)),
     "gpt2-relu": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=3, n_head=5, n_inner=None, n_positions=40, activation_function="relu")),
     "gpt2-untied": (hf.GPT2LMHeadModel, dict(n_embd=20, n_layer=1, n_head=2, n_inner=33, n_positions=40, tie_word_embeddings=False)),
@@ -73,6 +76,9 @@ def make(folder, cls, options):
     two = getattr(config, "is_encoder_decoder", False)
     if two:
         inputs["labels"] = torch.randint(4, 97, (B, 8)); inputs["labels"][1, 5:] = -100
+    if "masked" in folder:   # a decoder that does not see all that was read
+        inputs["decoder_input_ids"] = torch.randint(4, 97, (B, 8)); inputs["decoder_attention_mask"] = torch.ones(B, 8, dtype=torch.long)
+        inputs["decoder_attention_mask"][1, 5:] = 0; inputs["decoder_attention_mask"][2, 2:4] = 0
     memory = [v for k, v in inputs.items() if k.startswith("mems.")]
     out = net(**{k: v for k, v in inputs.items() if not k.startswith("mems.")}, **(dict(mems=memory) if memory else {}), output_hidden_states=True, output_attentions=True)
     if two:
@@ -87,6 +93,11 @@ def make(folder, cls, options):
         out.loss.backward()
         expected |= {f"grad.{n}": p.grad for n, p in net.named_parameters() if p.grad is not None}
     net.save_pretrained(folder)
+    if two or cls is hf.GPT2LMHeadModel:
+        searches = {"greedy": {}, "beam4": dict(num_beams=4, early_stopping=True), "long": dict(num_beams=3, min_new_tokens=5, length_penalty=2.0, repetition_penalty=1.3), "ngram": dict(no_repeat_ngram_size=2, min_length=6)}
+        told = dict(max_new_tokens=9, do_sample=False)
+        for name, search in searches.items(): expected[f"generated.{name}"] = net.generate(ids[:1], attention_mask=mask[:1], use_cache=False, **told, **search)
+        with open(f"{folder}/generation.json", "w") as file: json.dump(told | {name: search for name, search in searches.items() if search}, file, indent=1)
     save_file({k: v.detach().contiguous().clone() for k, v in inputs.items()}, f"{folder}/inputs.safetensors")
     save_file({k: v.detach().contiguous().clone() for k, v in expected.items()}, f"{folder}/expected.safetensors")
 

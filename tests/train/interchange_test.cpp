@@ -257,9 +257,10 @@ TEST_CASE("a TorchScript file runs at other shapes in a new process, in both pre
 TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text", "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
-  for (const std::string name : {"t5", "bart", "mbart", "pegasus"}) {
+  for (const std::string name : {"t5", "mt5", "bart", "bart-masked", "mbart", "mbart-forced", "pegasus"}) {   // texts of generate are compared too, with ids that are forced
     INFO(name);
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    CHECK(export_torchscript(dir / name, dir / (name + "-bf16.pt"), "bfloat16", BINARY_DIR "/cloze").passed);
     export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
     auto file = torch::jit::load(dir / (name + ".pt"));
     const auto run = open_run(dir / name);
@@ -278,6 +279,66 @@ TEST_CASE("encode and decode of an exported file, step by step, give what the ne
       past = step->elements()[1];
     }
   }
+}
+
+TEST_CASE("a decoder alone goes out in bfloat16, and an mBART that is given no decoder ids reads its text with the last token first", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
+  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "bfloat16", BINARY_DIR "/cloze").passed);
+  import_huggingface(SOURCE_DIR "/tests/parity/mbart", dir / "mbart");
+  export_torchscript(dir / "mbart", dir / "mbart.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "mbart.pt");
+  const auto pad = encoder_of(open_run(dir / "mbart").config.model).pad_token_id;
+  const auto ids = at::tensor(std::vector<int64_t>{10, 11, 12, 13, 20, 21, pad, pad}, at::kLong).view({2, 4}), read = at::tensor(std::vector<int64_t>{13, 10, 11, 12, 21, 20, 21, pad}, at::kLong).view({2, 4});
+  const auto logits = [&](std::vector<c10::IValue> in) { return file.forward(std::move(in)).toGenericDict().at("logits").toTensor(); };
+  CHECK(at::equal(logits({ids, ids.ne(pad)}), logits({ids, ids.ne(pad), read})));
+}
+
+TEST_CASE("tables that are tied there and not here, ids without a place and inputs that nothing reads are answered in words", "[interchange]") {
+  TempDir dir;
+  const auto changed = [&](const std::string& name, const std::string& tensor, const std::string& like) {
+    const auto folder = dir / (name + "-changed");
+    fs::remove_all(folder);
+    fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+    const auto stored = SafeTensors::open(folder + "/model.safetensors");
+    std::vector<NamedTensor> tensors;
+    for (const auto& key : stored.names()) tensors.push_back({key, stored.get(key).clone()});
+    tensors.push_back({tensor, stored.get(like) + 1});
+    save_safetensors(folder + "/model.safetensors", tensors);
+    return folder;
+  };
+  CHECK_THROWS_WITH(import_huggingface(changed("bart", "model.encoder.embed_tokens.weight", "model.shared.weight"), dir / "x"),
+                    "model.encoder.embed_tokens.weight differs from model.shared.weight; a model whose encoder and decoder have tables of their own cannot be imported");
+  // T5's class says "tied" of every model; a head of its own counts.
+  import_huggingface(changed("t5", "lm_head.weight", "shared.weight"), dir / "untied");
+  CHECK_FALSE(encoder_of(open_run(dir / "untied").config.model).tie_word_embeddings);
+  const auto with = [&](const std::string& name, const std::string& file, const std::string& from, const std::string& to) {
+    const auto folder = dir / "edited";
+    fs::remove_all(folder);
+    fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+    auto text = read_file(folder + "/" + file);
+    REQUIRE(text.find(from) != std::string::npos);
+    std::ofstream(folder + "/" + file) << text.replace(text.find(from), from.size(), to);
+    return folder;
+  };
+  CHECK_THROWS_WITH(import_huggingface(with("bart", "config.json", "\"decoder_start_token_id\": 2", "\"decoder_start_token_id\": 5000"), dir / "x"), Catch::Contains("decoder_start_token_id is 5000, the vocabulary has"));
+  CHECK_THROWS_WITH(import_huggingface(with("mt5", "config.json", "\"relative_attention_num_buckets\": 32", "\"relative_attention_num_buckets\": 0"), dir / "x"), Catch::Contains("as the run.yaml of Cloze") && Catch::Contains("must be at least 2"));
+  CHECK_THROWS_WITH(verify_parity(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")), Catch::Contains("'num_beams' is \"x\", which is not of the right type"));
+  CHECK_THROWS_WITH(verify_parity(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_baems\": 4")), Catch::Contains("'num_baems' is not known here; did you mean 'num_beams'?"));
+  const auto folder = with("gpt2", "config.json", "{", "{");
+  const auto inputs = SafeTensors::open(folder + "/inputs.safetensors");
+  std::vector<NamedTensor> more;
+  for (const auto& key : inputs.names()) more.push_back({key, inputs.get(key).clone()});
+  more.push_back({"position_ids", inputs.get("input_ids").clone()});
+  save_safetensors(folder + "/inputs.safetensors", more);
+  CHECK_THROWS_WITH(verify_parity(folder), Catch::Contains("'position_ids' is no input that gpt2 reads here"));
+  // A generation_config.json counts more than the config.json beside it.
+  std::ofstream(with("bart", "config.json", "{", "{") + "/generation_config.json") << R"({"forced_bos_token_id": 7, "forced_eos_token_id": 2})";
+  import_huggingface(dir / "edited", dir / "forced");
+  const auto& model = encoder_of(open_run(dir / "forced").config.model);
+  CHECK(model.forced_bos_token_id == 7);
+  CHECK(model.forced_eos_token_id == 2);
 }
 
 TEST_CASE("an exported file answers texts without room and searches without beams in a sentence", "[interchange][torchscript]") {
