@@ -216,7 +216,7 @@ void describe(V& v, SpanCorruptionConfig& c) {
   v("corruption", c.corruption,
     "spans = runs of tokens, each behind a sentinel; iid = tokens one by one; drop = tokens one by one, without sentinels; mass = tokens hidden, the whole text written; bert = the same with a tenth of them random; deshuffle = all tokens in another order; prefix_lm = the start read, the rest written",
     one_of({"spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm"}));
-  v("noise_density", c.noise_density, "share of the tokens that is hidden", in_range(0, 1, open_end));
+  v("noise_density", c.noise_density, "share of the tokens that is hidden; of spans at least one token", in_range(0, 1, open_end));
   v("mean_noise_span_length", c.mean_noise_span_length, "corruption spans: mean length of a run [tokens]", in_range(1, 1000));
 }
 

@@ -52,11 +52,17 @@ SourceTarget with_text(std::span<const int64_t> tokens, int64_t eos) {
 
 // ---- T5
 
+NoiseCount noise_count(int64_t length, double density, double mean_length) {
+  if (length < 2) return {0, 0};
+  const int64_t noise = std::clamp<int64_t>(std::llrint(static_cast<double>(length) * density), 1, length - 1);   // half to even
+  return {noise, std::clamp<int64_t>(std::llrint(static_cast<double>(noise) / mean_length), 1, std::min(noise, length - noise))};
+}
+
 std::vector<bool> random_spans(int64_t length, double density, double mean_length, Stream& stream) {
   std::vector<bool> mask(static_cast<size_t>(std::max<int64_t>(length, 0)));
   if (length < 2) return mask;
-  const int64_t noise = std::clamp<int64_t>(std::llrint(static_cast<double>(length) * density), 1, length - 1), kept = length - noise;   // half to even
-  const int64_t spans = std::clamp<int64_t>(std::llrint(static_cast<double>(noise) / mean_length), 1, std::min(noise, kept));
+  const auto [noise, spans] = noise_count(length, density, mean_length);
+  const int64_t kept = length - noise;
   // Run k ends where mark k is: spans - 1 of the places between two tokens of a kind are ends.
   std::vector<uint8_t> kept_ends, noise_ends;
   mark_subset(noise_ends, noise - 1, spans - 1, stream);
@@ -76,6 +82,15 @@ std::vector<bool> iid_mask(int64_t length, double density, Stream& stream) {
   return mask;
 }
 
+void limit_runs(std::vector<bool>& noise, size_t most) {
+  size_t runs[2] = {0, 0};   // of kept tokens, of noise
+  for (size_t i = 0; i < noise.size(); ++i) {
+    if (i > 0 && noise[i] == noise[i - 1]) continue;
+    if (noise[i] && (runs[1] >= most || runs[0] >= most)) noise[i] = false;   // what follows it is a run as well
+    if (i == 0 || noise[i] != noise[i - 1]) ++runs[noise[i] ? 1 : 0];
+  }
+}
+
 namespace {
 
 struct Lengths {
@@ -83,7 +98,7 @@ struct Lengths {
 };
 
 Lengths lengths_of(int64_t tokens, double density, double mean_length) {
-  const int64_t noise = std::llrint(static_cast<double>(tokens) * density), spans = std::llrint(static_cast<double>(noise) / mean_length);
+  const auto [noise, spans] = noise_count(tokens, density, mean_length);
   return {tokens, tokens - noise + spans + 1, noise + spans + 1};
 }
 

@@ -29,11 +29,19 @@ struct NoiseIds {
 /// `mean_length`, rounded likewise, at least 1. Length 0 gives nothing, length 1 no noise (there too: the mask of 2 tokens, cut).
 /// Differs: never more spans than tokens of either kind (there the two lists of runs get different lengths, an error); no random roll.
 std::vector<bool> random_spans(int64_t length, double density, double mean_length, Stream& stream);
+/// Noise tokens and spans of such a mask.
+struct NoiseCount {
+  int64_t tokens, spans;
+};
+NoiseCount noise_count(int64_t length, double density, double mean_length);
 
 /// Noise mask [length]: every token on its own with probability `density`.
 std::vector<bool> iid_mask(int64_t length, double density, Stream& stream);
+/// Keeps the tokens of those runs of noise for which there is no sentinel: `most` runs of either kind are left.
+void limit_runs(std::vector<bool>& noise, size_t most);
 
 /// Most tokens of text that span corruption turns into a source of at most `inputs_length` ids, the end token among them. 512, 0.15, 3: 568.
+/// Differs: counts what random_spans makes (there short texts are counted without a span, and their sources lose its sentinel).
 /// Throws ConfigError unless 0 <= density < 1 and mean_length >= 1.
 int64_t raw_length(int64_t inputs_length, double density, double mean_length);
 /// Ids of the target that belongs to `raw_length` tokens, the end token among them. 512, 0.15, 3: 114.

@@ -41,6 +41,15 @@ Writer::Writer(const ObjectiveConfig& objective, const DataConfig& data, const E
   const auto& sentinels = store.tokenizer().sentinels();
   require<ConfigError>(!needs_sentinels(objective) || !sentinels.empty(),
                        "span_corruption marks what is missing by <extra_id_0>, <extra_id_1>, ..., which the tokenizer of ", data.tokens, " does not have; prepare the text with --sentinels 100");
+  if (const auto* corruption = as<SpanCorruptionConfig>(objective); corruption && corruption->corruption == "spans") {
+    const int64_t room = data.max_seq_length - (model.texts_begin ? 1 : 0), written = targets_length(room, corruption->noise_density, corruption->mean_noise_span_length);
+    require<ConfigError>(!model.is_encoder_decoder || written <= room, "span_corruption with noise_density ", corruption->noise_density, " writes ", written, " tokens for ", room, " that it reads, more than data.max_seq_length ",
+                         data.max_seq_length, " holds; lower noise_density");
+    const auto tokens = static_cast<int64_t>(length());
+    const auto spans = noise_count(tokens, corruption->noise_density, corruption->mean_noise_span_length).spans;
+    require<ConfigError>(spans <= static_cast<int64_t>(sentinels.size()), "a text of ", tokens, " tokens has ", spans, " hidden spans, the tokenizer of ", data.tokens, " ", sentinels.size(),
+                         " sentinels; prepare the text with --sentinels ", spans, ", shorten data.max_seq_length, or lengthen the spans");
+  }
   require<DataError>(!as<PairsConfig>(objective) || store.num_sentences() == 2 * store.num_documents(), data.tokens.empty() ? "the text" : data.tokens, " does not hold pairs of texts; prepare them with --format pairs");
   ids_ = {.mask = vocabulary.special.mask, .vocabulary = vocabulary.size, .first_random = 0};
   if (!sentinels.empty() && sentinels.back() > vocabulary.size / 2) ids_.vocabulary = std::min(sentinels.back(), sentinels.front());   // they stand last
@@ -134,7 +143,11 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     const auto& kind = spans->corruption;
     const double density = spans->noise_density;
     if (kind == "spans") row = span_corruption(tokens_, random_spans(n, density, spans->mean_noise_span_length, stream), store_.tokenizer().sentinels(), eos_);
-    else if (kind == "iid") row = span_corruption(tokens_, iid_mask(n, density, stream), store_.tokenizer().sentinels(), eos_);
+    else if (kind == "iid") {
+      auto noise = iid_mask(n, density, stream);
+      limit_runs(noise, store_.tokenizer().sentinels().size());
+      row = span_corruption(tokens_, noise, store_.tokenizer().sentinels(), eos_);
+    }
     else if (kind == "drop") row = drop_tokens(tokens_, iid_mask(n, density, stream), eos_);
     else if (kind == "mass") row = mass(tokens_, iid_mask(n, density, stream), ids_, eos_);
     else if (kind == "bert") row = [&] { const auto noise = iid_mask(n, density, stream); return bert_style(tokens_, noise, 0.1, ids_, eos_, stream); }();

@@ -58,6 +58,35 @@ TEST_CASE("the lengths of a text and of its target are those of the published ta
   CHECK_THROWS_AS(raw_length(512, 0.15, 0), ConfigError);
 }
 
+TEST_CASE("where few tokens are hidden, nothing of a source or a target is cut off", "[noising]") {
+  for (const double density : {0.01, 0.15, 0.3, 0.6})
+    for (const double mean : {1.0, 3.0, 10.0})
+      for (int64_t inputs = 4; inputs < 70; ++inputs) {
+        auto stream = stream_of(static_cast<uint64_t>(inputs));
+        const auto n = raw_length(inputs, density, mean);
+        const auto out = span_corruption(text(static_cast<size_t>(n)), random_spans(n, density, mean, stream), sentinels(100), 1);
+        REQUIRE(static_cast<int64_t>(out.source.size()) <= inputs);
+        REQUIRE(static_cast<int64_t>(out.target.size()) == targets_length(inputs, density, mean));
+      }
+}
+
+TEST_CASE("single tokens that would need more sentinels than there are stay as they are", "[noising]") {
+  for (uint64_t item = 0; item < 400; ++item) {
+    auto stream = stream_of(item);
+    const auto drawn = iid_mask(60, 0.5, stream);
+    auto noise = drawn;
+    const size_t most = 1 + item % 20;
+    limit_runs(noise, most);
+    REQUIRE_NOTHROW(span_corruption(text(60), noise, sentinels(static_cast<int64_t>(most)), 1));
+    // The beginning is as drawn, the rest is kept.
+    const auto last = static_cast<size_t>(std::find(noise.rbegin(), noise.rend(), true).base() - noise.begin());
+    REQUIRE(std::equal(drawn.begin(), drawn.begin() + static_cast<int64_t>(last), noise.begin()));
+    auto same = drawn;
+    limit_runs(same, 31);
+    REQUIRE(same == drawn);
+  }
+}
+
 TEST_CASE("a text of the raw length fills its source and its target exactly", "[noising]") {
   for (const int64_t inputs : {32, 128, 512, 1024}) {
     auto stream = stream_of(static_cast<uint64_t>(inputs));
