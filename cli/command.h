@@ -16,7 +16,7 @@ struct PretrainCommand {
 };
 struct EvaluateCommand {
   std::string run, tokens;
-  std::vector<std::string> text;
+  std::vector<std::string> text, target;
   std::string format = "auto";
   int64_t sequences = 1024, batch_size = 32;
   bool generate = false;   ///< of pairs: write the targets and compare

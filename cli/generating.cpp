@@ -36,6 +36,11 @@ void add_search_options(CLI::App& verb, SearchConfig& s, int64_t& batch_size) {
   verb.add_option("--batch-size", batch_size, "texts that are written at once")->check(CLI::Range(1, 1 << 16))->capture_default_str();
 }
 
+void check_text(const std::string& text) {
+  const auto bad = find_invalid_utf8(text);
+  require<ConfigError>(bad == std::string::npos, "byte ", bad + 1, " of a text is not UTF-8; write it in UTF-8");
+}
+
 void check_search_options(const CLI::App& verb, const SearchConfig& s) {
   for (const char* name : {"--temperature", "--top-k", "--top-p", "--typical-p", "--seed"})
     require<ConfigError>(verb.count(name) == 0 || s.do_sample, name, " is read where tokens are drawn alone; add --do-sample, or leave it out");
@@ -90,8 +95,10 @@ void add_generate(CLI::App& app, Globals& globals) {
                "One text without beams appears as it is written.");
   verb->callback([c, file, verb, &globals] {
     check_search_options(*verb, c->search);
-    for (auto& line : c->texts)
+    for (auto& line : c->texts) {
       if (!line.empty() && line[0] == bracket_guard) line.erase(0, 1);
+      check_text(line);
+    }
     if (!file->empty()) {
       require<ConfigError>(c->texts.empty(), "texts were given both as words and by --file; give one of them");
       c->texts = lines_of(*file);

@@ -53,7 +53,8 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   auto e = std::make_shared<EvaluateCommand>();
   evaluate->add_option("run", e->run, "run directory, or one of its step folders")->required();
   auto* text = evaluate->add_option("--text", e->text, "files to evaluate on, read with the run's tokenizer");
-  evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki")->capture_default_str();
+  evaluate->add_option("--target", e->target, "pairs: files with the other side of --text, line by line")->needs(text);
+  evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki, pairs")->capture_default_str();
   evaluate->add_option("--tokens", e->tokens, "prepared folder; its held-out split is used (default: the run's own)")->excludes(text);
   evaluate->add_option("--sequences", e->sequences, "sequences to score")->capture_default_str();
   auto* generate = evaluate->add_flag("--generate", e->generate, "pairs: write the target of each held-out source, and print BLEU, chrF, ROUGE and exact matches");
@@ -62,7 +63,9 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   for (size_t i = before; i < evaluate->get_options().size(); ++i)
     if (auto* option = evaluate->get_options()[i]; !option->check_name("--batch-size")) option->needs(generate);   // scores are made in batches too
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
-  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4");
+  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4\n"
+                   "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n\n"
+                   "Without --text, sources and references are the prepared ones as the tokenizer gives them back, unknown pieces included.");
   evaluate->callback([e, evaluate, &globals] {
     check_search_options(*evaluate, e->search);
     require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
@@ -79,6 +82,7 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   fill->callback([f, &globals] {
     for (auto& line : f->texts) {
       if (line[0] == bracket_guard) line.erase(0, 1);
+      check_text(line);
       require<ConfigError>(line.find("[MASK]") != std::string::npos, "'", line, "' has no [MASK] to fill; write [MASK] for each blank");
     }
     globals.exit_code = run_engine(*f);

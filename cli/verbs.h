@@ -25,6 +25,8 @@ void add_generate(CLI::App& app, Globals& globals);
 void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
 /// Throws ConfigError for options of sampling without it, and for those of beams without any.
 void check_search_options(const CLI::App& verb, const SearchConfig& search);
+/// A text given as a word of the command is UTF-8. Throws ConfigError.
+void check_text(const std::string& text);
 void add_looking_verbs(CLI::App& app, Globals& globals);     // inspect, tokenize
 void add_completion(CLI::App& app, Globals& globals);
 

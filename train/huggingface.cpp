@@ -418,9 +418,13 @@ void export_huggingface(const std::string& run, const std::string& out, const st
       for (const auto& alias : huggingface_aliases(opened.config.model, name)) tensors.push_back({alias, param.value().detach()});
   }
   StagedFolder staged(out);
-  write_atomic(staged.path() + "/config.json", huggingface_config(opened.config).dump(2) + "\n");
+  const auto& model = encoder_of(opened.config.model);
+  auto config = huggingface_config(opened.config);
+  if (opened.has_tokenizer && model.texts_begin) config["bos_token_id"] = opened.tokenizer.special().cls;
+  if (model.bi_data) log_info("export", "bi_data is of training and goes out as false: with it the class there reads the second half of every batch backwards");
+  write_atomic(staged.path() + "/config.json", config.dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), frame_of(encoder_of(opened.config.model), opened.tokenizer.special()));
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), frame_of(model, opened.tokenizer.special()));
   staged.commit();
 }
 

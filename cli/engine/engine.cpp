@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "data/prepare.h"
+#include "data/reader.h"
 #include "objectives/writing.h"
 #include "train/benchmark.h"
 #include "train/describe.h"
@@ -68,6 +70,12 @@ struct ScratchFolder {
   std::string path;
 };
 
+/// A text may hold any byte, NUL too.
+void print_line(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
 /// Targets written for held-out sources, beside those of the store.
 struct WrittenPairs {
   std::vector<std::string> sources, written, references;
@@ -75,12 +83,19 @@ struct WrittenPairs {
 WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c) {
   require<ConfigError>(store.num_sentences() == 2 * store.num_documents(), "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
   WrittenPairs found;
+  if (!c.text.empty()) {   // the files as they stand
+    DocumentReader reader({.inputs = c.text, .targets = c.target, .format = "pairs"});
+    for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < c.sequences && reader.next(pair);) found.sources.push_back(pair.lines[0]), found.references.push_back(pair.lines[1]);
+  }
+  uint64_t unknown = 0;
   const auto text = [&](uint64_t sentence) {
     std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
     store.read(store.first_token(sentence), ids.size(), ids.data());
+    unknown += std::find(ids.begin(), ids.end(), run.tokenizer.special().unk) != ids.end();
     return run.tokenizer.decode(ids);
   };
-  for (uint64_t d = 0; d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(c.sequences)); ++d) found.sources.push_back(text(2 * d)), found.references.push_back(text(2 * d + 1));
+  for (uint64_t d = 0; c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(c.sequences)); ++d) found.sources.push_back(text(2 * d)), found.references.push_back(text(2 * d + 1));
+  if (unknown > 0) log_warning("evaluate", words(unknown, " sources and references hold pieces that the tokenizer does not know; score against the files themselves with --text and --target"));
   for (const auto& list : generate(run, found.sources, {.search = c.search, .batch_size = c.batch_size, .cut = true})) found.written.push_back(list[0].text);
   return found;
 }
@@ -91,8 +106,8 @@ int run(const GenerateCommand& c) {
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
     options.emit = [before = encoder_of(opened.config.model).is_encoder_decoder ? std::string() : c.texts[0]](const std::string& piece) mutable {
-      std::printf("%s%s", before.c_str(), piece.c_str());
-      before.clear();
+      const auto text = std::exchange(before, {}) + piece;
+      std::fwrite(text.data(), 1, text.size(), stdout);
       std::fflush(stdout);
     };
   }
@@ -105,7 +120,7 @@ int run(const GenerateCommand& c) {
       std::printf("%s\n", json{{"text", c.texts[i]}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
       continue;
     }
-    for (const auto& one : all[i]) std::printf("%s\n", one.text.c_str());
+    for (const auto& one : all[i]) print_line(one.text);
   }
   return 0;
 }
@@ -115,10 +130,12 @@ int run(const EvaluateCommand& c) {
   require<ConfigError>(!opened.config.objectives.empty(), c.run, ": has no objective to evaluate; it was imported as a bare encoder");
   const ScratchFolder scratch;
   std::string tokens = c.tokens.empty() ? opened.config.data.tokens : c.tokens, split = "valid";
+  const bool of_pairs = std::holds_alternative<PairsConfig>(opened.config.objectives[0]), as_pairs = !c.target.empty() || c.format == "pairs";
+  require<ConfigError>(c.text.empty() || of_pairs == as_pairs, of_pairs ? "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns" : "this run is not of pairs; leave out --target and --format pairs");
   if (!c.text.empty()) {
     require<CheckpointError>(opened.has_tokenizer, c.run, ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
     PrepareOptions options;
-    options.inputs = c.text, options.out = scratch.path, options.tokenizer = opened.folder + "/tokenizer", options.held_out = 0, options.format = c.format;
+    options.inputs = c.text, options.out = scratch.path, options.tokenizer = opened.folder + "/tokenizer", options.held_out = 0, options.format = as_pairs ? "pairs" : c.format, options.targets = c.target;
     prepare(options);
     tokens = scratch.path, split = "train";
   }
@@ -169,7 +186,7 @@ int run(const FillCommand& c) {
       json list = json::array();
       for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
         if (c.json) list.push_back({{"text", whole}, {"score", score}});
-        else std::printf("%s\n", whole.c_str());
+        else print_line(whole);
       }
       if (c.json) std::printf("%s\n", json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
       continue;
@@ -187,7 +204,7 @@ int run(const FillCommand& c) {
     }
     std::vector<Candidate> best;
     for (const auto& blank : blanks) best.push_back(blank.front());
-    std::printf("%s\n", filled_text(opened.tokenizer, text, best).c_str());
+    print_line(filled_text(opened.tokenizer, text, best));
     for (size_t i = 0; i < blanks.size(); ++i) {
       std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
       for (const auto& one : blanks[i]) line += one.piece + " " + number(100 * one.probability, 1) + "%  ";

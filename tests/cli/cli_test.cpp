@@ -180,6 +180,11 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1, "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("generate " + run + " 'The cat' --top-k 3", 2, "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
   check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
+  check_refused("evaluate " + run + " --target x.de", 2, "--target requires --text");
+  check_refused("evaluate " + run + " --text " + w.dir / "text.txt", 2, "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns");
+  check_refused("evaluate " + w.run + " --text " + w.dir / "text.txt --target " + w.dir / "text.txt", 2, "this run is not of pairs; leave out --target and --format pairs");
+  check_refused("generate " + run + " 'caf\xE9'", 2, "byte 4 of a text is not UTF-8; write it in UTF-8");
+  check_refused("fill " + w.run + " 'caf\xE9 [MASK]'", 2, "byte 4 of a text is not UTF-8");
   check_refused("evaluate " + run + " --generate --temperature 0.5", 2, "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
   CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
   check_refused("generate " + run + " 'The cat' --length-penalty 2", 2, "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");
@@ -198,6 +203,10 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ").code == 130);
   CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
+  // Of files, references are what stands there: their own capitals and spaces, unknown words included.
+  const auto files = "evaluate " + run + " --text " + w.dir.write("raw.tsv", "The cat number 3 slept.\tIt  woke\xC3\x9F 3 .\n") + " --format pairs --generate --max-new-tokens 5";
+  CHECK_THAT(cloze(files).text, Catch::Contains("(It  woke\xC3\x9F 3 .)"));
+  CHECK(json_of(cloze(files + " --json"))["measures"].contains("bleu"));
   const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));
   CHECK(on_text["text"] == nlohmann::json{w.dir / "text.txt"});
   CHECK_FALSE(on_text.contains("tokens"));
