@@ -1,6 +1,7 @@
 #include "data/sampler.h"
 
 #include <algorithm>
+#include <numeric>
 #include <ranges>
 
 #include "core/error.h"
@@ -70,9 +71,14 @@ uint64_t Sampler::length_of(const Example& example) const {
 }
 
 std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const {
+  std::vector<uint64_t> order;
+  if (accumulation < 2 || packing_ == Packing::full) {   // a step is a batch, or all are of one length
+    order.resize(count);
+    std::iota(order.begin(), order.end(), first);
+    return order;
+  }
   const uint64_t together = batch_size * accumulation;
   std::vector<std::pair<uint64_t, uint64_t>> sorted(together);   // length, sequence
-  std::vector<uint64_t> order;
   Example example;
   for (uint64_t place = first; place < first + count; ++place) {
     const uint64_t step = place / together, begin = step * together;

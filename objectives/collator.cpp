@@ -79,8 +79,7 @@ struct Collator::Impl {
 
   /// The sequence of each row of the batch at `first`.
   std::vector<uint64_t> sequences(uint64_t first, int64_t count) const {
-    if (sampler && step.batch_size > 0 && step.accumulation > 1)
-      return sampler->by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size), static_cast<uint64_t>(step.accumulation));
+    if (sampler && step.batch_size > 0) return sampler->by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size), static_cast<uint64_t>(step.accumulation));
     std::vector<uint64_t> numbers(static_cast<size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     return numbers;

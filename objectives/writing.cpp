@@ -42,9 +42,6 @@ Writer::Writer(const ObjectiveConfig& objective, const DataConfig& data, const E
   require<ConfigError>(!needs_sentinels(objective) || !sentinels.empty(),
                        "span_corruption marks what is missing by <extra_id_0>, <extra_id_1>, ..., which the tokenizer of ", data.tokens, " does not have; prepare the text with --sentinels 100");
   if (const auto* corruption = as<SpanCorruptionConfig>(objective); corruption && corruption->corruption == "spans") {
-    const int64_t room = data.max_seq_length - (model.texts_begin ? 1 : 0), written = targets_length(room, corruption->noise_density, corruption->mean_noise_span_length);
-    require<ConfigError>(!model.is_encoder_decoder || written <= room, "span_corruption with noise_density ", corruption->noise_density, " writes ", written, " tokens for ", room, " that it reads, more than data.max_seq_length ",
-                         data.max_seq_length, " holds; lower noise_density");
     const auto tokens = static_cast<int64_t>(length());
     const auto spans = noise_count(tokens, corruption->noise_density, corruption->mean_noise_span_length).spans;
     require<ConfigError>(spans <= static_cast<int64_t>(sentinels.size()), "a text of ", tokens, " tokens has ", spans, " hidden spans, the tokenizer of ", data.tokens, " ", sentinels.size(),
@@ -65,8 +62,15 @@ Packing Writer::packing() const {
 
 uint64_t Writer::length() const {
   const int64_t begin = model_.texts_begin ? 1 : 0, most = data_.max_seq_length;
-  if (const auto* spans = as<SpanCorruptionConfig>(objective_); spans && spans->corruption == "spans" && model_.is_encoder_decoder)
-    return static_cast<uint64_t>(raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length));
+  if (const auto* spans = as<SpanCorruptionConfig>(objective_); spans && spans->corruption == "spans" && model_.is_encoder_decoder) {
+    const auto written = [&](int64_t tokens) {
+      const auto noise = noise_count(tokens, spans->noise_density, spans->mean_noise_span_length);
+      return noise.tokens + noise.spans + 1;
+    };
+    int64_t tokens = raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length);
+    while (written(tokens) > most - begin) --tokens;   // where more is hidden than kept, the target is the longer side
+    return static_cast<uint64_t>(tokens);
+  }
   if (as<ClmConfig>(objective_)) return static_cast<uint64_t>(most + 1 - begin);   // the last one is only a label
   const auto* spans = as<SpanCorruptionConfig>(objective_);
   const bool twice = as<DenoisingConfig>(objective_) || (spans && (spans->corruption == "mass" || spans->corruption == "bert" || spans->corruption == "deshuffle"));

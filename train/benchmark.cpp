@@ -39,7 +39,7 @@ Batch made_up_writing(const RunConfig& config, uint64_t number) {
     return ids;
   };
   int64_t written = length;
-  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]); spans && spans->corruption == "spans") written = (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8;
+  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]); spans && spans->corruption == "spans") written = std::min(length, (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8);
   Batch batch;
   batch.input_ids = draw(length);
   if (model.is_encoder_decoder) batch.decoder_input_ids = draw(written);

@@ -17,7 +17,7 @@ double written_share(const RunConfig& config) {
   const auto* writing = writing_of(config.objectives);
   const auto* spans = writing ? std::get_if<SpanCorruptionConfig>(writing) : nullptr;
   if (!spans || spans->corruption != "spans") return 1;
-  return static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density, spans->mean_noise_span_length)) / static_cast<double>(config.data.max_seq_length);
+  return std::min(1.0, static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density, spans->mean_noise_span_length)) / static_cast<double>(config.data.max_seq_length));
 }
 
 /// Tokens that are predicted, as a share of a sequence of `length`.

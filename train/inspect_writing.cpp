@@ -71,9 +71,7 @@ class WritingInspector {
 
   /// Nothing of what span corruption makes is cut off.
   bool fits() const {
-    const int64_t room = config_.data.max_seq_length - (model_.texts_begin ? 1 : 0);
-    if (!model_.is_encoder_decoder) return spans_->corruption == "drop" || spans_->corruption == "prefix_lm";
-    return spans_->corruption != "spans" || targets_length(room, spans_->noise_density, spans_->mean_noise_span_length) <= room;
+    return model_.is_encoder_decoder || spans_->corruption == "drop" || spans_->corruption == "prefix_lm";
   }
 
   /// Lengths of the runs between sentinels in ids[begin, end).

@@ -152,6 +152,21 @@ TEST_CASE("every objective of an encoder with a decoder ends both sides, stays w
       }
 }
 
+TEST_CASE("where more is hidden than kept, texts are as short as their targets need", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 20);
+  const auto model = model_of<T5Config>(store, store.tokenizer().special().pad);
+  SpanCorruptionConfig c;
+  c.noise_density = 0.8, c.mean_noise_span_length = 4;
+  const auto batch = Collator(store, {c}, data(store, 32), Rng(1), "train", model).batch(0, 16);
+  for (const auto& target : labels_by_row(batch, batch.decoder_input_ids.size(1), 16)) {
+    CHECK(target.size() <= 32);
+    CHECK(target.back() == store.tokenizer().special().sep);
+  }
+  CHECK(batch.decoder_input_ids.size(1) >= 31);
+  CHECK(batch.input_ids.size(1) < 16);
+}
+
 TEST_CASE("a decoder alone reads source and target in one line, is asked for the target, and the line has room", "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
