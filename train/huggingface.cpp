@@ -288,7 +288,10 @@ json huggingface_config(const RunConfig& config) {
   const auto kind = kind_of(config.model);
   if (writes_text(config.model)) {
     auto j = decoder_config(config.model);
-    j["architectures"] = {architecture_of(config.model, config.objectives)}, j["model_type"] = kind;
+    // Whether a T5 scales its states is told there by its name and by what is tied: T5 does where its head is tied, mT5 never.
+    const bool mt5 = kind == "t5" && c.tie_word_embeddings && !c.scale_decoder_outputs;
+    require<ConfigError>(kind != "t5" || c.tie_word_embeddings || !c.scale_decoder_outputs, "model.scale_decoder_outputs true with tie_word_embeddings false has no class at Hugging Face; export to torchscript");
+    j["architectures"] = {(mt5 ? "M" : "") + architecture_of(config.model, config.objectives)}, j["model_type"] = mt5 ? "mt5" : kind;
     return j;
   }
   if (c.two_streams) {

@@ -346,6 +346,16 @@ TEST_CASE("tables that are tied there and not here, ids without a place and inpu
   const auto& model = encoder_of(open_run(dir / "forced").config.model);
   CHECK(model.forced_bos_token_id == 7);
   CHECK(model.forced_eos_token_id == 2);
+  CHECK(export_torchscript(dir / "forced", dir / "forced.pt", "float32", BINARY_DIR "/cloze").passed);   // its texts are those of the run
+  const auto text = torch::jit::load(dir / "forced.pt").get_method("generate")({at::arange(3, 9, at::kLong).unsqueeze(0), c10::IValue(), 5, 2}).toTensor();
+  CHECK(text[0][1].item<int64_t>() == 7);
+  CHECK(text[0][-1].item<int64_t>() == 2);
+  // What is tied and does not scale is an mT5 there.
+  import_huggingface(SOURCE_DIR "/tests/parity/mt5", dir / "mt5");
+  export_huggingface(dir / "mt5", dir / "mt5-hf");
+  CHECK_THAT(read_file(dir / "mt5-hf/config.json"), Catch::Contains("MT5ForConditionalGeneration") && Catch::Contains("\"model_type\": \"mt5\""));
+  import_huggingface(dir / "mt5-hf", dir / "mt5-back");
+  CHECK_FALSE(encoder_of(open_run(dir / "mt5-back").config.model).scale_decoder_outputs);
 }
 
 TEST_CASE("an exported file answers texts without room and searches without beams in a sentence", "[interchange][torchscript]") {
