@@ -45,7 +45,7 @@ class Backbone : public Layer {
   /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
   virtual Memory encode(const Inputs& in, Trace* trace = nullptr);
   /// Hidden states [B, U, D] of tokens that follow those in `cache` (a block each; empty: there are none), which receives them.
-  /// Throws ShapeError for a backbone that sees both sides, ConfigError for one without layers.
+  /// Throws ConfigError for a backbone that sees both sides, or has no layers.
   virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache);
   /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;

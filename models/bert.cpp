@@ -92,7 +92,7 @@ struct Bert final : Backbone {
 
 Memory Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model has no decoder that reads an encoder"); }
 Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&) {
-  fail<ShapeError>("this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
+  fail<ConfigError>("this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
 }
 
 Tensor places_behind(const Tensor& ids, const Tensor& past) {
