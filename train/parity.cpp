@@ -159,8 +159,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
     for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
     for (const auto& alias : huggingface_aliases(model, name)) ours.emplace(alias, param.value().grad());
   }
-  // Some gradients are zero but for rounding (a bias of keys moves no probability). Tensors below 1e-4 of the largest entry of all are held to
-  // 1e-6 of that, eight units of fp32; others to an entry of at least 1e-3 of it.
+  // Some gradients are zero but for rounding (a bias of keys moves no probability); they are held to the largest of all.
   double largest = 0;
   for (const auto& name : expected.names())
     if (name.rfind("grad.", 0) == 0) largest = std::max(largest, expected.get(name).abs().max().item<double>());
@@ -170,7 +169,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
     const auto prefixed = huggingface_prefix(model) + theirs;
     if (!ours.count(theirs) && ours.count(prefixed)) theirs = prefixed;
     const auto wanted = expected.get(name);
-    const double own = wanted.abs().max().item<double>(), scale = own < 1e-4 * largest ? 1e-2 * largest : std::max(own, 1e-3 * largest);
+    const double own = wanted.abs().max().item<double>(), scale = std::max(own, 1e-3 * largest);
     const auto found = ours.find(theirs);
     if (found == ours.end()) {
       if (own == 0) out.add(name, 0, gradient_tolerance, "unused there, absent here");

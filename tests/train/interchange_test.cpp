@@ -350,6 +350,12 @@ TEST_CASE("tables that are tied there and not here, ids without a place and inpu
   const auto text = torch::jit::load(dir / "forced.pt").get_method("generate")({at::arange(3, 9, at::kLong).unsqueeze(0), c10::IValue(), 5, 2}).toTensor();
   CHECK(text[0][1].item<int64_t>() == 7);
   CHECK(text[0][-1].item<int64_t>() == 2);
+  // What a config.json does not say is as the class has it there; a decoder without a start token begins with that of texts.
+  import_huggingface(with("mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
+  CHECK_FALSE(encoder_of(open_run(dir / "silent").config.model).scale_embedding);
+  CHECK(encoder_of(open_run(dir / "silent").config.model).decoder_start_token_id == 0);
+  import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": null"), dir / "endless");
+  CHECK(encoder_of(open_run(dir / "endless").config.model).eos_token_id == -1);
   // What is tied and does not scale is an mT5 there.
   import_huggingface(SOURCE_DIR "/tests/parity/mt5", dir / "mt5");
   export_huggingface(dir / "mt5", dir / "mt5-hf");
