@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/engine.h"
 #include "cli/verbs.h"
 #include "core/log.h"
@@ -68,6 +70,8 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
                    "Without --text, sources and references are the prepared ones as the tokenizer gives them back, unknown pieces included.");
   evaluate->callback([e, evaluate, &globals] {
     check_search_options(*evaluate, e->search);
+    for (const auto& files : {e->text, e->target})
+      require<ConfigError>(!e->generate || std::find(files.begin(), files.end(), "-") == files.end(), "pairs whose targets are written are read twice, standard input can be read once; name a file");
     require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);
   });

@@ -180,6 +180,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1, "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("generate " + run + " 'The cat' --top-k 3", 2, "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
   check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
+  check_refused("evaluate " + run + " --text - --format pairs --generate < " + w.dir / "pairs.tsv", 2, "pairs whose targets are written are read twice, standard input can be read once; name a file");
   check_refused("evaluate " + run + " --target x.de", 2, "--target requires --text");
   check_refused("evaluate " + run + " --text " + w.dir / "text.txt", 2, "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns");
   check_refused("evaluate " + w.run + " --text " + w.dir / "text.txt --target " + w.dir / "text.txt", 2, "this run is not of pairs; leave out --target and --format pairs");
