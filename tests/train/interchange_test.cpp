@@ -12,6 +12,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/tiny.h"
+#include "tests/train/trained.h"
 #include "train/fill.h"
 #include "train/generate.h"
 #include "train/trainer.h"
@@ -20,18 +21,6 @@ using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A trained run, made once for all cases.
-const std::string& trained() {
-  static TempDir dir;
-  static const std::string run = [] {
-    set_log_level(LogLevel::quiet);
-    pretrain(tiny_run(dir, 250), {.run = dir / "run"});
-    set_log_file("");
-    return dir / "run";
-  }();
-  return run;
-}
 
 void check_case(const std::string& folder) {
   const auto rows = verify_parity(folder);
@@ -236,65 +225,6 @@ TEST_CASE("folders that cannot be imported are refused in words", "[interchange]
   CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "out"), Catch::Contains("has only pytorch_model.bin, a pickle"));
 }
 
-TEST_CASE("a TorchScript file runs at other shapes in a new process, in both precisions, and carries its papers", "[interchange][torchscript]") {
-  TempDir dir;
-  for (const std::string dtype : {"float32", "bfloat16"}) {
-    const auto receipt = export_torchscript(trained(), dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
-    CHECK(receipt.passed);
-    CHECK(receipt.shapes.size() == 3);
-    CHECK(receipt.largest_error.size() == 4);
-    CHECK(fs::exists(dir / (dtype + ".pt.receipt.json")));
-  }
-  const auto content = read_file(dir / "float32.pt");
-  for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"}) CHECK(content.find(name) != std::string::npos);
-  // A tied table is stored once.
-  const auto run = open_run(trained());
-  int64_t parameters = 0;
-  for (const auto& p : collect_params(*run.network)) parameters += p.param.value().numel();
-  CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
-}
-
-TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text", "[interchange][torchscript]") {
-  TempDir dir;
-  at::NoGradGuard no_grad;
-  for (const std::string name : {"t5", "mt5", "bart", "bart-masked", "mbart", "mbart-forced", "pegasus"}) {   // texts of generate are compared too, with ids that are forced
-    INFO(name);
-    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
-    CHECK(export_torchscript(dir / name, dir / (name + "-bf16.pt"), "bfloat16", BINARY_DIR "/cloze").passed);
-    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
-    auto file = torch::jit::load(dir / (name + ".pt"));
-    const auto run = open_run(dir / name);
-    const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), written = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
-    auto mask = at::ones({3, 7}, at::kBool);
-    mask[1].narrow(0, 4, 3).fill_(false);
-    const auto states = file.get_method("encode")({ids, mask}).toTensor();
-    CHECK(error_of(states, run.network->backbone->encode({.input_ids = ids, .attention_mask = mask}).states) < 1e-6);
-    Tensor logits;   // [3, 5, V]
-    for (const auto& [output, tensor] : run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = written}))
-      if (output == "logits") logits = tensor;
-    c10::IValue past;
-    for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {   // three tokens, then one and one behind what is kept
-      const auto step = file.get_method("decode")({written.slice(1, begin, end), states, mask, past}).toTuple();
-      CHECK(error_of(step->elements()[0].toTensor(), logits.select(1, end - 1)) < 1e-5);
-      past = step->elements()[1];
-    }
-  }
-}
-
-TEST_CASE("a decoder alone goes out in bfloat16, and an mBART that is given no decoder ids reads its text with the last token first", "[interchange][torchscript]") {
-  TempDir dir;
-  at::NoGradGuard no_grad;
-  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
-  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "bfloat16", BINARY_DIR "/cloze").passed);
-  import_huggingface(SOURCE_DIR "/tests/parity/mbart", dir / "mbart");
-  export_torchscript(dir / "mbart", dir / "mbart.pt", "float32", BINARY_DIR "/cloze");
-  auto file = torch::jit::load(dir / "mbart.pt");
-  const auto pad = encoder_of(open_run(dir / "mbart").config.model).pad_token_id;
-  const auto ids = at::tensor(std::vector<int64_t>{10, 11, 12, 13, 20, 21, pad, pad}, at::kLong).view({2, 4}), read = at::tensor(std::vector<int64_t>{13, 10, 11, 12, 21, 20, 21, pad}, at::kLong).view({2, 4});
-  const auto logits = [&](std::vector<c10::IValue> in) { return file.forward(std::move(in)).toGenericDict().at("logits").toTensor(); };
-  CHECK(at::equal(logits({ids, ids.ne(pad)}), logits({ids, ids.ne(pad), read})));
-}
-
 TEST_CASE("tables that are tied there and not here, ids without a place and inputs that nothing reads are answered in words", "[interchange]") {
   TempDir dir;
   const auto changed = [&](const std::string& name, const std::string& tensor, const std::string& like) {
@@ -362,149 +292,4 @@ TEST_CASE("tables that are tied there and not here, ids without a place and inpu
   CHECK_THAT(read_file(dir / "mt5-hf/config.json"), Catch::Contains("MT5ForConditionalGeneration") && Catch::Contains("\"model_type\": \"mt5\""));
   import_huggingface(dir / "mt5-hf", dir / "mt5-back");
   CHECK_FALSE(encoder_of(open_run(dir / "mt5-back").config.model).scale_decoder_outputs);
-}
-
-TEST_CASE("an exported file answers texts without room and searches without beams in a sentence", "[interchange][torchscript]") {
-  TempDir dir;
-  at::NoGradGuard no_grad;
-  const auto ids = [](int64_t length) { return at::arange(length, at::kLong).remainder(90).add(3).unsqueeze(0); };
-  for (const std::string name : {"bart", "gpt2", "t5", "bert"}) {
-    INFO(name);
-    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
-    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
-    auto file = torch::jit::load(dir / (name + ".pt"));
-    const int64_t most = encoder_of(open_run(dir / name).config.model).longest_input();
-    if (name == "t5") {   // no table of places
-      CHECK_NOTHROW(file.forward({ids(700)}));
-      CHECK_NOTHROW(file.get_method("generate")({ids(700), c10::IValue(), 3, 2}));
-    } else {
-      CHECK_NOTHROW(file.forward({ids(most)}));
-      CHECK_THROWS_WITH(file.forward({ids(most + 1)}), Catch::Contains(words("this model reads ", most, " tokens, and a text is too long; shorten it")));
-    }
-    if (name == "bert") continue;
-    const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {
-      torch::jit::Stack arguments{ids(length)};
-      if (name != "gpt2") arguments.emplace_back();
-      arguments.insert(arguments.end(), {tokens, beams});
-      return file.get_method("generate")(arguments);
-    };
-    CHECK_THROWS_WITH(generate(4, 3, 0), Catch::Contains("num_beams must be at least 1"));
-    CHECK_THROWS_WITH(generate(4, 0, 1), Catch::Contains("max_new_tokens must be at least 1"));
-    if (name == "bart") {
-      CHECK_NOTHROW(generate(most, most - 1, 1));
-      CHECK_THROWS_WITH(generate(4, most, 1), Catch::Contains("max_new_tokens is too large; lower it"));
-      CHECK_THROWS_WITH(generate(most + 1, 3, 1), Catch::Contains("a text is too long; shorten it"));
-      const auto states = file.get_method("encode")({ids(4)}).toTensor();
-      CHECK_THROWS_WITH(file.get_method("decode")({ids(most + 1), states}), Catch::Contains("a text is too long; shorten it"));
-    }
-    if (name == "gpt2") {
-      CHECK_NOTHROW(generate(most - 3, 3, 2));
-      CHECK_THROWS_WITH(generate(most - 3, 4, 2), Catch::Contains("the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"));
-    }
-  }
-}
-
-TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it", "[interchange][torchscript]") {
-  TempDir dir;
-  at::NoGradGuard no_grad;
-  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
-  auto yaml = read_file(dir / "gpt2/run.yaml");
-  const auto at_key = yaml.find("prefix_lm: false");
-  REQUIRE(at_key != std::string::npos);
-  dir.write("gpt2/run.yaml", yaml.replace(at_key, 16, "prefix_lm: true"));
-  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "float32", BINARY_DIR "/cloze").passed);
-  auto file = torch::jit::load(dir / "gpt2.pt");
-  const auto run = open_run(dir / "gpt2");
-  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7});
-  std::vector<Tensor> found;
-  for (const auto& prefix : {at::tensor({int64_t{0}, int64_t{3}, int64_t{7}}, at::kLong), Tensor()}) {
-    found.push_back(file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()}).toGenericDict().at("logits").toTensor());
-    CHECK(error_of(found.back(), run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
-  }
-  CHECK(error_of(found[0][0], found[1][0]) < 1e-6);
-  CHECK(error_of(found[0][1], found[1][1]) > 1e-3);
-  CHECK_THROWS_WITH(export_huggingface(dir / "gpt2", dir / "hf", ""), Catch::Contains("model.prefix_lm true has no class at Hugging Face for gpt2; export to torchscript"));
-}
-
-TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network", "[interchange][torchscript]") {
-  TempDir dir;
-  at::NoGradGuard no_grad;
-  import_huggingface(SOURCE_DIR "/tests/parity/xlnet-plain", dir / "xlnet");
-  export_torchscript(dir / "xlnet", dir / "xlnet.pt", "float32", BINARY_DIR "/cloze");
-  auto file = torch::jit::load(dir / "xlnet.pt");
-  const auto run = open_run(dir / "xlnet");
-  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), types = ids.remainder(2), places = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
-  auto mask = at::ones({3, 7}, at::kBool);
-  mask[2].narrow(0, 5, 2).fill_(false);
-  const auto visible = at::arange(147, at::kLong).mul(5).remainder(11).lt(6).view({3, 7, 7});
-  auto mapping = at::zeros({3, 3, 7});
-  for (int64_t b = 0; b < 3; ++b)
-    for (int64_t n = 0; n < 3; ++n)
-      if (const auto place = places[b][n].item<int64_t>(); place >= 0) mapping[b][n][place] = 1;
-  for (const bool targets : {false, true}) {
-    const auto answer = file.forward({ids, mask, types, visible.logical_not().to(at::kFloat), targets ? c10::IValue(mapping) : c10::IValue()}).toGenericDict();
-    const auto wanted = run.network->outputs({.input_ids = ids, .attention_mask = mask, .token_type_ids = types, .visible = visible, .target_places = targets ? places : Tensor()});
-    REQUIRE(answer.size() == wanted.size());
-    for (const auto& [name, tensor] : wanted) {
-      INFO(name);
-      CHECK(tensor.size(1) == (targets ? 3 : 7));
-      CHECK(error_of(answer.at(name).toTensor(), tensor) < 1e-6);
-    }
-  }
-}
-
-TEST_CASE("every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the same", "[interchange][torchscript]") {
-  TempDir dir;
-  const auto base = tiny_run(dir, 1);
-  struct Choice {
-    const char* name;
-    std::function<void(EncoderConfig&)> change;
-    const char* refusal;
-  };
-  const std::vector<Choice> choices{
-      {"pre", [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated"; }, "model.norm_place pre has no class at Hugging Face for bert; export to torchscript"},
-      {"relative", [](auto& c) { c.relative_positions = 4; }, "model.relative_positions 4 has no class"},
-      {"performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; }, "model.attention of kind performer has no class"},
-      {"causal", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}, c.is_decoder = true; }, "model.attention of kind performer has no class"},
-      {"linformer", [](auto& c) { c.attention = LinformerAttention{}; }, "model.attention of kind linformer has no class"},
-      {"bigbird", [](auto& c) { c.attention = BigBirdAttention{.block_size = 3, .num_random_blocks = 1}; }, "model.attention of kind bigbird has no class"},
-      {"window", [](auto& c) { c.attention = WindowAttention{.attention_window = "4", .attention_dilation = "2", .dilated_heads = 1}; }, "model.attention of kind window has no class"}};
-  for (const auto& [name, change, refusal] : choices) {
-    INFO(name);
-    auto config = base;
-    change(encoder_of(config.model));
-    pretrain(config, {.run = dir / name});
-    const auto receipt = export_torchscript(dir / name, dir / (std::string(name) + ".pt"), std::string(name) == "performer" ? "bfloat16" : "float32", BINARY_DIR "/cloze");
-    CHECK(receipt.passed);
-    CHECK_THROWS_WITH(export_huggingface(dir / name, dir / "hf", ""), Catch::Contains(refusal));
-  }
-}
-
-TEST_CASE("an XLNet fills blanks by its query stream, whatever stands at them and several at once", "[fill][learning]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 600);
-  XlnetConfig model;
-  model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64;
-  config.model = model, config.objectives = {PlmConfig{}}, config.data.packing = "full", config.data.short_seq_prob = 0;
-  pretrain(config, {.run = dir / "run"});
-  const auto run = open_run(dir / "run");
-  const auto blanks = fill(run, "wb we wn [MASK] wj wm wf wa wb we [MASK] wi wj wm", 3);   // ... n -> i -> j ..., e -> n -> i
-  REQUIRE(blanks.size() == 2);
-  CHECK(blanks[0][0].piece == "wi");
-  CHECK(blanks[1][0].piece == "wn");
-  CHECK(blanks[0][0].probability > 0.5);
-  CHECK(filled_text(run.tokenizer, "wb we wn [MASK] wj", blanks[0]) == "wb we wn wi wj");
-}
-
-TEST_CASE("blanks are filled with what the language demands", "[fill]") {
-  const auto run = open_run(trained());
-  const auto blanks = fill(run, "wb we wn [MASK] wc wh", 3);   // b -> e -> n -> i -> ... ; i is 8: (3 * 13 + 1) mod 16
-  REQUIRE(blanks.size() == 1);
-  CHECK(blanks[0].size() == 3);
-  CHECK(blanks[0][0].probability >= blanks[0][1].probability);
-  CHECK(filled_text(run.tokenizer, "wb we wn [MASK]", blanks[0]).find("[MASK]") == std::string::npos);
-  CHECK_THROWS_WITH(fill(run, "no blank", 3), "'no blank' has no [MASK] to fill; write [MASK] for each blank");
-  std::string lengthy = "[MASK]";
-  for (int i = 0; i < 50; ++i) lengthy += " wa";
-  CHECK_THROWS_WITH(fill(run, lengthy, 3), "the text has 53 tokens, the model reads 32; shorten it");
 }

@@ -1,0 +1,17 @@
+#pragma once
+// A trained run, which several files read.
+#include "core/log.h"
+#include "tests/support/tiny.h"
+#include "train/trainer.h"
+
+/// The language, learnt for 250 steps; made once for all cases.
+inline const std::string& trained() {
+  static TempDir dir;
+  static const std::string run = [] {
+    cloze::set_log_level(cloze::LogLevel::quiet);
+    cloze::pretrain(tiny_run(dir, 250), {.run = dir / "run"});
+    cloze::set_log_file("");
+    return dir / "run";
+  }();
+  return run;
+}
