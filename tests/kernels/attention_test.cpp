@@ -33,6 +33,26 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
   kernels::set_isa(best_isa());
 }
 
+TEST_CASE("a bias that all keys share has no gradient but for rounding, however large the scores", "[kernels][attention]") {
+  const auto isa = GENERATE_REF(from_range(isas));
+  if (!kernels::set_isa(isa)) return;
+  const int64_t length = 40, heads = 2, width = 48;
+  auto context = GENERATE(AttentionContext{}, AttentionContext{.causal = true}, AttentionContext{.window = 18});
+  if (context.window > 0) context.key_mask = at::ones({3, length}, at::kBool);
+  for (const double p : {0.0, 0.2}) {
+    auto qkv = numbers({3, length, 3 * width}, 0.1, 2);
+    qkv.narrow(2, 0, 2 * width).mul_(4);   // scores of some tens
+    const auto dout = numbers({3, length, width}, 0.3, 1) + 1;
+    const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
+    const auto x = qkv.clone().requires_grad_(true);
+    fused::self_attention(x, Param(), heads, context, drop).backward(dout);
+    const auto keys = x.grad().narrow(2, width, width);
+    INFO(isa << " causal " << context.causal << " window " << context.window << " p " << p);
+    CHECK(keys.sum(at::IntArrayRef({0, 1})).abs().max().item<double>() < 1e-6 * keys.abs().sum(at::IntArrayRef({0, 1})).max().item<double>());
+  }
+  kernels::set_isa(best_isa());
+}
+
 TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
   const int64_t length = 6, heads = 2, head_width = 5, width = heads * head_width;
   const auto qkv = numbers({1, length, 3 * width}, 0.1, 2).to(at::kDouble);
