@@ -1,13 +1,9 @@
-#include "core/interrupt.h"
 #include "core/tensor/safetensors.h"
 #include "tests/train/runs.h"
-#include "train/init.h"
 #include "train/metrics.h"
 #include "train/schedule.h"
 
 using namespace cloze;
-namespace fs = std::filesystem;
-using nlohmann::json;
 
 namespace {
 
@@ -65,41 +61,6 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   }
 }
 
-TEST_CASE("decoders learn the language, and resume to the same bits", "[train][learning][resume]") {
-  TempDir dir;
-  auto base = tiny_run(dir, 400);
-  PrepareOptions marked;
-  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked", marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
-  prepare(marked);
-  const auto small = [](auto model) {
-    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0, model.attention_probs_dropout_prob = 0;
-    model.d_kv = model.d_kv > 0 ? 16 : 0;
-    return model;
-  };
-  SpanCorruptionConfig spans;
-  struct Case {
-    ModelConfig model;
-    Objectives objectives;
-    double share;   // of the unigram loss that may stay
-  };
-  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
-    auto config = base;
-    config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
-    const auto name = kind_of(c.model);
-    INFO(name);
-    if (name != "gpt2") config.train.budget.steps = 900;
-    const auto report = pretrain(config, {.run = dir / name});
-    CHECK(report.held_out_loss < c.share * report.unigram_loss);
-    config.train.budget.steps = 4, config.schedule.shape = "constant", config.schedule.warmup = 0;
-    auto longer = config;
-    longer.train.budget.steps = 8;
-    pretrain(longer, {.run = dir / (name + "-whole")});
-    pretrain(config, {.run = dir / (name + "-half")});
-    pretrain(longer, {.run = dir / (name + "-half"), .resume = true});
-    CHECK(same_files(dir / (name + "-whole/step-00000008/weights.safetensors"), dir / (name + "-half/step-00000008/weights.safetensors")));
-  }
-}
-
 TEST_CASE("the unigram baseline knows sentinels and ends by how often targets have them, words by the training text", "[train]") {
   TempDir dir;
   const auto base = tiny_run(dir, 1);
@@ -120,76 +81,6 @@ TEST_CASE("the unigram baseline knows sentinels and ends by how often targets ha
   CHECK(found.loss == Approx(wanted));
   CHECK(found.count == labels.numel());
   CHECK(found.accuracy < marks);
-}
-
-TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 3);
-  PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked", options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
-  prepare(options);
-  std::string pairs;
-  for (int i = 0; i < 40; ++i) pairs += std::string("w") + static_cast<char>('a' + i % 16) + " wa\tw" + static_cast<char>('a' + i % 7) + "\n";
-  options.inputs = {dir.write("pairs.tsv", pairs)}, options.out = dir / "pairs", options.format = "pairs", options.held_out = 0.2;
-  prepare(options);
-  T5Config model;
-  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.d_kv = 16;
-  config.model = model, config.objectives = {SpanCorruptionConfig{}}, config.data.tokens = dir / "marked";
-  pretrain(config, {.run = dir / "spans"});
-  config.objectives = {PairsConfig{}}, config.data.tokens = dir / "pairs", config.init.from = dir / "spans", config.optimizer.learning_rate = 0;
-  pretrain(config, {.run = dir / "pairs-run"});
-  const auto report = json::parse(read_file(dir / "pairs-run/init.json"));
-  CHECK(report["fresh"].empty());
-  CHECK(report["unused"].empty());
-  const auto before = open_run(dir / "spans"), after = open_run(dir / "pairs-run");
-  const auto old = collect_params(*before.network), now = collect_params(*after.network);
-  for (size_t i = 0; i < old.size(); ++i) CHECK(at::equal(old[i].param.value(), now[i].param.value()));   // nothing was learnt at a rate of 0
-}
-
-TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 12);
-  pretrain(config, {.run = dir / "a"});
-  config.train.workers = 3;
-  pretrain(config, {.run = dir / "b"});
-  CHECK(metrics(dir / "a") == metrics(dir / "b"));
-  CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
-  config.train.seed = 2;
-  pretrain(config, {.run = dir / "c"});
-  CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
-}
-
-TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits", "[train][resume]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 12);
-  SECTION("performer") {
-    PerformerConfig model;
-    static_cast<EncoderConfig&>(model) = encoder_of(config.model);
-    model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
-    config.model = model;
-  }
-  SECTION("two stages") {
-    RtdConfig rtd;
-    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = "none";
-    config.objectives = {rtd};
-  }
-  for (const int64_t every : {4, 6}) {   // before, and right at, the change
-    INFO(every);
-    config.checkpoint.every = every;
-    const auto whole = dir / ("whole" + std::to_string(every)), parts = dir / ("parts" + std::to_string(every));
-    config.train.budget.steps = 12;
-    pretrain(config, {.run = whole});
-    std::filesystem::copy(whole, parts, std::filesystem::copy_options::recursive);
-    for (const auto& entry : std::filesystem::directory_iterator(parts)) {
-      const auto name = entry.path().filename().string();
-      if (name.rfind("step-", 0) == 0 && name > "step-0000000" + std::to_string(every)) std::filesystem::remove_all(entry.path());
-    }
-    std::ofstream(parts + "/latest") << "step-0000000" << every << "\n";
-    std::filesystem::remove(parts + "/best");
-    pretrain(config, {.run = parts, .resume = true});
-    CHECK(same_files(whole + "/step-00000012/weights.safetensors", parts + "/step-00000012/weights.safetensors"));
-    CHECK(same_files(whole + "/step-00000012/optimizer.safetensors", parts + "/step-00000012/optimizer.safetensors"));
-  }
 }
 
 TEST_CASE("in two stages the generator trains alone, then rests while the discriminator starts from its weights", "[train]") {
@@ -222,66 +113,6 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
   CHECK_FALSE(rows[7].contains("generator"));
 }
 
-TEST_CASE("a Longformer and a Performer start from a trained RoBERTa: places repeat, global projections are the local ones", "[train][init]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 150);
-  RobertaConfig roberta;
-  static_cast<StackConfig&>(roberta) = encoder_of(config.model);
-  roberta.max_position_embeddings = 33, roberta.pad_token_id = 0;
-  config.model = roberta, config.objectives = {MlmConfig{}};
-  config.evaluation.sequences = 64;
-  const auto trained = pretrain(config, {.run = dir / "roberta"});
-  const auto source = SafeTensors::open(find_checkpoint(dir / "roberta") + "/weights.safetensors");
-
-  config.train.budget.steps = 1, config.optimizer.learning_rate = 0, config.init.from = dir / "roberta";
-  LongformerConfig longformer;
-  static_cast<StackConfig&>(longformer) = roberta;
-  longformer.max_position_embeddings = 1 + 70, longformer.pad_token_id = 0, longformer.attention = WindowAttention{.attention_window = "64", .global_tokens = "none"};
-  config.model = longformer;
-  const auto moved = pretrain(config, {.run = dir / "longformer"});
-  CHECK(moved.held_out_loss == Approx(trained.held_out_loss).epsilon(1e-4));   // a window as wide as the text is full attention
-  const auto ours = SafeTensors::open(find_checkpoint(dir / "longformer") + "/weights.safetensors");
-  const auto places = ours.get("backbone.embeddings.position"), old = source.get("backbone.embeddings.position");
-  REQUIRE(old.size(0) == 33);
-  for (int64_t row = 0; row < 71; ++row) CHECK(at::equal(places[row], row == 0 ? old[0] : old[1 + (row - 1) % 32]));
-  const auto qkv = source.get("backbone.stack.0.attention.qkv.weight");
-  CHECK(at::equal(ours.get("backbone.stack.0.attention.query_global.weight"), qkv.narrow(0, 0, 32)));
-  CHECK(at::equal(ours.get("backbone.stack.0.attention.key_value_global.weight"), qkv.narrow(0, 32, 64)));
-  const auto report = nlohmann::json::parse(read_file(dir / "longformer/init.json"));
-  CHECK(report["from_local"].size() == 4);
-  CHECK(report["tiled"] == nlohmann::json{"backbone.embeddings.position"});
-  CHECK(report["fresh"].empty());
-  CHECK(report["unused"].empty());
-
-  PerformerConfig performer;
-  static_cast<EncoderConfig&>(performer) = roberta;
-  performer.attention = PerformerAttention{.nb_features = 512};
-  config.model = performer;
-  const auto estimated = pretrain(config, {.run = dir / "performer"});
-  CHECK(estimated.held_out_loss < 0.5 * trained.unigram_loss + 0.5 * trained.held_out_loss);   // its features estimate the same attention
-  CHECK(nlohmann::json::parse(read_file(dir / "performer/init.json"))["fresh"] == nlohmann::json{"backbone.stack.0.attention.features"});
-
-  config.model = longformer, encoder_of(config.model).hidden_size = 16;
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "narrow"}), Catch::Contains("no block of that roberta (hidden_size 32) fits this longformer (hidden_size 16); name a run of the same width"));
-  CHECK_FALSE(std::filesystem::exists(dir / "narrow"));
-}
-
-TEST_CASE("the discriminator's first step reads the weights that it took over, in bf16 too", "[train]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 4);
-  encoder_of(config.model).vocab_size = 21, encoder_of(config.model).hidden_dropout_prob = encoder_of(config.model).attention_probs_dropout_prob = 0;
-  RtdConfig rtd;
-  rtd.generator_steps = 2, rtd.generator_hidden_size = 1, rtd.tie = "none";
-  config.objectives = {rtd};
-  Network network(config.model, config.objectives);
-  initialize(collect_params(network), 0.3, false, Rng(3));
-  Stepper stepper(config, network);
-  auto batch = Collator(TokenStore(config.data.tokens, "train"), config.objectives, config.data, Rng(1), "train").batch(0, 8);
-  batch.replaced = batch.input_ids.remainder(2);   // given, so that both steps see one batch
-  const double first = stepper.step({batch}, 2, 0).loss, second = stepper.step({batch}, 3, 0).loss;
-  CHECK(first == second);   // nothing is learnt at a rate of 0
-}
-
 TEST_CASE("an objective counts from its step on and until its end", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
@@ -299,45 +130,6 @@ TEST_CASE("an objective counts from its step on and until its end", "[train]") {
   CHECK(pretrain(later, {.run = dir / "later"}).best_step == 4);
   std::get<MlmConfig>(config.objectives[0]).until_step = 3;
   CHECK_THROWS_WITH(validate(config), Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
-}
-
-TEST_CASE("a run that was killed and resumed equals one that was not, to the last bit", "[train][resume]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 300);
-  config.evaluation.every = 40;
-  config.checkpoint.every = 25;
-  check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
-}
-
-TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[train][resume]") {
-  TempDir dir;
-  const auto config = tiny_run(dir, 100000);
-  std::ofstream(dir / "run.yaml") << to_yaml(config);
-  const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && metrics(dir / "run").size() < 5; ++wait) usleep(5000);
-  kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  CHECK(WEXITSTATUS(status) == 130);
-  CHECK_FALSE(find_checkpoint(dir / "run").empty());
-}
-
-TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one", "[train][checkpoint]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 8);
-  config.checkpoint.every = 4;
-  pretrain(config, {.run = dir / "run"});
-  const auto newest = find_checkpoint(dir / "run");
-  CHECK(newest == dir / "run/step-00000008");
-  auto content = read_file(newest + "/weights.safetensors");
-  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
-  std::ofstream(newest + "/weights.safetensors", std::ios::binary) << content;
-  CHECK(find_checkpoint(dir / "run") == dir / "run/step-00000004");
-  CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains("weights.safetensors does not match its checksum"));
-  std::ofstream(dir / "run/step-00000004/manifest.json") << "{}";
-  CHECK(find_checkpoint(dir / "run").empty());
-  CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
 }
 
 TEST_CASE("gradient accumulation normalises by the predictions of the whole batch", "[train]") {
@@ -384,34 +176,6 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
   }
   config.train.on_nonfinite = "skip";
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "skips"}), Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
-}
-
-TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's place", "[train][checkpoint]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 12);
-  config.checkpoint.every = 4, config.checkpoint.keep = 1;
-  pretrain(config, {.run = dir / "run"});
-  fs::create_directories(dir / "run/step-00000099");
-  prune_checkpoints(dir / "run", 1);
-  CHECK(fs::exists(dir / "run/step-00000012"));
-  CHECK_FALSE(fs::exists(dir / "run/step-00000008"));
-}
-
-TEST_CASE("a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same", "[train][resume]") {
-  TempDir dir;
-  auto config = tiny_run(dir, 4);
-  pretrain(config, {.run = dir / "a"});
-  fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
-  config.optimizer.kind = "lamb", config.train.budget.steps = 8, config.checkpoint.every = 2;
-  pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
-  CHECK_THAT(read_file(dir / "a/log.txt"), Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
-  fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
-  fs::remove_all(dir / "b/step-00000008");
-  pretrain(config, {.run = dir / "b", .resume = true});
-  fs::copy(dir / "a/run.yaml", dir / "c/run.yaml", fs::copy_options::overwrite_existing);   // as if it was killed before its first checkpoint
-  pretrain(config, {.run = dir / "c", .resume = true});
-  for (const std::string run : {"b", "c"})
-    for (const std::string file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
 }
 
 TEST_CASE("runs that cannot work are refused in words", "[train]") {

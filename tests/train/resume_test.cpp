@@ -1,0 +1,158 @@
+#include "tests/train/runs.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+const Quiet quiet;
+
+}  // namespace
+
+TEST_CASE("decoders learn the language, and resume to the same bits", "[train][learning][resume]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 400);
+  PrepareOptions marked;
+  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked", marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
+  prepare(marked);
+  const auto small = [](auto model) {
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0, model.attention_probs_dropout_prob = 0;
+    model.d_kv = model.d_kv > 0 ? 16 : 0;
+    return model;
+  };
+  SpanCorruptionConfig spans;
+  struct Case {
+    ModelConfig model;
+    Objectives objectives;
+    double share;   // of the unigram loss that may stay
+  };
+  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
+    auto config = base;
+    config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
+    const auto name = kind_of(c.model);
+    INFO(name);
+    if (name != "gpt2") config.train.budget.steps = 900;
+    const auto report = pretrain(config, {.run = dir / name});
+    CHECK(report.held_out_loss < c.share * report.unigram_loss);
+    config.train.budget.steps = 4, config.schedule.shape = "constant", config.schedule.warmup = 0;
+    auto longer = config;
+    longer.train.budget.steps = 8;
+    pretrain(longer, {.run = dir / (name + "-whole")});
+    pretrain(config, {.run = dir / (name + "-half")});
+    pretrain(longer, {.run = dir / (name + "-half"), .resume = true});
+    CHECK(same_files(dir / (name + "-whole/step-00000008/weights.safetensors"), dir / (name + "-half/step-00000008/weights.safetensors")));
+  }
+}
+
+TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  pretrain(config, {.run = dir / "a"});
+  config.train.workers = 3;
+  pretrain(config, {.run = dir / "b"});
+  CHECK(metrics(dir / "a") == metrics(dir / "b"));
+  CHECK(same_files(dir / "a/step-00000012/weights.safetensors", dir / "b/step-00000012/weights.safetensors"));
+  config.train.seed = 2;
+  pretrain(config, {.run = dir / "c"});
+  CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
+}
+
+TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  SECTION("performer") {
+    PerformerConfig model;
+    static_cast<EncoderConfig&>(model) = encoder_of(config.model);
+    model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
+    config.model = model;
+  }
+  SECTION("two stages") {
+    RtdConfig rtd;
+    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = "none";
+    config.objectives = {rtd};
+  }
+  for (const int64_t every : {4, 6}) {   // before, and right at, the change
+    INFO(every);
+    config.checkpoint.every = every;
+    const auto whole = dir / ("whole" + std::to_string(every)), parts = dir / ("parts" + std::to_string(every));
+    config.train.budget.steps = 12;
+    pretrain(config, {.run = whole});
+    std::filesystem::copy(whole, parts, std::filesystem::copy_options::recursive);
+    for (const auto& entry : std::filesystem::directory_iterator(parts)) {
+      const auto name = entry.path().filename().string();
+      if (name.rfind("step-", 0) == 0 && name > "step-0000000" + std::to_string(every)) std::filesystem::remove_all(entry.path());
+    }
+    std::ofstream(parts + "/latest") << "step-0000000" << every << "\n";
+    std::filesystem::remove(parts + "/best");
+    pretrain(config, {.run = parts, .resume = true});
+    CHECK(same_files(whole + "/step-00000012/weights.safetensors", parts + "/step-00000012/weights.safetensors"));
+    CHECK(same_files(whole + "/step-00000012/optimizer.safetensors", parts + "/step-00000012/optimizer.safetensors"));
+  }
+}
+
+TEST_CASE("a run that was killed and resumed equals one that was not, to the last bit", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 300);
+  config.evaluation.every = 40;
+  config.checkpoint.every = 25;
+  check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
+}
+
+TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[train][resume]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 100000);
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  const auto child = train_in_child({.run = dir / "run"});
+  for (int wait = 0; wait < 4000 && metrics(dir / "run").size() < 5; ++wait) usleep(5000);
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK_FALSE(find_checkpoint(dir / "run").empty());
+}
+
+TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 8);
+  config.checkpoint.every = 4;
+  pretrain(config, {.run = dir / "run"});
+  const auto newest = find_checkpoint(dir / "run");
+  CHECK(newest == dir / "run/step-00000008");
+  auto content = read_file(newest + "/weights.safetensors");
+  content[content.size() / 2] = static_cast<char>(content[content.size() / 2] ^ 1);
+  std::ofstream(newest + "/weights.safetensors", std::ios::binary) << content;
+  CHECK(find_checkpoint(dir / "run") == dir / "run/step-00000004");
+  CHECK_THROWS_WITH(verify_run(dir / "run"), Catch::Contains("weights.safetensors does not match its checksum"));
+  std::ofstream(dir / "run/step-00000004/manifest.json") << "{}";
+  CHECK(find_checkpoint(dir / "run").empty());
+  CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
+}
+
+TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's place", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 12);
+  config.checkpoint.every = 4, config.checkpoint.keep = 1;
+  pretrain(config, {.run = dir / "run"});
+  fs::create_directories(dir / "run/step-00000099");
+  prune_checkpoints(dir / "run", 1);
+  CHECK(fs::exists(dir / "run/step-00000012"));
+  CHECK_FALSE(fs::exists(dir / "run/step-00000008"));
+}
+
+TEST_CASE("a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  pretrain(config, {.run = dir / "a"});
+  fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
+  config.optimizer.kind = "lamb", config.train.budget.steps = 8, config.checkpoint.every = 2;
+  pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
+  CHECK_THAT(read_file(dir / "a/log.txt"), Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
+  fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
+  fs::remove_all(dir / "b/step-00000008");
+  pretrain(config, {.run = dir / "b", .resume = true});
+  fs::copy(dir / "a/run.yaml", dir / "c/run.yaml", fs::copy_options::overwrite_existing);   // as if it was killed before its first checkpoint
+  pretrain(config, {.run = dir / "c", .resume = true});
+  for (const std::string run : {"b", "c"})
+    for (const std::string file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
+}
