@@ -1,6 +1,7 @@
 #include "objectives/writing.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -60,22 +61,61 @@ Packing Writer::packing() const {
   return data_.packing == "full_sentences" ? Packing::full_sentences : Packing::document;
 }
 
+double Writer::expected_length(int64_t tokens) const {
+  const auto n = static_cast<double>(tokens);
+  double source = n + 1, target = n + 1;
+  if (const auto* spans = as<SpanCorruptionConfig>(objective_)) {
+    const auto& kind = spans->corruption;
+    const double noise = spans->noise_density * n, variance = noise * (1 - spans->noise_density);   // of the hidden tokens; so many runs are there too
+    if (kind == "spans") {
+      const auto count = noise_count(tokens, spans->noise_density, spans->mean_noise_span_length);
+      source = static_cast<double>(tokens - count.tokens + count.spans + 1), target = static_cast<double>(count.tokens + count.spans + 1);
+    } else if (kind == "iid") {
+      const double runs = std::min(static_cast<double>(store_.tokenizer().sentinels().size()), variance + 3 * std::sqrt(variance));
+      source = std::min(n + 1, n - noise + runs + 1), target = std::min(n + 2, noise + runs + 1);
+    } else if (kind == "drop" || kind == "prefix_lm") {
+      target = model_.is_encoder_decoder ? n : 1;   // each token stands on one side
+    }
+  } else if (const auto* c = as<DenoisingConfig>(objective_)) {
+    double more = 0;   // tokens of the source than of the text
+    if (c->mask_length == "span-poisson") {
+      const double hidden = c->mask_ratio * n, drawn = hidden / c->poisson_lambda, of_none = std::exp(-c->poisson_lambda);
+      const double masks = c->replace_length == 1 ? drawn * (1 - of_none) : c->replace_length == -1 ? hidden : 0;
+      more = std::max(0.0, masks - hidden + drawn * of_none + 3 * std::sqrt(drawn * of_none + of_none * of_none * drawn / c->poisson_lambda));
+    }
+    source = (n + more) * (1 + c->insert_ratio) + 2;
+    if (more == 0 && c->insert_ratio == 0) source = n + 1;
+  } else if (const auto* gaps = as<GapSentencesConfig>(objective_)) {
+    const double sentence = static_cast<double>(store_.num_tokens()) / static_cast<double>(std::max<uint64_t>(1, store_.num_sentences()));
+    if (!model_.is_encoder_decoder) target = 1 + std::max(1.0, gaps->gap_sentences_ratio * n / sentence);   // a mask for each of the sentences that stand there
+  }
+  return length_of(source, target);
+}
+
+double Writer::length_of(double source, double target) const { return model_.is_encoder_decoder ? std::max(source, target) : source + target; }
+
+bool Writer::fits(double length) const {
+  const int64_t begin = model_.texts_begin ? 1 : 0;
+  return length <= static_cast<double>(model_.is_encoder_decoder ? data_.max_seq_length - begin : data_.max_seq_length + 1 - 2 * begin);   // the last label is not read
+}
+
 uint64_t Writer::length() const {
   const int64_t begin = model_.texts_begin ? 1 : 0, most = data_.max_seq_length;
-  if (const auto* spans = as<SpanCorruptionConfig>(objective_); spans && spans->corruption == "spans" && model_.is_encoder_decoder) {
-    const auto written = [&](int64_t tokens) {
-      const auto noise = noise_count(tokens, spans->noise_density, spans->mean_noise_span_length);
-      return noise.tokens + noise.spans + 1;
-    };
-    int64_t tokens = raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length);
-    while (written(tokens) > most - begin) --tokens;   // where more is hidden than kept, the target is the longer side
-    return static_cast<uint64_t>(tokens);
-  }
   if (as<ClmConfig>(objective_)) return static_cast<uint64_t>(most + 1 - begin);   // the last one is only a label
   const auto* spans = as<SpanCorruptionConfig>(objective_);
-  const bool twice = as<DenoisingConfig>(objective_) || (spans && (spans->corruption == "mass" || spans->corruption == "bert" || spans->corruption == "deshuffle"));
-  if (twice && !model_.is_encoder_decoder) return static_cast<uint64_t>(std::max<int64_t>(1, (most + 1) / 2 - begin - 1));   // one line holds the text two times
-  return static_cast<uint64_t>(std::max<int64_t>(1, most - begin - 1));
+  int64_t tokens = spans && spans->corruption == "spans" ? raw_length(most - begin, spans->noise_density, spans->mean_noise_span_length) : most - begin - 1;
+  while (tokens > 1 && !fits(expected_length(tokens))) --tokens;
+  return static_cast<uint64_t>(std::max<int64_t>(1, tokens));
+}
+
+void Writer::shorten(double length) {
+  auto kept = std::clamp<size_t>(static_cast<size_t>(static_cast<double>(data_.max_seq_length) / length * static_cast<double>(tokens_.size())), 1, tokens_.size() - 1);
+  size_t sentences = 0, whole = 0;   // of the text that is kept
+  while (sentences < sentence_lengths_.size() && whole + static_cast<size_t>(sentence_lengths_[sentences]) <= kept) whole += static_cast<size_t>(sentence_lengths_[sentences++]);
+  if (as<GapSentencesConfig>(objective_) && whole > 0) kept = whole;
+  tokens_.resize(kept);
+  sentence_lengths_.resize(sentences);
+  if (kept > whole) sentence_lengths_.push_back(static_cast<int64_t>(kept - whole));
 }
 
 void Writer::gather(const Example& example) {
@@ -105,7 +145,7 @@ void Writer::check_ids(const std::vector<int64_t>& ids) const {
   require<DataError>(largest < vocabulary_.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary_.size, " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
 }
 
-/// Cuts what is too long, its end token kept, and begins texts where the model's begin.
+/// Begins texts where the model's begin. Pairs that are too long are cut, their end tokens kept.
 void Writer::finish(SourceTarget& row) const {
   const auto most = static_cast<size_t>(data_.max_seq_length - (model_.texts_begin ? 1 : 0));
   for (auto* side : {&row.source, &row.target}) {
@@ -143,6 +183,18 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     if (model_.texts_begin) row.target.insert(row.target.begin(), vocabulary_.special.cls);
     return;
   }
+  for (;;) {
+    if (infilled) *infilled = {};
+    make(stream, row, infilled);
+    const auto length = length_of(static_cast<double>(row.source.size()), static_cast<double>(row.target.size()));
+    if (fits(length) || tokens_.size() < 2) break;
+    shorten(length);   // more was put in than usual
+  }
+  finish(row);
+}
+
+void Writer::make(Stream& stream, SourceTarget& row, Infilled* infilled) {
+  const auto n = static_cast<int64_t>(tokens_.size());
   if (const auto* spans = as<SpanCorruptionConfig>(objective_)) {
     const auto& kind = spans->corruption;
     const double density = spans->noise_density;
@@ -158,7 +210,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     else if (kind == "deshuffle") row = deshuffle(tokens_, eos_, stream);
     else row = prefix_lm(tokens_, eos_, stream);
     if (kind == "prefix_lm" && !model_.is_encoder_decoder) row.source.pop_back();   // the text goes on in the same line
-    return finish(row);
+    return;
   }
   if (const auto* denoising = as<DenoisingConfig>(objective_)) {
     row.target = tokens_;
@@ -168,14 +220,13 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     for (size_t i = 0; i < row.target.size(); ++i) word_starts_[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
     row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream, infilled);
     for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
-    return finish(row);
+    return;
   }
   const auto& gaps = std::get<GapSentencesConfig>(objective_);
   sentences_.resize(sentence_lengths_.size());
   auto at = tokens_.begin();
   for (size_t s = 0; s < sentences_.size(); at += sentence_lengths_[s++]) sentences_[s].assign(at, at + sentence_lengths_[s]);
   row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose, vocabulary_.special.mask, eos_, stream);
-  finish(row);
 }
 
 Batch Writer::batch(const std::vector<SourceTarget>& rows) const {

@@ -25,7 +25,8 @@ class Writer {
   /// How the text is cut for it, and into how many tokens.
   Packing packing() const;
   uint64_t length() const;
-  /// One row, end token included, each side at most data.max_seq_length. `infilled` receives what text_infilling did.
+  /// One row, end token included, each side at most data.max_seq_length. What is read and what is asked belong to one text, which is drawn anew,
+  /// and shorter, where noise made it too long; only pairs are cut. `infilled` receives what text_infilling did.
   void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled = nullptr);
   /// Rows side by side. An encoder reads sources, its decoder the targets moved on by one; a decoder alone reads both in one line and is asked
   /// for the targets. `packing` decides for a decoder alone what is cut.
@@ -34,6 +35,15 @@ class Writer {
  private:
   void check_ids(const std::vector<int64_t>& ids) const;
   void gather(const Example& example);
+  /// The row of the text that was gathered.
+  void make(Stream& stream, SourceTarget& row, Infilled* infilled);
+  /// What is counted against max_seq_length, end tokens included: the longer side, or for a decoder alone, which reads both in one line, their sum.
+  double length_of(double source, double target) const;
+  /// That of a text of `tokens` tokens; where it is drawn, three standard deviations above the mean.
+  double expected_length(int64_t tokens) const;
+  bool fits(double length) const;
+  /// Drops the end of the text that was gathered and became a row of this length; of gap sentences whole ones.
+  void shorten(double length);
   void finish(SourceTarget& row) const;
 
   const ObjectiveConfig& objective_;

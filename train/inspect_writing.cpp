@@ -69,11 +69,6 @@ class WritingInspector {
     return std::holds_alternative<DenoisingConfig>(objective_) || std::holds_alternative<GapSentencesConfig>(objective_);
   }
 
-  /// Nothing of what span corruption makes is cut off.
-  bool fits() const {
-    return model_.is_encoder_decoder || spans_->corruption == "drop" || spans_->corruption == "prefix_lm";
-  }
-
   /// Lengths of the runs between sentinels in ids[begin, end).
   std::vector<int64_t> runs_of(const std::vector<int64_t>& ids, size_t begin, size_t end) const {
     std::vector<int64_t> runs{0};
@@ -155,7 +150,7 @@ class WritingInspector {
       if (!lengths.expected.empty()) lengths.expected.back() += std::max(left, 0.0);   // all that is as long or longer
       checks.push_back(fit_check("words of a span as drawn (chi-square)", lengths.drawn, lengths.expected));
     }
-    if (!spans_ || !fits()) return;
+    if (!spans_) return;
     const auto& kind = spans_->corruption;
     if (kind == "spans") {
       checks.push_back(none_check("texts with another number of hidden tokens, or of runs, than the rule gives", wrong_));

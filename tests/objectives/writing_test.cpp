@@ -197,6 +197,73 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
     }
 }
 
+TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run marked in both parts", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = store_with_sentinels(dir, 40);
+  const auto model = model_of<Gpt2Config>(store, 0);
+  const auto& sentinels = store.tokenizer().sentinels();
+  const auto marks = [&](std::vector<int64_t> ids) {
+    std::erase_if(ids, [&](int64_t id) { return std::find(sentinels.begin(), sentinels.end(), id) == sentinels.end(); });
+    return ids;
+  };
+  for (const std::string corruption : {"spans", "iid"})
+    for (const double density : {0.15, 0.5})
+      for (const int64_t length : {9, 24, 63}) {
+        SpanCorruptionConfig c;
+        c.corruption = corruption, c.noise_density = density;
+        const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 32);
+        const int64_t width = batch.input_ids.size(1);
+        CHECK(width <= length);
+        CHECK(width > length / 2);
+        const auto labels = labels_by_row(batch, width, 32);
+        for (int64_t row = 0; row < 32; ++row) {
+          INFO(corruption << " " << density << " " << length << " row " << row);
+          const auto& target = labels[static_cast<size_t>(row)];
+          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width, read = line + 1 - static_cast<int64_t>(target.size());
+          const auto source = row_of(batch.input_ids, row, read);
+          const auto hidden = static_cast<int64_t>(marks(source).size()), kept = static_cast<int64_t>(marks(target).size());
+          CHECK(std::abs(hidden - kept) <= (corruption == "iid" ? 1 : 0));   // the target marks the runs that stay, which of `iid` are one more or less
+          if (corruption == "spans" && length > 9) CHECK(hidden > 0);
+          CHECK(source.back() == model.eos_token_id);
+          CHECK(target.back() == model.eos_token_id);
+        }
+      }
+}
+
+TEST_CASE("a source that noise makes longer than its text still holds all of it", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = tiny_store(dir);
+  const auto& special = store.tokenizer().special();
+  const bool alone = GENERATE(false, true);
+  const auto model = alone ? model_of<Gpt2Config>(store, 0) : model_of<BartConfig>(store, special.sep);
+  for (const double lambda : {0.1, 1.0, 3.5})
+    for (const double insert : {0.0, 0.5}) {
+      DenoisingConfig c;
+      c.permute_sentences = 0, c.random_ratio = 0, c.insert_ratio = insert, c.poisson_lambda = lambda;
+      c.mask_ratio = lambda == 3.5 ? 0 : 0.1;
+      for (const int64_t length : {12, 60}) {
+        const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 32);
+        const auto& asked = alone ? batch.input_ids : batch.decoder_input_ids;
+        CHECK(batch.input_ids.size(1) <= length);
+        const auto labels = labels_by_row(batch, asked.size(1), 32);
+        for (int64_t row = 0; row < 32; ++row) {
+          INFO(alone << " lambda " << lambda << " insert " << insert << " length " << length << " row " << row);
+          const auto& target = labels[static_cast<size_t>(row)];
+          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
+          auto source = row_of(batch.input_ids, row, alone ? line + 1 - static_cast<int64_t>(target.size()) : line);
+          CHECK(source.back() == special.sep);
+          std::erase(source, special.mask);
+          size_t at = 0;   // what is left of the text comes in its order
+          for (const auto id : source) {
+            while (at < target.size() && target[at] != id) ++at;
+            CHECK(at++ < target.size());
+          }
+          if (c.mask_ratio == 0) CHECK(source == target);
+        }
+      }
+    }
+}
+
 TEST_CASE("a decoder alone has room for a text and for what was made of it, with the end of each", "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
