@@ -1,11 +1,13 @@
 #include <gperftools/malloc_extension.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
 #include "cli/verbs.h"
+#include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 
@@ -34,6 +36,23 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error, const
   }
   const std::string verb = at == &app ? "" : " " + at->get_name();
   return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + verb + " --help";
+}
+
+/// Whole numbers that are too large for their option are refused; CLI11 would take the nearest.
+void check_numbers(CLI::App& app) {
+  for (auto* option : app.get_options()) {
+    const auto type = option->get_type_name();
+    if (type != "INT" && type != "UINT") continue;
+    option->check([type](const std::string& text) -> std::string {
+      const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
+      int64_t whole = 0;
+      uint64_t natural = 0;
+      const auto [at, trouble] = type == "INT" ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
+      if (trouble == std::errc() && at == end) return {};
+      return "'" + text + "' is not a whole number" + (type == "UINT" ? " from 0 to 18446744073709551615" : " that fits 64 bits");
+    }, "");
+  }
+  for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
 }
 
 }  // namespace
@@ -65,6 +84,7 @@ int main(int argc, char** argv) {
   add_looking_verbs(app, globals);
   add_config_verbs(app, globals);
   add_completion(app, globals);
+  check_numbers(app);
   int code = 1;
   try {
     std::vector<std::string> arguments;   // in reverse, as CLI11 wants them
@@ -87,6 +107,10 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     end_progress();
     std::fprintf(stderr, "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n", first_lines(error.what()).c_str());
+  }
+  if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
+    std::fprintf(stderr, "cloze: error: standard output cannot be written%s; what stands there is not all\n", written ? words(" (", system_reason(), ")").c_str() : "");
+    code = 1;
   }
   std::fflush(nullptr);
   _exit(code);   // nothing is left to do, and unloading LibTorch takes longer than a verb like `fill`

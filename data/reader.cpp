@@ -160,7 +160,7 @@ class Lines {
   bool ended_ = false;
 };
 
-bool blank(std::string_view line) { return line.find_first_not_of(" \t\f\v") == std::string_view::npos; }
+bool blank(std::string_view line) { return line.find_first_not_of(" \t\f\v\r") == std::string_view::npos; }
 
 std::string detect_format(const std::string& name, std::string_view first) {
   std::string plain = name;
@@ -202,7 +202,7 @@ struct DocumentReader::Impl {
   std::unique_ptr<Lines> lines;
   std::string format, title;
   std::unique_ptr<Lines> target_lines;   // of pairs in two files
-  bool in_document = false;
+  bool in_document = false, pairs_are_json = false;   // the latter of this file, so far
   uint64_t done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
   bool open_next() {
@@ -212,11 +212,12 @@ struct DocumentReader::Impl {
     if (!options.targets.empty()) target_lines = std::make_unique<Lines>(options.targets[next_file]);
     lines = std::make_unique<Lines>(files[next_file++]);
     format = options.format == "auto" ? "" : options.format;
-    in_document = false;
+    in_document = pairs_are_json = false;
     return true;
   }
 
   void add(std::string_view text, RawDocument& document) {
+    require<DataError>(text.find('\0') == std::string_view::npos, lines->name, ":", lines->number, ": the text holds a NUL; remove it");
     const size_t bad = find_invalid_utf8(text);
     if (bad == std::string_view::npos) {
       document.lines.emplace_back(text);
@@ -250,11 +251,13 @@ struct DocumentReader::Impl {
       const auto side = [&](const std::string& key) {
         require<DataError>(object.contains(key) && object[key].is_string(), at(), ": has no text '", key, "'; name the keys of both sides with --field source,target");
         auto text = object[key].get<std::string>();
-        std::replace(text.begin(), text.end(), '\n', ' ');
+        std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
         return text;
       };
+      pairs_are_json = true;
       add_pair(side(comma == std::string::npos ? "source" : options.field.substr(0, comma)), side(comma == std::string::npos ? "target" : options.field.substr(comma + 1)), document);
     } else {
+      require<DataError>(!pairs_are_json || line[0] != '{', at(), ": not a JSON object, as the lines before are; JSON lines hold one object a line");
       const auto tab = line.find('\t');
       require<DataError>(tab != std::string_view::npos, at(), ": no tab between source and target; write both in a line, or name the other file with --target");
       const auto rest = line.substr(tab + 1);
@@ -301,7 +304,8 @@ struct DocumentReader::Impl {
     const auto& text = found->get_ref<const std::string&>();
     for (size_t begin = 0; begin <= text.size();) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      const auto part = std::string_view(text).substr(begin, end - begin);
+      auto part = std::string_view(text).substr(begin, end - begin);
+      if (!part.empty() && part.back() == '\r') part.remove_suffix(1);
       if (!blank(part)) add(part, document);
       begin = end + 1;
     }

@@ -250,6 +250,7 @@ int64_t Tokenizer::id(std::string_view piece) const {
   return found == impl_->ids.end() ? -1 : found->second;
 }
 bool Tokenizer::is_special(int64_t id) const { return id < 0 || id >= size() || impl_->is_special[static_cast<size_t>(id)]; }
+bool Tokenizer::keeps_spaces() const { return impl_->encoder->keeps_spaces(); }
 bool Tokenizer::starts_word(int64_t id) const { return id < 0 || id >= size() || impl_->starts_word[static_cast<size_t>(id)]; }
 std::string Tokenizer::kind() const { return impl_->encoder->kind(); }
 

@@ -50,6 +50,8 @@ class Tokenizer {
   const std::vector<int64_t>& sentinels() const;
   /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`, byte-level BPE without `Ġ`).
   bool starts_word(int64_t id) const;
+  /// The space before a text's first piece is part of what `decode` gives.
+  bool keeps_spaces() const;
 
   /// `wordpiece`, `unigram`, `bpe` or `byte_bpe`.
   std::string kind() const;

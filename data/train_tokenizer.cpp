@@ -94,7 +94,7 @@ void train_tokenizer(const PrepareOptions& options, const std::string& folder) {
     write_atomic(folder + "/tokenizer_config.json", words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
     return;
   }
-  const int64_t threads = options.threads > 0 ? options.threads : std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+  constexpr int64_t threads = 8;   // SentencePiece cuts its sums by them: with another number the pieces would have other scores
   const std::string spec = words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
                                  " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 --eos_piece=[SEP]"
                                  " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"

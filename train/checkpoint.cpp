@@ -39,7 +39,7 @@ std::string step_name(int64_t step) {
 
 json to_json(const TrainState& s) {
   return {{"step", s.step}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"seconds", s.seconds}, {"best_loss", s.best_loss}, {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"metrics_bytes", s.metrics_bytes}};
+          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"metrics_bytes", s.metrics_bytes}};
 }
 
 /// Step folders of a run, newest first.
@@ -169,7 +169,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   TrainState s;
   try {
     s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds"), s.best_loss = j.at("best_loss");
-    s.best_step = j.at("best_step"), s.evaluations_without_gain = j.at("evaluations_without_gain"), s.metrics_bytes = j.at("metrics_bytes");
+    s.best_step = j.at("best_step"), s.evaluations_without_gain = j.at("evaluations_without_gain"), s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
     s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");

@@ -156,8 +156,6 @@ void validate(const RunConfig& c) {
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
     broken.push_back("train.budget is not limited; give steps, tokens or minutes");
-  if (c.schedule.warmup >= 1 && budget.steps == 0)
-    broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " counts steps, but train.budget.steps is not given; give a share below 1"));
   if (c.schedule.warmup >= 1 && budget.steps > 0 && c.schedule.warmup >= static_cast<double>(budget.steps))
     broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " is not shorter than train.budget.steps ", budget.steps, "; shorten it"));
   const auto& device = c.train.device;

@@ -41,7 +41,7 @@ uint64_t label_bytes(const Collator& collator, int64_t sequences, int64_t batch_
     for (int64_t begin = 0; begin < batch.labels.numel();) {
       int64_t end = begin;   // texts are told apart by their ends
       while (end < batch.labels.numel() && !tokenizer.is_special(labels[end])) ++end;
-      if (end > begin) bytes += tokenizer.decode(std::span(labels + begin, static_cast<size_t>(end - begin))).size() + (tokenizer.starts_word(labels[begin]) ? 1 : 0);
+      if (end > begin) bytes += tokenizer.decode(std::span(labels + begin, static_cast<size_t>(end - begin))).size() + (tokenizer.starts_word(labels[begin]) && !tokenizer.keeps_spaces() ? 1 : 0);   // the space that such a decoding leaves out
       begin = end + 1;
     }
   }

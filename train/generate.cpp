@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/interrupt.h"
+#include "data/utf8.h"
 #include "objectives/writing.h"
 
 namespace cloze {
@@ -92,6 +93,16 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
   return found;
 }
 
+namespace {
+
+/// What ids read as; bytes that are no text are U+FFFD.
+std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
+  uint64_t replaced = 0;
+  return replace_invalid_utf8(tokenizer.decode(ids), replaced);
+}
+
+}  // namespace
+
 std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vector<std::string>& texts, const GenerateOptions& options) {
   require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& model = encoder_of(run.config.model);
@@ -124,14 +135,15 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
   std::vector<std::vector<Written>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
     const std::vector<Prompt> some(prompts.begin() + static_cast<int64_t>(first), prompts.begin() + static_cast<int64_t>(std::min(prompts.size(), first + static_cast<size_t>(options.batch_size))));
-    // A streamed text is decoded from its beginning each time: a piece alone does not know its spaces.
+    // A text is decoded from its beginning each time: a piece alone does not know its spaces.
+    const size_t from = goes_on ? 0 : some[0].beginning.size();
     std::vector<int64_t> so_far = some[0].beginning;
-    std::string shown = run.tokenizer.decode(so_far);
+    std::string shown;
     std::function<void(int64_t)> emit;
     if (options.emit && texts.size() == 1)
       emit = [&](int64_t id) {
         so_far.push_back(id);
-        const auto text = run.tokenizer.decode(so_far);
+        const auto text = text_of(run.tokenizer, std::span(so_far).subspan(from));
         if (text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0) return;   // part of a character
         if (text.size() > shown.size() && text.compare(0, shown.size(), shown) == 0) options.emit(text.substr(shown.size())), shown = text;
       };
@@ -141,12 +153,12 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
       for (const auto& one : lists[i]) {
         const auto begin = one.ids.begin() + static_cast<int64_t>(some[i].beginning.size()), end = std::find(begin, one.ids.end(), search.eos_token_id);
         std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
-        auto text_of = run.tokenizer.decode(std::span(ids).subspan(goes_on ? 0 : some[i].beginning.size()));
-        written.push_back({std::move(text_of), std::move(ids), one.score});
+        auto text = text_of(run.tokenizer, std::span(ids).subspan(goes_on ? 0 : some[i].beginning.size()));
+        written.push_back({std::move(text), std::move(ids), one.score});
       }
     }
     if (emit) {   // what was held back, and the prompt where nothing came
-      const auto text = run.tokenizer.decode(lists[0][0].ids);
+      const auto& text = all.back()[0].text;
       options.emit(text.compare(0, shown.size(), shown) == 0 ? text.substr(shown.size()) : "");
     }
   }

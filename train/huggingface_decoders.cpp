@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "train/huggingface_parts.h"
 
 namespace cloze {
@@ -154,11 +155,31 @@ void read_bart(const json& j, EncoderConfig& c, const std::string& path) {
   take(j, "scale_embedding", c.scale_embedding, path);
 }
 
+/// Takes an id, or the one of a list.
+void take_id(const json& j, const char* key, int64_t& id, const std::string& path) {
+  const auto found = j.find(key);
+  require<ConfigError>(found == j.end() || !found->is_array() || found->size() == 1, path, ": '", key, "' is ", found == j.end() ? "" : found->dump(), "; here one id ends a text: write that one");
+  take(found != j.end() && found->is_array() ? json{{key, (*found)[0]}} : j, key, id, path);
+}
+
 /// What every text of the class begins and ends with. `path` of a config.json, or of the generation_config.json that counts more.
 void read_forced_ids(const json& j, EncoderConfig& c, const std::string& path) {
   for (const auto& [key, id] : {std::pair{"forced_bos_token_id", &c.forced_bos_token_id}, {"forced_eos_token_id", &c.forced_eos_token_id}}) {
     if (j.contains(key) && j[key].is_null()) *id = -1;
-    take(j, key, *id, path);
+    take_id(j, key, *id, path);
+  }
+}
+
+/// Ids that the folder's generation_config.json tells: forced ones count, of the others those that config.json leaves open.
+void read_generation_ids(const json& config, EncoderConfig& c, const std::string& config_path) {
+  const auto path = std::filesystem::path(config_path).replace_filename("generation_config.json").string();
+  if (!std::filesystem::exists(path)) return;
+  const auto j = read_json(path);
+  if (c.is_encoder_decoder) read_forced_ids(j, c, path);
+  for (const auto& [key, id] : {std::pair{"eos_token_id", &c.eos_token_id}, {"pad_token_id", &c.pad_token_id}, {"decoder_start_token_id", &c.decoder_start_token_id}}) {
+    if (!j.contains(key) || j[key].is_null()) continue;
+    if (!config.contains(key) || config[key].is_null()) take_id(j, key, *id, path);
+    else if (j[key] != config[key]) log_warning("import", words(path, ": '", key, "' is ", j[key].dump(), ", in config.json ", config[key].dump(), ", which is taken"));
   }
 }
 
@@ -169,7 +190,7 @@ void read_decoder_config(const json& j, ModelConfig& model, const std::string& p
   take(j, "vocab_size", c.vocab_size, path);
   take(j, "pad_token_id", c.pad_token_id, path);
   if (j.contains("eos_token_id") && j["eos_token_id"].is_null()) c.eos_token_id = -1;
-  take(j, "eos_token_id", c.eos_token_id, path);
+  take_id(j, "eos_token_id", c.eos_token_id, path);
   take(j, "decoder_start_token_id", c.decoder_start_token_id, path);
   take(j, "tie_word_embeddings", c.tie_word_embeddings, path);
   c.initializer = "normal";
@@ -179,11 +200,8 @@ void read_decoder_config(const json& j, ModelConfig& model, const std::string& p
     const bool start = j.contains("decoder_start_token_id") ? !j["decoder_start_token_id"].is_null() : !std::holds_alternative<MBartConfig>(model);
     if (!start) c.decoder_start_token_id = 0, take(j, "bos_token_id", c.decoder_start_token_id, path);
   }
-  if (c.is_encoder_decoder) {
-    read_forced_ids(j, c, path);
-    const auto generation = std::filesystem::path(path).replace_filename("generation_config.json").string();
-    if (std::filesystem::exists(generation)) read_forced_ids(read_json(generation), c, generation);
-  }
+  if (c.is_encoder_decoder) read_forced_ids(j, c, path);
+  read_generation_ids(j, c, path);
   if (is_gpt2(model)) read_gpt2(j, c, path);
   else if (is_t5(model)) read_t5(j, c, path);
   else read_bart(j, c, path);

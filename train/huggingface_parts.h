@@ -14,6 +14,8 @@ template <class T>
 void take(const nlohmann::json& from, const char* key, T& field, const std::string& path) {
   const auto found = from.find(key);
   if (found == from.end() || found->is_null()) return;
+  if constexpr (std::is_same_v<T, int64_t>)
+    require<ConfigError>(!found->is_number_float() || std::nearbyint(found->get<double>()) == found->get<double>(), path, ": '", key, "' is ", found->dump(), ", which is not a whole number");
   try {
     field = found->get<T>();
   } catch (const nlohmann::json::exception&) {

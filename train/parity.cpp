@@ -87,6 +87,37 @@ Batch batch_of(const SafeTensors& in, const RunConfig& config) {
   return batch;
 }
 
+/// What would otherwise end in words of LibTorch. Throws CheckpointError naming the tensor.
+void check_inputs(const SafeTensors& in, const EncoderConfig& model, const std::string& path) {
+  require<CheckpointError>(in.contains("input_ids"), path, ": holds no input_ids");
+  const auto shape = in.get("input_ids").sizes().vec();
+  const auto whole = [&](const std::string& name) {
+    const auto t = in.get(name);
+    require<CheckpointError>(!t.is_floating_point() || t.eq(t.round()).all().item<bool>(), path, ": ", name, " holds fractions; ids are whole numbers");
+    return t.to(at::kLong);
+  };
+  const auto ids = [&](const std::string& name, int64_t ignored) {
+    if (!in.contains(name)) return;
+    const auto t = whole(name);
+    require<CheckpointError>(t.dim() == 2 && t.numel() > 0, path, ": ", name, " has shape ", t.sizes(), "; ids are [batch, length]");
+    require<CheckpointError>(t.size(0) == shape[0], path, ": ", name, " has ", t.size(0), " rows, input_ids ", shape[0]);
+    const auto wrong = t.masked_select(t.lt(0).logical_or(t.ge(model.vocab_size)).logical_and(t.ne(ignored)));
+    require<CheckpointError>(wrong.numel() == 0, path, ": ", name, " holds ", wrong.numel() ? wrong[0].item<int64_t>() : 0, ", the model has ids from 0 to ", model.vocab_size - 1);
+    require<CheckpointError>(t.size(1) <= model.longest_input(), path, ": ", name, " is ", t.size(1), " tokens long, the model has places for ", model.longest_input());
+  };
+  ids("input_ids", 0), ids("decoder_input_ids", 0), ids("labels", -100);
+  require<CheckpointError>(!model.is_encoder_decoder || in.contains("labels") || in.contains("decoder_input_ids"), path, ": holds neither labels nor decoder_input_ids, one of which the decoder reads");
+  const auto like = [&](const std::string& name, const std::vector<int64_t>& wanted) {
+    if (in.contains(name)) require<CheckpointError>(in.get(name).sizes() == at::IntArrayRef(wanted), path, ": ", name, " has shape ", in.get(name).sizes(), ", where ", at::IntArrayRef(wanted), " is needed");
+  };
+  for (const char* name : {"attention_mask", "input_mask", "token_type_ids", "global_attention_mask"}) like(name, shape);
+  if (model.is_encoder_decoder) like("decoder_attention_mask", in.get(in.contains("decoder_input_ids") ? "decoder_input_ids" : "labels").sizes().vec());
+  if (in.contains("token_type_ids") && model.token_types) {
+    const auto t = whole("token_type_ids");
+    require<CheckpointError>(t.min().item<int64_t>() >= 0 && t.max().item<int64_t>() < model.type_vocab_size, path, ": token_type_ids holds ", t.max().item<int64_t>(), ", the model has types from 0 to ", model.type_vocab_size - 1);
+  }
+}
+
 /// Probabilities of attention in a window as transformers lays them out: [B, H, T, G + 2 w + 1], global keys, then keys from
 /// t - w to t + w; rows of global and of padded queries are zero.
 at::Tensor window_probabilities(const at::Tensor& qkv, int64_t heads, int64_t window, const Batch& batch) {
@@ -194,6 +225,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
     require<CheckpointError>(std::filesystem::exists(folder + "/" + name), folder, ": is no golden case, it lacks ", name, "; a case holds config.json, model.safetensors, inputs.safetensors and expected.safetensors");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors"), expected = SafeTensors::open(folder + "/expected.safetensors");
   tell_unread(inputs, model.config, folder + "/inputs.safetensors");
+  check_inputs(inputs, encoder_of(model.config.model), folder + "/inputs.safetensors");
   const auto batch = batch_of(inputs, model.config);
   Comparison out;
 
@@ -205,6 +237,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
       total = total.defined() ? total + mean : mean;
     }
     total.backward();
+    require<CheckpointError>(expected.get("loss").numel() == 1, folder, "/expected.safetensors: loss has ", expected.get("loss").numel(), " elements; it is one number");
     const double wanted = expected.get("loss").item<double>();
     out.add("loss", std::abs(total.item<double>() - wanted) / std::abs(wanted), loss_tolerance);
     compare_gradients(expected, *network, out);

@@ -66,6 +66,7 @@ class Run {
   PretrainReport train() {
     configure_threads(config_.train.threads);
     device_of(config_.train.device);
+    store_.verify(), held_out_store_.verify();   // a run of days on damaged text is worth less than seconds of reading
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = encoder_of(config_.model);
@@ -139,6 +140,7 @@ class Run {
     // A run that was cut off right after its best checkpoint may lack the line that names it.
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
     if (!best.empty()) write_atomic(options_.run + "/best", fs::path(best).filename().string() + "\n");
+    saved_at_ = state_.step;
     log_info("train", words("resumed from ", checkpoint));
   }
 
@@ -179,7 +181,22 @@ class Run {
     return nearest;
   }
 
+  /// Factor of the learning rate. A warm-up that counts steps does so whatever ends the run, which at this pace has so many.
+  double schedule() const {
+    const auto [done, total] = progress();
+    const auto step = static_cast<double>(state_.step);
+    const bool in_steps = total == static_cast<double>(config_.train.budget.steps) && done == step;
+    if (config_.schedule.warmup < 1 || in_steps) return schedule_factor(config_.schedule, done, total);
+    return schedule_factor(config_.schedule, step, done > 0 ? step * (total / done) : config_.schedule.warmup + 1);
+  }
+
+  bool patience_over() const { return config_.evaluation.patience > 0 && state_.evaluations_without_gain >= config_.evaluation.patience; }
+
   void loop() {
+    if (patience_over()) {   // as it was when the run was saved
+      stopped_by_ = "patience";
+      return;
+    }
     const int64_t batch = config_.train.batch_size, accumulation = config_.train.accumulation;
     Loader loader([&](uint64_t n) { return collator_.batch(n * static_cast<uint64_t>(batch), batch); }, state_.sequences / static_cast<uint64_t>(batch), config_.train.workers);
     const auto start = Clock::now();
@@ -193,8 +210,7 @@ class Run {
       std::vector<Batch> batches;
       for (int64_t i = 0; i < accumulation; ++i) batches.push_back(loader.next());
       ledger_.data_wait += since(waiting);
-      const auto [done, total] = progress();
-      const double rate = config_.optimizer.learning_rate * schedule_factor(config_.schedule, done, total);
+      const double rate = config_.optimizer.learning_rate * schedule();
       const auto result = stepper_->step(batches, state_.step, rate);
       if (!result.finite) {
         refuse(result, ++skips);
@@ -220,15 +236,15 @@ class Run {
       }
       const auto resting = Clock::now();
       const bool stop = interrupted, over = progress().first >= progress().second;
-      bool patience_over = false;
-      if (!over && config_.evaluation.every > 0 && state_.step % config_.evaluation.every == 0) patience_over = !evaluate_now();
+      const bool evaluates = !over && config_.evaluation.every > 0 && state_.step % config_.evaluation.every == 0;
+      if (evaluates) evaluate_now();
       if (stop || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
       pause += since(resting);
       if (stop) {
         end_progress();
         throw Interrupted(words("stopped at step ", state_.step, "; go on with --resume"));
       }
-      if (patience_over) {
+      if (evaluates && patience_over()) {
         stopped_by_ = "patience";
         break;
       }
@@ -272,9 +288,10 @@ class Run {
     metrics_->write(row);
   }
 
-  /// Evaluates, remembers the best; false when patience is over.
-  bool evaluate_now() {
+  /// Evaluates, and remembers the best; a step that was evaluated before the run was resumed counts no second time.
+  void evaluate_now() {
     const auto start = Clock::now();
+    const bool again = state_.evaluated_at == state_.step;
     last_held_out_ = evaluate(*network_, held_out_, config_.evaluation.sequences, config_.train.batch_size, device_of(config_.train.device));
     held_out_loss_ = 0;
     json row{{"step", state_.step}};
@@ -287,13 +304,18 @@ class Run {
       text += words("  ", part.name, " loss ", fixed(part.loss, 4), " accuracy ", fixed(part.accuracy, 4));
     }
     row["held_out_loss"] = held_out_loss_;
+    evaluated_now_ = state_.step;
+    if (again) {
+      log_info("train", text);
+      return;
+    }
     metrics_->write(row);
     ledger_.evaluation += since(start);
     if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1)) state_.best_step = 0;   // sums of other losses say nothing of this one
     const bool better = state_.best_step == 0 || held_out_loss_ < state_.best_loss;
     end_progress();
     log_info("train", text + (better ? "  (best so far)" : ""));
-    evaluated_at_ = state_.step;
+    state_.evaluated_at = state_.step, saved_at_ = -1;
     if (better) {
       state_.best_loss = held_out_loss_, state_.best_step = state_.step, state_.evaluations_without_gain = 0;
       save(false);
@@ -302,10 +324,9 @@ class Run {
       } catch (const Error& e) {
         log_warning("train", e.what());
       }
-      return true;
+    } else {
+      ++state_.evaluations_without_gain;
     }
-    ++state_.evaluations_without_gain;
-    return config_.evaluation.patience == 0 || state_.evaluations_without_gain < config_.evaluation.patience;
   }
 
   /// Saves, unless this step is saved; a failure ends the run only when it `must` work.
@@ -325,7 +346,7 @@ class Run {
   }
 
   PretrainReport finish() {
-    if (evaluated_at_ != state_.step) evaluate_now();
+    if (evaluated_now_ != state_.step) evaluate_now();
     save(true);
     draw_loss(options_.run, config_.objectives.size() == 1 ? baseline_.loss : 0);
     PretrainReport report;
@@ -358,7 +379,7 @@ class Run {
   HeldOut baseline_;
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = 0, last_loss_ = 0;
-  int64_t saved_at_ = -1, evaluated_at_ = -1;
+  int64_t saved_at_ = -1, evaluated_now_ = -1;   // steps; the latter of this process, which has its result
   std::string stopped_by_ = "budget";
   bool changed_ = false;   // config or data, since the checkpoint
 };

@@ -27,6 +27,7 @@ struct TrainState {
   double best_loss = 0;           ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
+  int64_t evaluated_at = -1;       ///< step of the last evaluation
   std::string optimizer{};        ///< optimizer.kind; empty: of a checkpoint that does not say
   int64_t averages_from = 0;      ///< step behind which its averages began: 0, or where the run was given another one
   uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume

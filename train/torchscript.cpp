@@ -119,10 +119,10 @@ torch::jit::Module two_stream_module(Network& network) {
   add_traced(module, "_query", {ids, mask, ids, visible, places}, {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
   std::string dict;
   for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None, target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
+  module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None, target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + ids_check(encoder_of(network.model_config()), "input_ids", "attention_mask") +
                 "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
                 "    types = torch.zeros_like(input_ids)\n    if token_type_ids is not None:\n        types = token_type_ids\n"
-                "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
+                "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, device=input_ids.device)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
                 "    if target_mapping is not None:\n"
                 "        places = torch.argmax(target_mapping, -1)\n        places = torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(places, -1), places)\n"
                 "        out = self._query(input_ids, mask, types, visible, places)\n        return {" + dict + "}\n"
@@ -131,6 +131,14 @@ torch::jit::Module two_stream_module(Network& network) {
 }
 
 }  // namespace
+
+std::string ids_check(const EncoderConfig& model, const std::string& name, const std::string& mask) {
+  const auto most = std::to_string(model.vocab_size - 1);
+  std::string code = "    assert " + name + ".dim() == 2 and " + name + ".numel() > 0, \"ids are [batch, length]\"\n" +
+                     "    assert int(torch.min(" + name + ")) >= 0 and int(torch.max(" + name + ")) <= " + most + ", \"ids of this model are from 0 to " + most + "\"\n";
+  if (!mask.empty()) code += "    if " + mask + " is not None:\n        assert " + mask + ".size() == " + name + ".size(), \"" + mask + " is as large as " + name + "\"\n";
+  return code;
+}
 
 std::string length_check(const EncoderConfig& model, const std::string& length, const std::string& what) {
   if (model.longest_input() == EncoderConfig::any_length) return "";
@@ -165,7 +173,7 @@ torch::jit::Module traced_module(Network& network) {
   module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), "_traced"), state->graph));
   std::string dict;
   for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  std::string code = length_check(encoder_of(network.model_config()), "input_ids.size(1)") +
+  std::string code = ids_check(encoder_of(network.model_config()), "input_ids", "attention_mask") + length_check(encoder_of(network.model_config()), "input_ids.size(1)") +
                      "    mask = torch.ones_like(input_ids, dtype=11)\n"
                      "    if attention_mask is not None:\n"
                      "        mask = torch.ne(attention_mask, 0)\n"

@@ -13,6 +13,9 @@ torch::jit::Module mirror(const Layer& layer, const std::string& type);
 void add_traced(torch::jit::Module& module, const std::string& name, const torch::jit::Stack& example, const std::vector<std::string>& arguments,
                 const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f);
 
+/// Lines of TorchScript that stop with a sentence where the ids called `name` are none of the model's, or `mask` has not their shape.
+std::string ids_check(const EncoderConfig& model, const std::string& name, const std::string& mask = "");
+
 /// A line of TorchScript that stops with a sentence where `length`, an expression, is more than the model's tokens; `what` says what is too
 /// long and how to mend it. Nothing for a model that reads any length.
 std::string length_check(const EncoderConfig& model, const std::string& length, const std::string& what = "a text is too long; shorten it");

@@ -32,7 +32,7 @@ def generate(self, input_ids: Tensor, ARGUMENTSmax_new_tokens: int = 20, num_bea
 ROOMPREFIX
     start = written.size(1)
     if beams == 1:
-        done = torch.zeros([batch], dtype=11)
+        done = torch.zeros([batch], dtype=11, device=input_ids.device)
         for step in range(max_new_tokens):
             logits, own = STEP
             row = self._allowed(logits.to(6), step, max_new_tokens)
@@ -45,15 +45,15 @@ ROOMPREFIX
                 break
         return written
     none = -1000000000.0
-    running = torch.full([batch, beams], none)
+    running = torch.full([batch, beams], none, device=input_ids.device)
     running[:, 0] = 0.0
     longest = start + max_new_tokens
-    scores = torch.full([batch, beams], none)
-    whole = torch.zeros([batch, beams], dtype=11)
-    lengths = torch.full([batch, beams], start, dtype=4)
-    texts = torch.full([batch, beams, longest], FILL, dtype=4)
+    scores = torch.full([batch, beams], none, device=input_ids.device)
+    whole = torch.zeros([batch, beams], dtype=11, device=input_ids.device)
+    lengths = torch.full([batch, beams], start, dtype=4, device=input_ids.device)
+    texts = torch.full([batch, beams, longest], FILL, dtype=4, device=input_ids.device)
     texts[:, :, :start] = written.view(batch, beams, start)
-    done = torch.zeros([batch], dtype=11)
+    done = torch.zeros([batch], dtype=11, device=input_ids.device)
     for step in range(max_new_tokens):
         made = float(step + 1)
         logits, own = STEP
@@ -68,9 +68,9 @@ ROOMPREFIX
         length = written.size(1)
         found = torch.gather(written.view(batch, beams, length), 1, beam.unsqueeze(-1).expand(batch, 2 * beams, length))
         found = torch.cat([found, token.unsqueeze(-1)], -1)
-        counts = torch.logical_and(ends, torch.lt(torch.arange(2 * beams), beams).unsqueeze(0))
+        counts = torch.logical_and(ends, torch.lt(torch.arange(2 * beams, device=input_ids.device), beams).unsqueeze(0))
         finished = top / (made ** length_penalty) + torch.logical_not(counts).to(6) * none
-        filled = torch.cat([found, torch.full([batch, 2 * beams, longest - length - 1], FILL, dtype=4)], -1)
+        filled = torch.cat([found, torch.full([batch, 2 * beams, longest - length - 1], FILL, dtype=4, device=input_ids.device)], -1)
         kept, place = torch.topk(torch.cat([scores, finished], 1), beams, -1)
         open = torch.logical_not(done).unsqueeze(1)
         texts = torch.where(open.unsqueeze(-1), torch.gather(torch.cat([texts, filled], 1), 1, place.unsqueeze(-1).expand(batch, beams, longest)), texts)
@@ -78,7 +78,7 @@ ROOMPREFIX
         lengths = torch.where(open, torch.gather(torch.cat([lengths, torch.full_like(token, length + 1)], 1), 1, place), lengths)
         scores = torch.where(open, kept, scores)
         running, place = torch.topk(top + ends.to(6) * none, beams, -1)
-        origin = (torch.gather(beam, 1, place) + torch.arange(batch).unsqueeze(1) * beams).view(batch * beams)
+        origin = (torch.gather(beam, 1, place) + torch.arange(batch, device=input_ids.device).unsqueeze(1) * beams).view(batch * beams)
         written = torch.gather(found, 1, place.unsqueeze(-1).expand(batch, beams, length + 1)).view(batch * beams, length + 1)
         tokens = torch.gather(token, 1, place).view(batch * beams, 1)
         own = torch.index_select(own, 1, origin)
@@ -115,13 +115,13 @@ constexpr const char* encoder_prefix = R"(
     memory = torch.repeat_interleave(self._encode(input_ids, mask)[0], beams, 0)
     mask = torch.repeat_interleave(mask, beams, 0)
     kv = self._memory(memory)[0]
-    own = torch.zeros([LAYERS, batch * beams, 0, WIDTH], dtype=memory.dtype)
-    tokens = torch.full([batch * beams, 1], START, dtype=4)
+    own = torch.zeros([LAYERS, batch * beams, 0, WIDTH], dtype=memory.dtype, device=input_ids.device)
+    tokens = torch.full([batch * beams, 1], START, dtype=4, device=input_ids.device)
     written = tokens
 )";
 constexpr const char* decoder_prefix = R"(
     written = torch.repeat_interleave(input_ids, beams, 0)
-    own = torch.zeros([LAYERS, batch * beams, 0, WIDTH], dtype=DTYPE)
+    own = torch.zeros([LAYERS, batch * beams, 0, WIDTH], dtype=DTYPE, device=input_ids.device)
     if written.size(1) > 1:
         own = self._decode(written[:, :-1], own)[1]
     tokens = written[:, -1:]
@@ -179,18 +179,20 @@ torch::jit::Module writing_module(Network& network) {
       return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
     });
     // Without decoder_input_ids the decoder reads the encoder's text, moved on by one.
-    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n"
+    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, decoder_input_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + ids_check(c, "input_ids", "attention_mask") +
               "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
               "    first = torch.full_like(input_ids[:, :1], START)\n") +
               (c.decoder_starts_with_last ? "    first = torch.gather(input_ids, 1, torch.sum(torch.ne(input_ids, PAD), 1, keepdim=True) - 1)\n" : "") +
-              "    read = torch.cat([first, input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n" +
+              "    read = torch.cat([first, input_ids[:, :-1]], 1)\n    if decoder_input_ids is not None:\n        read = decoder_input_ids\n" + ids_check(c, "read") +
               length_check(c, "max(input_ids.size(1), read.size(1))") +
               "    out = self._traced(input_ids, mask, read)\n    return {";
-    module.define("def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:\n" + length_check(c, "input_ids.size(1)") +
+    module.define("def encode(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Tensor:\n" + ids_check(c, "input_ids", "attention_mask") + length_check(c, "input_ids.size(1)") +
                   "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    return self._encode(input_ids, mask)[0]\n");
-    module.define(replaced("def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] = None, past: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:\n"
+    module.define(replaced("def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] = None, past: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:\n" + ids_check(c, "ids") +
+                           "    assert memory.dim() == 3 and memory.size(0) == ids.size(0) and memory.size(2) == " + std::to_string(c.hidden_size) + ", \"memory is what encode gives for these rows\"\n"
                            "    mask = torch.ones_like(memory[:, :, 0], dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
-                           "    own = torch.zeros([LAYERS, ids.size(0), 0, WIDTH], dtype=memory.dtype)\n    if past is not None:\n        own = past\n" + length_check(c, "own.size(2) + ids.size(1)") +
+                           "    own = torch.zeros([LAYERS, ids.size(0), 0, WIDTH], dtype=memory.dtype, device=memory.device)\n    if past is not None:\n        own = past\n"
+                           "    assert own.dim() == 4 and own.size(0) == LAYERS and own.size(1) == ids.size(0) and own.size(3) == WIDTH, \"past is what decode gave for these rows\"\n" + length_check(c, "own.size(2) + ids.size(1)") +
                            "    return self._decode(ids, mask, own, self._memory(memory)[0])\n", {{"LAYERS", std::to_string(layers)}, {"WIDTH", std::to_string(width)}}));
   } else {
     add_traced(module, "_traced", {ids, mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
@@ -200,13 +202,13 @@ torch::jit::Module writing_module(Network& network) {
       const auto hidden = backbone.decode(in[0], {}, cache);
       return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
     });
-    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None") + (c.prefix_lm ? ", prefix: Optional[Tensor] = None" : "") + ") -> Dict[str, Tensor]:\n"
+    forward = std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None") + (c.prefix_lm ? ", prefix: Optional[Tensor] = None" : "") + ") -> Dict[str, Tensor]:\n" + ids_check(c, "input_ids", "attention_mask") +
               "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n    read = torch.zeros_like(input_ids[:, 0])\n" +
               (c.prefix_lm ? "    if prefix is not None:\n        read = prefix\n" : "") + length_check(c, "input_ids.size(1)") + "    out = self._traced(input_ids, mask, read)\n    return {";
   }
   all_outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = two ? one : Tensor()});
   for (size_t i = 0; i < names.size(); ++i) forward += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
-  const std::vector<std::pair<std::string, std::string>> facts{{"ROOM", two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens + 1", "max_new_tokens is too large; lower it") : length_check(c, "input_ids.size(1) + max_new_tokens", "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens")},
+  const std::vector<std::pair<std::string, std::string>> facts{{"ROOM", ids_check(c, "input_ids", two ? "attention_mask" : "") + (two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens + 1", "max_new_tokens is too large; lower it") : length_check(c, "input_ids.size(1) + max_new_tokens", "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"))},
                                                                 {"PREFIX", two ? encoder_prefix : decoder_prefix},
                                                                 {"STEP", two ? "self._decode(tokens, mask, own, kv)" : "self._decode(tokens, own)"},
                                                                 {"ARGUMENTS", two ? "attention_mask: Optional[Tensor] = None, " : ""},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "data/prepare.h"
@@ -70,10 +71,9 @@ struct ScratchFolder {
   std::string path;
 };
 
-/// A text may hold any byte, NUL too.
-void print_line(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fputc('\n', stdout);
+/// A text may hold any byte, NUL too. Throws Error where it cannot be written.
+void print(const std::string& text, bool at_once = false) {
+  require<Error>(std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0), "standard output cannot be written (", system_reason(), "); what stands there is not all");
 }
 
 /// Targets written for held-out sources, beside those of the store.
@@ -105,23 +105,28 @@ int run(const GenerateCommand& c) {
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
-    options.emit = [before = encoder_of(opened.config.model).is_encoder_decoder ? std::string() : c.texts[0]](const std::string& piece) mutable {
-      const auto text = std::exchange(before, {}) + piece;
-      std::fwrite(text.data(), 1, text.size(), stdout);
-      std::fflush(stdout);
-    };
+    options.emit = [](const std::string& piece) { print(piece, true); };
   }
   const auto all = generate(opened, c.texts, options);
-  if (streams) std::printf("\n");
+  if (streams) print("\n");
+  const bool line_by_line = c.texts.size() > 1 || c.search.num_return_sequences > 1;
+  uint64_t several = 0;   // texts that would be several lines
   for (size_t i = 0; i < all.size() && !streams; ++i) {
     if (c.json) {
       json list = json::array();
       for (const auto& one : all[i]) list.push_back({{"text", one.text}, {"ids", one.ids}, {"score", one.score}});
-      std::printf("%s\n", json{{"text", c.texts[i]}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+      print(json{{"text", c.texts[i]}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
       continue;
     }
-    for (const auto& one : all[i]) print_line(one.text);
+    for (const auto& one : all[i]) {
+      auto line = one.text;
+      const auto is_end = [](char byte) { return byte == '\n' || byte == '\r'; };
+      several += line_by_line && std::any_of(line.begin(), line.end(), is_end);
+      if (line_by_line) std::replace_if(line.begin(), line.end(), is_end, ' ');
+      print(line + "\n");
+    }
   }
+  if (several > 0) log_warning("generate", words(several, " texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
   return 0;
 }
 
@@ -186,7 +191,7 @@ int run(const FillCommand& c) {
       json list = json::array();
       for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
         if (c.json) list.push_back({{"text", whole}, {"score", score}});
-        else print_line(whole);
+        else print(whole + "\n");
       }
       if (c.json) std::printf("%s\n", json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
       continue;
@@ -204,7 +209,7 @@ int run(const FillCommand& c) {
     }
     std::vector<Candidate> best;
     for (const auto& blank : blanks) best.push_back(blank.front());
-    print_line(filled_text(opened.tokenizer, text, best));
+    print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {
       std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
       for (const auto& one : blanks[i]) line += one.piece + " " + number(100 * one.probability, 1) + "%  ";

@@ -156,3 +156,27 @@ TEST_CASE("a run that goes on with another optimizer begins its averages anew, a
   for (const std::string run : {"b", "c"})
     for (const std::string file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
 }
+
+TEST_CASE("a run that has ended, by its budget or by patience, stays as it is when it is resumed", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 8);
+  std::string by = "budget";
+  SECTION("budget") { config.evaluation.every = 4; }
+  SECTION("patience") {
+    by = "patience";
+    config.train.budget.steps = 400, config.optimizer.learning_rate = 0;
+    config.evaluation.every = 2, config.evaluation.patience = 3, config.checkpoint.every = 4;
+  }
+  const auto first = pretrain(config, {.run = dir / "run"});
+  REQUIRE(first.steps == 8);
+  const auto rows = metrics(dir / "run");
+  const auto state = read_file(dir / "run/step-00000008/state.json");
+  for (int times = 0; times < 2; ++times) {
+    const auto again = pretrain(config, {.run = dir / "run", .resume = true});
+    CHECK(again.steps == 8);
+    CHECK(again.stopped_by == by);
+    CHECK(again.held_out_loss == first.held_out_loss);
+    CHECK(metrics(dir / "run") == rows);
+    CHECK(read_file(dir / "run/step-00000008/state.json") == state);
+  }
+}

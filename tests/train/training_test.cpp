@@ -267,3 +267,22 @@ TEST_CASE("patience ends a run that no longer gains", "[train]") {
   CHECK(report.stopped_by == "patience");
   CHECK(report.steps == 8);
 }
+
+TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][schedule]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 0);
+  config.schedule.warmup = 6, config.schedule.shape = "linear", config.checkpoint.log_every = 1;
+  config.train.budget.tokens = 3000;
+  pretrain(config, {.run = dir / "a"});
+  config.train.budget.steps = 1000;
+  pretrain(config, {.run = dir / "b"});
+  const auto rows = metrics(dir / "b");
+  CHECK(rows == metrics(dir / "a"));
+  std::vector<double> rates;
+  for (const auto& row : rows)
+    if (row.contains("learning_rate")) rates.push_back(row["learning_rate"].get<double>() / config.optimizer.learning_rate);
+  REQUIRE(rates.size() > 9);
+  for (size_t k = 0; k < 6; ++k) CHECK(rates[k] == Approx(static_cast<double>(k) / 6));
+  for (size_t k = 7; k < rates.size(); ++k) CHECK(rates[k] < rates[k - 1]);
+  CHECK(rates.back() < 0.4);
+}
