@@ -24,7 +24,7 @@ void describe(V& v, DataConfig& c) {
     "in whole sentences (RoBERTa's formats); segment_pair = two segments of sentences, sentence_pair = two sentences; nsp and sop always take pairs, of segments if not told otherwise; "
     "plm takes segment_pair from the whole text, and half of its second segments from elsewhere in it",
     one_of({"document", "full", "doc_sentences", "full_sentences", "segment_pair", "sentence_pair"}));
-  v("short_seq_prob", c.short_seq_prob, "share of the sequences that is cut to a random shorter length", in_range(0, 1));
+  v("short_seq_prob", c.short_seq_prob, "share of the sequences that is cut to a random shorter length; none is where a decoder writes", in_range(0, 1));
 }
 
 }  // namespace cloze

@@ -119,6 +119,10 @@ void validate(const RunConfig& c) {
     if (writes && !model.two_streams && !model.is_decoder && !model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs a model that writes, ", kind, " sees both sides of a token; choose gpt2, t5, bart, mbart, pegasus or transformer, or set model.is_decoder to true"));
     if (!writes && model.is_encoder_decoder) broken.push_back(words("objective ", name, " needs an encoder alone, ", kind, " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"));
     if (!writes && !permutes && kind == "gpt2") broken.push_back(words("objective ", name, " reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"));
+    if (writes && c.data.short_seq_prob != 0 && c.data.short_seq_prob != DataConfig{}.short_seq_prob)
+      broken.push_back(words("objective ", name, " makes rows as long as they may be, data.short_seq_prob is ", shortest(c.data.short_seq_prob), "; set it to 0"));
+    if (name == "pairs" && c.data.packing != "document") broken.push_back(words("objective pairs reads each pair by itself, data.packing is ", c.data.packing, "; choose document"));
+    if (name == "gap_sentences" && c.data.packing == "full") broken.push_back("objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences or full_sentences");
     if (name == "clm" && model.is_encoder_decoder) broken.push_back(words("objective clm has nothing for the encoder of ", kind, " to read; choose gpt2, or span_corruption with corruption: prefix_lm"));
     if (writes && given.size() > 1) broken.push_back(words("objective ", name, " makes its own rows, so no other can stand beside it; keep one of them"));
   }

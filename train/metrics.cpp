@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -96,7 +97,8 @@ void Metrics::scalar(int64_t step, const std::string& tag, double value) {
 
 void Metrics::write(const json& row) {
   const auto line = row.dump() + "\n";
-  if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0)
+  const bool written = std::fwrite(line.data(), 1, line.size(), out_) == line.size() && std::fflush(out_) == 0;
+  if (!written && !std::exchange(lost_, true))
     log_warning("train", words(path_, " cannot be written (", system_reason(), "); the run goes on without it"));
   const int64_t step = row.at("step");
   for (const auto& [key, value] : row.items()) {

@@ -26,6 +26,7 @@ class Metrics {
   void scalar(int64_t step, const std::string& tag, double value);
   std::string path_;
   std::FILE *out_ = nullptr, *events_ = nullptr;
+  bool lost_ = false;   // a line could not be written, which was said
 };
 
 /// One record of a TFRecord file: length, payload, and the masked CRC-32C of each.

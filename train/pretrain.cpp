@@ -273,7 +273,7 @@ class Run {
     std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, result.grad_norm);
     const auto [done, total] = progress();
     const double part = done / total;
-    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " + (part > 0 ? duration(state_.seconds * (1 - part) / part) : "?");
+    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " + (part > 0 ? duration(state_.seconds * std::max(0.0, 1 - part) / part) : "?");
     log_progress(text, plain);
   }
 

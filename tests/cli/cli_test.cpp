@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -340,8 +341,27 @@ TEST_CASE("a disk that is full is answered in one sentence, and nothing half wri
   for (const auto& entry : fs::directory_iterator(w.dir.path)) CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
+TEST_CASE("results that cannot be written are an error, and whole numbers that are too large", "[cli]") {
+  auto& w = world();
+  for (const auto& verb : std::vector<std::string>{"tokenize " + w.tokens + "/tokenizer cat", "fill " + w.run + " 'The [MASK]'", "config bert", "describe " + w.run + "/run.yaml", "verify parity " SOURCE_DIR "/tests/parity/bert"}) {
+    const auto answer = cloze("--quiet " + verb + " 2>&1 >/dev/full #");
+    INFO(verb << "\n" << answer.text);
+    CHECK(answer.code == 1);
+    CHECK_THAT(answer.text, Catch::Contains("standard output cannot be written") && Catch::Contains("what stands there is not all"));
+  }
+  check_refused("inspect objective " + w.config() + " --sequences 99999999999999999999", 2, "--sequences: '99999999999999999999' is not a whole number that fits 64 bits");
+  check_refused("generate " + w.run + " x --sample --seed -1", 2, "--seed: '-1' is not a whole number from 0 to 18446744073709551615");
+}
+
 TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
   auto& w = world();
+  fs::copy(w.tokens, w.dir / "flipped", fs::copy_options::recursive);
+  std::fstream flipped(w.dir / "flipped/train-00000.tokens", std::ios::in | std::ios::out | std::ios::binary);
+  flipped.seekp(static_cast<std::streamoff>(fs::file_size(w.dir / "flipped/train-00000.tokens") / 2));
+  flipped << "UUU";
+  flipped.close();
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "flipped" + " --run " + w.dir / "x", 1, "train-00000.tokens: its content does not match its checksum; prepare the text again");
+  CHECK_FALSE(fs::exists(w.dir / "x"));
   fs::copy(w.run, w.dir / "hurt", fs::copy_options::recursive);
   for (const auto& entry : fs::recursive_directory_iterator(w.dir / "hurt"))
     if (entry.path().filename() == "weights.safetensors") fs::resize_file(entry.path(), 100);

@@ -76,6 +76,9 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}), Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}), Catch::Contains("'text' is not a text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}), Catch::Contains("not a JSON object"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}), Catch::Contains("j.jsonl:1: the text holds a NUL; remove it"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")}, .format = "pairs"}), Catch::Contains("p.jsonl:2: not a JSON object, as the lines before are"));
+  CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) == std::vector<std::vector<std::string>>{{"a", "b"}});
   const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
   CHECK_THROWS_WITH(read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}), Catch::Contains("one.en: 2 files of sources were given 1 of targets; name one for each"));
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);

@@ -68,7 +68,11 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     PrepareOptions options;
     options.inputs = {dir.write("text.txt", text)};
     options.train_kind = kind, options.vocab_size = 60;
+    options.threads = 1;
     train_tokenizer(options, dir / kind);
+    options.threads = 3;
+    train_tokenizer(options, dir / (kind + "-again"));
+    CHECK(read_file(dir / (kind + "/spiece.model")) == read_file(dir / (kind + "-again/spiece.model")));
     const auto tokenizer = Tokenizer::open(dir / kind);
     CHECK(tokenizer.kind() == kind);
     CHECK(tokenizer.piece(0) == "[PAD]");

@@ -89,6 +89,37 @@ TEST_CASE("a damaged case fails, and says which tensor", "[interchange][parity]"
   CHECK_THAT(failed, !Catch::Contains("hidden_states.1 "));
 }
 
+TEST_CASE("inputs of a case that the model cannot read are refused in words", "[interchange][parity]") {
+  TempDir dir;
+  const auto with = [&](const std::string& file, const std::string& name, const Tensor& tensor) {
+    const auto folder = dir / "case";
+    fs::remove_all(folder);
+    fs::copy(SOURCE_DIR "/tests/parity/bart", folder);
+    const auto stored = SafeTensors::open(folder + "/" + file);
+    std::vector<NamedTensor> tensors;
+    for (const auto& key : stored.names())
+      if (key != name) tensors.push_back({key, stored.get(key).clone()});
+    if (tensor.defined()) tensors.push_back({name, tensor});
+    save_safetensors(folder + "/" + file, tensors);
+    return folder;
+  };
+  const auto ids = SafeTensors::open(SOURCE_DIR "/tests/parity/bart/inputs.safetensors").get("input_ids").clone();
+  const auto refused = [&](const std::string& name, const Tensor& tensor, const std::string& sentence, const std::string& file = "inputs.safetensors") {
+    CHECK_THROWS_WITH(verify_parity(with(file, name, tensor)), Catch::Contains(file + ": ") && Catch::Contains(sentence));
+  };
+  refused("input_ids", ids + 5000, "input_ids holds 50");
+  refused("input_ids", ids - 5000, "the model has ids from 0 to ");
+  refused("input_ids", ids[0], "; ids are [batch, length]");
+  refused("input_ids", ids.to(at::kFloat) + 0.5, "input_ids holds fractions");
+  refused("input_ids", ids.repeat({1, 40}), " tokens long, the model has places for ");
+  refused("input_ids", Tensor(), "holds no input_ids");
+  refused("attention_mask", at::ones({ids.size(0), 2}, at::kLong), "attention_mask has shape [");
+  refused("labels", at::full({ids.size(0), 3}, 7000, at::kLong), "labels holds 7000");
+  refused("labels", at::full({ids.size(0) + 1, 3}, 7, at::kLong), "labels has ");
+  refused("labels", Tensor(), "holds neither labels nor decoder_input_ids");
+  refused("loss", at::ones({3}), "loss has 3 elements; it is one number", "expected.safetensors");
+}
+
 TEST_CASE("an export to Hugging Face, imported again, is the same model", "[interchange]") {
   TempDir dir;
   export_huggingface(trained(), dir / "hf");
@@ -280,6 +311,15 @@ TEST_CASE("tables that are tied there and not here, ids without a place and inpu
   const auto text = torch::jit::load(dir / "forced.pt").get_method("generate")({at::arange(3, 9, at::kLong).unsqueeze(0), c10::IValue(), 5, 2}).toTensor();
   CHECK(text[0][1].item<int64_t>() == 7);
   CHECK(text[0][-1].item<int64_t>() == 2);
+  // Of other ids config.json counts, which is told; an id that it leaves open is taken from there.
+  std::ofstream(with("bart", "config.json", "\"eos_token_id\": 2", "\"eos_token_id\": null") + "/generation_config.json") << R"({"eos_token_id": [9], "decoder_start_token_id": 11})";
+  set_log_file(dir / "told.txt");
+  import_huggingface(dir / "edited", dir / "told");
+  set_log_file("");
+  CHECK(encoder_of(open_run(dir / "told").config.model).eos_token_id == 9);
+  CHECK(encoder_of(open_run(dir / "told").config.model).decoder_start_token_id == 2);
+  CHECK_THAT(read_file(dir / "told.txt"), Catch::Contains("generation_config.json: 'decoder_start_token_id' is 11, in config.json 2, which is taken"));
+  CHECK_THROWS_WITH(import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"), dir / "x"), Catch::Contains("'eos_token_id' is [3,4]; here one id ends a text: write that one"));
   // What a config.json does not say is as the class has it there; a decoder without a start token begins with that of texts.
   import_huggingface(with("mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
   CHECK_FALSE(encoder_of(open_run(dir / "silent").config.model).scale_embedding);

@@ -187,3 +187,21 @@ TEST_CASE("every choice of the stack goes out as TorchScript at any shape, and t
     CHECK_THROWS_WITH(export_huggingface(dir / name, dir / "hf", ""), Catch::Contains(refusal));
   }
 }
+
+TEST_CASE("an exported file refuses what its model cannot read in words", "[interchange][torchscript]") {
+  TempDir dir;
+  import_huggingface(SOURCE_DIR "/tests/parity/bart", dir / "bart");
+  export_torchscript(dir / "bart", dir / "bart.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "bart.pt");
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(3, 9, at::kLong).view({2, 3});
+  const auto states = file.get_method("encode")({ids}).toTensor();
+  const auto ranges = Catch::Contains("ids of this model are from 0 to ");
+  CHECK_THROWS_WITH(file.forward({ids + 5000}), ranges);
+  CHECK_THROWS_WITH(file.forward({ids, c10::IValue(), ids - 100}), ranges);
+  CHECK_THROWS_WITH(file.forward({ids[0]}), Catch::Contains("ids are [batch, length]"));
+  CHECK_THROWS_WITH(file.forward({ids, at::ones({2, 2})}), Catch::Contains("attention_mask is as large as input_ids"));
+  CHECK_THROWS_WITH(file.get_method("generate")({ids + 5000}), ranges);
+  CHECK_THROWS_WITH(file.get_method("decode")({ids, states.slice(0, 0, 1)}), Catch::Contains("memory is what encode gives for these rows"));
+  CHECK_THROWS_WITH(file.get_method("decode")({ids, states, c10::IValue(), at::zeros({1, 2, 0, 4})}), Catch::Contains("past is what decode gave for these rows"));
+}

@@ -210,6 +210,14 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   CHECK_THROWS_WITH(validate(other), "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that the heads divide\n"
                                      "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model more positions\n"
                                      "train.budget is not limited; give steps, tokens or minutes");
+  other = config;
+  T5Config t5;
+  t5.hidden_size = 32, t5.num_attention_heads = 2;
+  other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = "full", other.data.short_seq_prob = 0.5;
+  CHECK_THROWS_WITH(validate(other), "objective pairs makes rows as long as they may be, data.short_seq_prob is 0.5; set it to 0\n"
+                                     "objective pairs reads each pair by itself, data.packing is full; choose document");
+  other.objectives = {GapSentencesConfig{}}, other.data.short_seq_prob = 0.1;
+  CHECK_THROWS_WITH(validate(other), "objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences or full_sentences");
 }
 
 TEST_CASE("span corruption with too few sentinels is refused before it trains", "[train]") {
@@ -285,4 +293,31 @@ TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][
   for (size_t k = 0; k < 6; ++k) CHECK(rates[k] == Approx(static_cast<double>(k) / 6));
   for (size_t k = 7; k < rates.size(); ++k) CHECK(rates[k] < rates[k - 1]);
   CHECK(rates.back() < 0.4);
+}
+
+TEST_CASE("bits for each byte count the bytes of the text, whatever the tokenizer and the batches", "[train]") {
+  TempDir dir;
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "The city of number " + std::to_string(i * 37 % 91) + " lies in a land\n\n";
+  for (const std::string kind : {"byte_bpe", "unigram"}) {
+    PrepareOptions options;
+    options.inputs = {dir.write("text.txt", text)}, options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "unigram" ? 60 : 300, options.held_out = 0.2, options.threads = 1;
+    prepare(options);
+    const TokenStore store(options.out, "train");
+    DataConfig data;
+    data.max_seq_length = 64, data.short_seq_prob = 0;
+    Gpt2Config model;
+    model.eos_token_id = store.tokenizer().special().sep;
+    const Collator collator(store, {ClmConfig{}}, data, Rng(1), "train", model);
+    uint64_t bytes = 0, unread = 0;   // a decoder alone has nothing before its first token
+    for (uint64_t d = 0; d < store.num_documents(); ++d) {
+      std::vector<int64_t> ids(store.document_token(d + 1) - store.document_token(d));
+      store.read(store.document_token(d), ids.size(), ids.data());
+      bytes += store.tokenizer().decode(ids).size(), unread += store.tokenizer().decode(std::span(ids).first(1)).size();
+    }
+    for (const int64_t batch : {1, 3, 16}) {
+      INFO(kind << " " << batch);
+      CHECK(label_bytes(collator, 1000, batch) == bytes - unread);
+    }
+  }
 }
