@@ -133,7 +133,7 @@ class Inspector {
     };
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
       const int64_t text = original(e, i);
-      const bool candidate = !special(text) || (m && m->mask_special), starts = vocabulary_.starts_word[static_cast<size_t>(text)] != 0;
+      const bool candidate = !special(text) || (m && m->mask_special) || (permuting_ && text == vocabulary_.special.unk), starts = vocabulary_.starts_word[static_cast<size_t>(text)] != 0;
       if (starts || special(text)) end_word();
       candidates += candidate, pieces += candidate;
       unknown_ += text == vocabulary_.special.unk;
