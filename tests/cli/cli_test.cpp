@@ -241,6 +241,23 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2, "transformer has no class at Hugging Face; export to torchscript");
 }
 
+TEST_CASE("texts that are written for a file stay a line each, and are text whatever bytes a model writes", "[cli]") {
+  auto& w = world();
+  const auto tokens = w.dir / "bytes", run = w.dir / "bytes-run";
+  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 300 --out " + tokens).code == 0);
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/gpt2/tiny.yaml --set data.tokens=" + tokens + " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=2 --set schedule.warmup=0 --run " + run).code == 0);
+  const auto vocabulary = nlohmann::json::parse(read_file(tokens + "/tokenizer/vocab.json"));
+  const auto forced = [&](const char* piece) { return "generate " + run + " --max-new-tokens 1 --forced-eos-token-id " + std::to_string(vocabulary.at(piece).get<int>()); };
+  const auto lines = cloze("--quiet " + forced("\u010A"), "printf 'The\\ncat\\n' | ");   // the symbol of a line end
+  INFO(lines.text);
+  CHECK_THAT(lines.text, Catch::Contains("The \ncat \n"));
+  CHECK_THAT(lines.text, Catch::Contains("2 texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
+  CHECK(json_of(cloze(forced("\u010A") + " --json The"))["generated"][0]["text"] == "The\n");
+  const auto byte = forced("\u00C4");   // a byte that begins a character, alone
+  CHECK(cloze(byte + " The").text == "The\uFFFD\n");
+  CHECK(cloze(byte, "printf 'The\\ncat\\n' | ").text == "The\uFFFD\ncat\uFFFD\n");
+}
+
 TEST_CASE("bad input is answered in one sentence with the right exit code, and nothing breaks", "[cli]") {
   auto& w = world();
   check_refused("prepare " + w.dir / "none.txt" + " --out " + w.dir / "x", 1, "none.txt: no such file; check the name");
