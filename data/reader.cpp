@@ -216,8 +216,12 @@ struct DocumentReader::Impl {
     return true;
   }
 
+  /// JSON can spell what no line of a file holds.
+  void check_nul(const std::string& text) const {
+    require<DataError>(text.find('\0') == std::string::npos, lines->name, ":", lines->number, ": the text holds a NUL; remove it");
+  }
+
   void add(std::string_view text, RawDocument& document) {
-    require<DataError>(text.find('\0') == std::string_view::npos, lines->name, ":", lines->number, ": the text holds a NUL; remove it");
     const size_t bad = find_invalid_utf8(text);
     if (bad == std::string_view::npos) {
       document.lines.emplace_back(text);
@@ -251,6 +255,7 @@ struct DocumentReader::Impl {
       const auto side = [&](const std::string& key) {
         require<DataError>(object.contains(key) && object[key].is_string(), at(), ": has no text '", key, "'; name the keys of both sides with --field source,target");
         auto text = object[key].get<std::string>();
+        check_nul(text);
         std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
         return text;
       };
@@ -302,6 +307,7 @@ struct DocumentReader::Impl {
     require<DataError>(found != object.end(), at(), ": has no key '", options.field, "'; name the key of the text with --field");
     require<DataError>(found->is_string(), at(), ": '", options.field, "' is not a text; name the key of the text with --field");
     const auto& text = found->get_ref<const std::string&>();
+    check_nul(text);
     for (size_t begin = 0; begin <= text.size();) {
       const size_t end = std::min(text.find('\n', begin), text.size());
       auto part = std::string_view(text).substr(begin, end - begin);

@@ -83,8 +83,7 @@ double Writer::expected_length(int64_t tokens) const {
       const double masks = c->replace_length == 1 ? drawn * (1 - of_none) : c->replace_length == -1 ? hidden : 0;
       more = std::max(0.0, masks - hidden + drawn * of_none + 3 * std::sqrt(drawn * of_none + of_none * of_none * drawn / c->poisson_lambda));
     }
-    source = (n + more) * (1 + c->insert_ratio) + 2;
-    if (more == 0 && c->insert_ratio == 0) source = n + 1;
+    source = n + more + std::ceil(c->insert_ratio * (n + more + 2)) + 1;
   } else if (const auto* gaps = as<GapSentencesConfig>(objective_)) {
     const double sentence = static_cast<double>(store_.num_tokens()) / static_cast<double>(std::max<uint64_t>(1, store_.num_sentences()));
     if (!model_.is_encoder_decoder) target = 1 + std::max(1.0, gaps->gap_sentences_ratio * n / sentence);   // a mask for each of the sentences that stand there

@@ -29,7 +29,7 @@ class Writer {
   /// and shorter, where noise made it too long; only pairs are cut. `infilled` receives what text_infilling did.
   void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled = nullptr);
   /// Rows side by side. An encoder reads sources, its decoder the targets moved on by one; a decoder alone reads both in one line and is asked
-  /// for the targets. `packing` decides for a decoder alone what is cut.
+  /// for the targets.
   Batch batch(const std::vector<SourceTarget>& rows) const;
 
  private:

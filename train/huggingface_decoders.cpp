@@ -158,7 +158,7 @@ void read_bart(const json& j, EncoderConfig& c, const std::string& path) {
 /// Takes an id, or the one of a list.
 void take_id(const json& j, const char* key, int64_t& id, const std::string& path) {
   const auto found = j.find(key);
-  require<ConfigError>(found == j.end() || !found->is_array() || found->size() == 1, path, ": '", key, "' is ", found == j.end() ? "" : found->dump(), "; here one id ends a text: write that one");
+  require<ConfigError>(found == j.end() || !found->is_array() || found->size() == 1, path, ": '", key, "' is ", found == j.end() ? "" : found->dump(), "; here it is one id: write that one");
   take(found != j.end() && found->is_array() ? json{{key, (*found)[0]}} : j, key, id, path);
 }
 

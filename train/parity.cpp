@@ -96,13 +96,16 @@ void check_inputs(const SafeTensors& in, const EncoderConfig& model, const std::
     require<CheckpointError>(!t.is_floating_point() || t.eq(t.round()).all().item<bool>(), path, ": ", name, " holds fractions; ids are whole numbers");
     return t.to(at::kLong);
   };
+  const auto below = [&](const std::string& name, const Tensor& t, int64_t count, int64_t ignored, const char* what) {
+    const auto wrong = t.masked_select(t.lt(0).logical_or(t.ge(count)).logical_and(t.ne(ignored)));
+    require<CheckpointError>(wrong.numel() == 0, path, ": ", name, " holds ", wrong.numel() ? wrong[0].item<int64_t>() : 0, ", the model has ", what, " from 0 to ", count - 1);
+  };
   const auto ids = [&](const std::string& name, int64_t ignored) {
     if (!in.contains(name)) return;
     const auto t = whole(name);
     require<CheckpointError>(t.dim() == 2 && t.numel() > 0, path, ": ", name, " has shape ", t.sizes(), "; ids are [batch, length]");
     require<CheckpointError>(t.size(0) == shape[0], path, ": ", name, " has ", t.size(0), " rows, input_ids ", shape[0]);
-    const auto wrong = t.masked_select(t.lt(0).logical_or(t.ge(model.vocab_size)).logical_and(t.ne(ignored)));
-    require<CheckpointError>(wrong.numel() == 0, path, ": ", name, " holds ", wrong.numel() ? wrong[0].item<int64_t>() : 0, ", the model has ids from 0 to ", model.vocab_size - 1);
+    below(name, t, model.vocab_size, ignored, "ids");
     require<CheckpointError>(t.size(1) <= model.longest_input(), path, ": ", name, " is ", t.size(1), " tokens long, the model has places for ", model.longest_input());
   };
   ids("input_ids", 0), ids("decoder_input_ids", 0), ids("labels", -100);
@@ -112,10 +115,7 @@ void check_inputs(const SafeTensors& in, const EncoderConfig& model, const std::
   };
   for (const char* name : {"attention_mask", "input_mask", "token_type_ids", "global_attention_mask"}) like(name, shape);
   if (model.is_encoder_decoder) like("decoder_attention_mask", in.get(in.contains("decoder_input_ids") ? "decoder_input_ids" : "labels").sizes().vec());
-  if (in.contains("token_type_ids") && model.token_types) {
-    const auto t = whole("token_type_ids");
-    require<CheckpointError>(t.min().item<int64_t>() >= 0 && t.max().item<int64_t>() < model.type_vocab_size, path, ": token_type_ids holds ", t.max().item<int64_t>(), ", the model has types from 0 to ", model.type_vocab_size - 1);
-  }
+  if (in.contains("token_type_ids") && model.token_types) below("token_type_ids", whole("token_type_ids"), model.type_vocab_size, 0, "types");
 }
 
 /// Probabilities of attention in a window as transformers lays them out: [B, H, T, G + 2 w + 1], global keys, then keys from

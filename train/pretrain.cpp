@@ -185,9 +185,8 @@ class Run {
   double schedule() const {
     const auto [done, total] = progress();
     const auto step = static_cast<double>(state_.step);
-    const bool in_steps = total == static_cast<double>(config_.train.budget.steps) && done == step;
-    if (config_.schedule.warmup < 1 || in_steps) return schedule_factor(config_.schedule, done, total);
-    return schedule_factor(config_.schedule, step, done > 0 ? step * (total / done) : config_.schedule.warmup + 1);
+    if (config_.schedule.warmup < 1 || done == step) return schedule_factor(config_.schedule, done, total);
+    return schedule_factor(config_.schedule, step, step * (total / done));
   }
 
   bool patience_over() const { return config_.evaluation.patience > 0 && state_.evaluations_without_gain >= config_.evaluation.patience; }
@@ -304,7 +303,6 @@ class Run {
       text += words("  ", part.name, " loss ", fixed(part.loss, 4), " accuracy ", fixed(part.accuracy, 4));
     }
     row["held_out_loss"] = held_out_loss_;
-    evaluated_now_ = state_.step;
     if (again) {
       log_info("train", text);
       return;
@@ -346,7 +344,7 @@ class Run {
   }
 
   PretrainReport finish() {
-    if (evaluated_now_ != state_.step) evaluate_now();
+    if (state_.evaluated_at != state_.step || last_held_out_.empty()) evaluate_now();
     save(true);
     draw_loss(options_.run, config_.objectives.size() == 1 ? baseline_.loss : 0);
     PretrainReport report;
@@ -379,7 +377,7 @@ class Run {
   HeldOut baseline_;
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = 0, last_loss_ = 0;
-  int64_t saved_at_ = -1, evaluated_now_ = -1;   // steps; the latter of this process, which has its result
+  int64_t saved_at_ = -1;   // step
   std::string stopped_by_ = "budget";
   bool changed_ = false;   // config or data, since the checkpoint
 };

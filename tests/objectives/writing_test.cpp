@@ -230,6 +230,43 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
       }
 }
 
+TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as many as its line has room for", "[objectives][writing]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 60);
+  const auto& special = store.tokenizer().special();
+  const auto model = model_of<Gpt2Config>(store, 0);
+  std::vector<int64_t> whole(store.num_tokens());
+  store.read(0, whole.size(), whole.data());
+  std::set<std::ptrdiff_t> starts;
+  for (uint64_t s = 0; s <= store.num_sentences(); ++s) starts.insert(static_cast<std::ptrdiff_t>(store.first_token(s)));
+  GapSentencesConfig c;
+  c.choose = "lead", c.gap_sentences_ratio = 0.6;   // the first ones, so that the target and what stays are the text in its order
+  int64_t used = 0;
+  for (const int64_t length : {30, 64}) {
+    const auto batch = Collator(store, {c}, data(store, length, "doc_sentences"), Rng(1), "train", model).batch(0, 32);
+    CHECK(batch.input_ids.size(1) <= length);
+    const auto labels = labels_by_row(batch, batch.input_ids.size(1), 32);
+    for (int64_t row = 0; row < 32; ++row) {
+      INFO(length << " row " << row);
+      auto text = labels[static_cast<size_t>(row)];
+      const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
+      auto source = row_of(batch.input_ids, row, line + 1 - static_cast<int64_t>(text.size()));
+      CHECK(text.back() == special.sep);
+      CHECK(source.back() == special.sep);
+      text.pop_back(), source.pop_back();
+      std::erase(source, special.mask);
+      text.insert(text.end(), source.begin(), source.end());
+      const auto found = std::search(whole.begin(), whole.end(), text.begin(), text.end());
+      REQUIRE(found != whole.end());
+      const auto first = found - whole.begin(), end = first + static_cast<std::ptrdiff_t>(text.size());
+      CHECK(starts.count(first) == 1);
+      CHECK((starts.count(end) == 1 || *starts.upper_bound(first) > end));   // a sentence that is longer than the line is cut
+      used += static_cast<int64_t>(text.size());
+    }
+  }
+  CHECK(used > 32 * (30 + 64) / 3);
+}
+
 TEST_CASE("a source that noise makes longer than its text still holds all of it", "[objectives][writing]") {
   TempDir dir;
   const auto store = tiny_store(dir);

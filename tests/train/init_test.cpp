@@ -5,12 +5,6 @@
 using namespace cloze;
 using nlohmann::json;
 
-namespace {
-
-const Quiet quiet;
-
-}  // namespace
-
 TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);

@@ -200,7 +200,7 @@ TEST_CASE("the share of the text that is not read is that of the rule", "[inspec
   CHECK(share(noise) == 0);
 }
 
-TEST_CASE("what is cut off breaks no rule", "[inspect]") {
+TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has room for all break no rule", "[inspect]") {
   TempDir dir;
   auto config = pieces_run(dir);
   SpanCorruptionConfig spans;
@@ -238,6 +238,22 @@ TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
   CHECK(named(found, "tokens of an n-gram as drawn (chi-square)").passed);
   REQUIRE(found.lengths[0].expected.size() == 6);
   CHECK(found.lengths[0].expected[2] == Approx(found.lengths[0].expected[1] / 2));
+}
+
+TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  PrepareOptions options;   // of a vocabulary that lacks most of the text
+  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")}, options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines", options.held_out = 0, options.threads = 1;
+  prepare(options);
+  PlmConfig plm;
+  plm.num_predict = 1000;
+  XlnetConfig model;
+  model.hidden_size = 32, model.num_hidden_layers = 1;
+  config.data.short_seq_prob = 0, config.data.tokens = options.out, config.model = model, config.objectives = {plm};
+  const auto found = inspect_objective(config, 0, 1);
+  CHECK(found.facts["unknown_share"].get<double>() > 0.1);
+  CHECK(found.facts["predicted_share_of_candidates"].get<double>() == 1);
 }
 
 TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {

@@ -319,7 +319,7 @@ TEST_CASE("tables that are tied there and not here, ids without a place and inpu
   CHECK(encoder_of(open_run(dir / "told").config.model).eos_token_id == 9);
   CHECK(encoder_of(open_run(dir / "told").config.model).decoder_start_token_id == 2);
   CHECK_THAT(read_file(dir / "told.txt"), Catch::Contains("generation_config.json: 'decoder_start_token_id' is 11, in config.json 2, which is taken"));
-  CHECK_THROWS_WITH(import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"), dir / "x"), Catch::Contains("'eos_token_id' is [3,4]; here one id ends a text: write that one"));
+  CHECK_THROWS_WITH(import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"), dir / "x"), Catch::Contains("'eos_token_id' is [3,4]; here it is one id: write that one"));
   // What a config.json does not say is as the class has it there; a decoder without a start token begins with that of texts.
   import_huggingface(with("mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
   CHECK_FALSE(encoder_of(open_run(dir / "silent").config.model).scale_embedding);

@@ -9,8 +9,6 @@ using nlohmann::json;
 
 namespace {
 
-const Quiet quiet;
-
 /// A tiny XLNet as in the published code: pairs behind a reused part, a memory, half of the rows backwards, two batches a step.
 RunConfig remembering_run(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);

@@ -3,12 +3,6 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
-namespace {
-
-const Quiet quiet;
-
-}  // namespace
-
 TEST_CASE("decoders learn the language, and resume to the same bits", "[train][learning][resume]") {
   TempDir dir;
   auto base = tiny_run(dir, 400);

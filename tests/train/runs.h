@@ -20,6 +20,7 @@ struct Quiet {
   Quiet() { set_log_level(LogLevel::quiet); }
   ~Quiet() { set_log_level(LogLevel::normal), set_log_file(""); }
 };
+inline const Quiet quiet;
 
 /// metrics.jsonl without what differs between equal runs.
 inline std::vector<nlohmann::json> metrics(const std::string& run) {

@@ -1,15 +1,12 @@
+#include <sys/resource.h>
+
 #include "core/tensor/safetensors.h"
 #include "tests/train/runs.h"
 #include "train/metrics.h"
 #include "train/schedule.h"
 
 using namespace cloze;
-
-namespace {
-
-const Quiet quiet;
-
-}  // namespace
+namespace fs = std::filesystem;
 
 TEST_CASE("a tiny BERT learns a language of known entropy, masked words and sentence order", "[train][learning]") {
   TempDir dir;
@@ -263,6 +260,26 @@ TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metr
   CHECK(masked == static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8));
   CHECK(session_start_event(1.0, 5).substr(9) == std::string("\x10\x05\x3A\x02\x08\x01"));
   CHECK(scalar_event(1.0, 3, "loss", 2.0F).find("loss") != std::string::npos);
+}
+
+TEST_CASE("rows of metrics that a full disk does not take are missed once, aloud", "[train][metrics]") {
+  TempDir dir;
+  fs::create_directories(dir / "run");
+  set_log_file(dir / "log.txt");
+  Metrics metrics(dir / "run", 0, 0);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &full);
+  for (int step = 1; step <= 20; ++step) metrics.write({{"step", step}, {"note", std::string(1000, 'x')}});
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  set_log_file("");
+  const auto log = read_file(dir / "log.txt"), said = std::string("metrics.jsonl cannot be written (File too large); the run goes on without it");
+  const auto first = log.find(said);
+  REQUIRE(first != std::string::npos);
+  CHECK(log.find(said, first + 1) == std::string::npos);
 }
 
 TEST_CASE("patience ends a run that no longer gains", "[train]") {
