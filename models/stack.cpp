@@ -40,8 +40,8 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
 }
 
 Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
-  const auto inner = linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act);
-  return dropout(gate ? inner * gate->forward(x) : inner, inside);
+  const auto inner = [&](const Dropout& drop) { return linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act, drop); };
+  return gate ? dropout(inner({}) * gate->forward(x), inside) : inner(inside);
 }
 
 Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache, const Tensor& places) const {

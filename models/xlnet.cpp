@@ -72,7 +72,7 @@ struct XlnetBlock : Layer {
     const auto mixed = attention->mix(x, content, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
     const auto rest = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
       const auto sum = linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site), in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
-      const auto inner = dropout(linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act), at_site(config.activation_dropout, site + 1));
+      const auto inner = linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act, at_site(config.activation_dropout, site + 1));
       return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2), sum, output_norm->weight, output_norm->bias, output_norm->eps);
     };
     return {content ? rest(x.h, mixed.h, 1) : Tensor(), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};

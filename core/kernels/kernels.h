@@ -110,10 +110,10 @@ struct Typed {
   void (*norm_backward)(const NormBackward<T>&);
   void (*embed_forward)(const EmbedForward<T>&);
   void (*embed_backward)(const EmbedBackward<T>&);
-  /// u += bias in place, out = activation(u). [rows, width]; bias may be null.
-  void (*activation_forward)(Activation, int64_t rows, int64_t width, T* u, const float* bias, T* out);
+  /// u += bias in place, out = dropout(activation(u)). [rows, width]; bias may be null.
+  void (*activation_forward)(Activation, int64_t rows, int64_t first_row, int64_t width, T* u, const float* bias, const Dropout&, T* out);
   /// grad (of out) becomes the gradient of u; dbias [width] is added to.
-  void (*activation_backward)(Activation, int64_t rows, int64_t width, const T* u, const T* grad, T* du, float* dbias);
+  void (*activation_backward)(Activation, int64_t rows, int64_t first_row, int64_t width, const T* u, const T* grad, const Dropout&, T* du, float* dbias);
   void (*cross_entropy_forward)(const CrossEntropy<T>&);
   void (*cross_entropy_backward)(const CrossEntropy<T>&);
   void (*draw)(const Draw<T>&);

@@ -7,7 +7,7 @@
 namespace cloze::fused {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
 Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,

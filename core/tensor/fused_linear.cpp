@@ -49,7 +49,7 @@ std::optional<kernels::Activation> kernel_activation(const std::string& name) {
 }
 
 struct LinearActivationFunction : Function<LinearActivationFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b, int64_t act) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b, int64_t act, const Dropout& drop) {
     const auto rows = as_rows(x);
     auto u = times_transposed(rows, w.compute());   // [R, N]
     auto out = at::empty_like(u);
@@ -57,13 +57,14 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
       using T = decltype(element);
       const int64_t width = u.size(1);
       parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, width, data<T>(u) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr,
-                                               data<T>(out) + begin * width);
+        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, begin, width, data<T>(u) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr,
+                                               kernel_dropout(drop), data<T>(out) + begin * width);
       });
     });
     context->save_for_backward({rows, u});
     keep(context, "w", w);
     keep(context, "b", b);
+    keep(context, drop);
     context->saved_data["act"] = act;
     auto sizes = x.sizes().vec();
     sizes.back() = u.size(1);
@@ -74,19 +75,20 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     const auto &x = saved[0], &u = saved[1];
     const auto w = kept(context, "w"), b = kept(context, "b");
     const auto act = static_cast<kernels::Activation>(context->saved_data["act"].toInt());
+    const auto drop = kept_dropout(context);
     const auto grad = as_rows(grads[0]);
     auto du = at::empty_like(u);
     by_type(u, [&](auto element) {
       using T = decltype(element);
       const int64_t width = u.size(1);
       rows_with_sums(u.size(0), {{b.defined() ? grad_data(b) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        kernels::typed<T>().activation_backward(act, end - begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width, data<T>(du) + begin * width, sums[0]);
+        kernels::typed<T>().activation_backward(act, end - begin, begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width, drop, data<T>(du) + begin * width, sums[0]);
       });
     });
     add_weight_gradient(w, du, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {times(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {times(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -107,10 +109,10 @@ struct TakeRows : Function<TakeRows> {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
   const auto act = kernel_activation(name);
-  if (!act) return plain::activation(fused::linear(x, w, b), name);
-  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act));
+  if (!act) return fused::dropout(plain::activation(fused::linear(x, w, b), name), drop);
+  return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return TakeRows::apply(x, index); }

@@ -46,8 +46,8 @@ PackedWeights::~PackedWeights() {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b); }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
-  return use_fused(x) ? fused::linear_activation(x, w, b, name) : plain::linear_activation(x, w, b, name);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
+  return use_fused(x) ? fused::linear_activation(x, w, b, name, drop) : plain::linear_activation(x, w, b, name, drop);
 }
 
 Tensor activation(const Tensor& x, const std::string& name) { return plain::activation(x, name); }

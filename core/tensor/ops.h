@@ -42,8 +42,8 @@ class PackedWeights {
 /// x W' + b. x [..., K], w [N, K], b [N] or undefined; returns [..., N].
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 
-/// activation(x W' + b), by the name of transformers' ACT2FN.
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+/// dropout(activation(x W' + b)), by the name of transformers' ACT2FN.
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});
 
 /// The activation alone.
 Tensor activation(const Tensor& x, const std::string& name);

@@ -47,8 +47,8 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
 }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name) {
-  return plain::activation(plain::linear(x, w, b), name);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
+  return plain::dropout(plain::activation(plain::linear(x, w, b), name), drop);
 }
 
 Tensor activation(const Tensor& x, const std::string& name) {

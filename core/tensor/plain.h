@@ -22,7 +22,7 @@ Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop);
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});
 Tensor activation(const Tensor& x, const std::string& name);
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
 Tensor dropout(const Tensor& x, const Dropout& drop);

@@ -24,7 +24,7 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   compare([&](auto& in) { return fused::linear(in[0], w, b); }, [&](auto& in) { return plain::linear(in[0], w, b); }, {x}, {w, b}, type);
   for (const std::string name : {"gelu", "gelu_new", "relu", "silu", "mish"})
     if (name != "relu" || type == at::kFloat)   // at its corner, rounding to bf16 moves a slope from 0 to 1
-      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name); }, [&](auto& in) { return plain::linear_activation(in[0], w, b, name); }, {x}, {w, b}, type);
+      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name, drop); }, [&](auto& in) { return plain::linear_activation(in[0], w, b, name, drop); }, {x}, {w, b}, type);
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
           [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); }, {x, residual}, {w, b, gamma, beta}, type);
   compare([&](auto& in) { return fused::layer_norm(in[0], gamma, beta, 1e-5); }, [&](auto& in) { return plain::layer_norm(in[0], gamma, beta, 1e-5); }, {residual}, {gamma, beta}, type);
@@ -146,7 +146,7 @@ TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kern
   for (int64_t i = 0; i < 13; ++i) CHECK(rms[0][i].item<double>() == Approx(wanted_rms[i]).margin(2e-6));
   auto u = at::linspace(-9, 9, 999), out = at::empty_like(u);
   for (const auto& [act, formula] : {std::pair{kernels::Activation::gelu, &naive::gelu}, std::pair{kernels::Activation::gelu_tanh, &naive::gelu_tanh}}) {
-    kernels::table().f32.activation_forward(act, 1, 999, u.data_ptr<float>(), nullptr, out.data_ptr<float>());
+    kernels::table().f32.activation_forward(act, 1, 0, 999, u.data_ptr<float>(), nullptr, {}, out.data_ptr<float>());
     double worst = 0;
     for (int64_t i = 0; i < 999; ++i) worst = std::max(worst, std::abs(out[i].item<double>() - formula(u[i].item<double>())));
     CHECK(worst < 2e-6);
