@@ -91,12 +91,16 @@ int main(int argc, char** argv) {
     for (int i = argc - 1; i > 0; --i) arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
     app.parse(arguments);
     code = globals.exit_code;
-  } catch (const CLI::Success& asked) {   // --help, --version
-    code = app.exit(asked);
-  } catch (const CLI::ParseError& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error, argc > 1 ? argv[1] : "").c_str());
-    code = 2;
+  } catch (const CLI::ParseError& error) {   // --help and --version are among them
+    const std::string first_word = argc > 1 ? argv[1] : "";
+    const bool no_verb = app.get_subcommands().empty() && !first_word.empty() && first_word[0] != '-';   // `cloze pretain --help`
+    if (dynamic_cast<const CLI::Success*>(&error) && !no_verb) {
+      code = app.exit(error);
+    } else {
+      end_progress();
+      std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error, first_word).c_str());
+      code = 2;
+    }
   } catch (const Error& error) {
     end_progress();
     std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());
