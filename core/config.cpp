@@ -328,9 +328,15 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
 }
 
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues) {
-  for (const auto& [key, node] : map.items)
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + did_you_mean(key, known)});
+  constexpr size_t few = 24;
+  for (const auto& [key, node] : map.items) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    auto mend = did_you_mean(key, known);
+    if (mend.empty()) mend = known.size() > few ? "; cloze config lists those known" : "; known there: ";
+    if (mend.back() == ' ')
+      for (const auto& name : known) mend += (&name == &known.front() ? "" : ", ") + name;
+    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + mend});
+  }
 }
 
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {

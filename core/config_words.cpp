@@ -74,7 +74,8 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
   if (!entry) {
     std::vector<std::string> known;
     for (const auto& e : now) known.push_back(e.path);
-    fail<ConfigError>("unknown key '", path, "'", did_you_mean(path, known));
+    const auto near = did_you_mean(path, known);
+    fail<ConfigError>("unknown key '", path, "'", near.empty() ? "; cloze config lists those known" : near);
   }
   std::string out = path + (entry->leaf ? " = " + entry->value : "") + "\n";
   if (!entry->words.empty()) out += "  meaning  " + entry->words + "\n";

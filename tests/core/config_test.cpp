@@ -121,6 +121,7 @@ TEST_CASE("explain tells where a value came from, and what it replaced", "[core]
   CHECK_THAT(explain<RunConfig>(tree, "optimizer.bias_correction"), Catch::Contains("set by   preset 'google-bert' (" + top + ":2:7)"));
   CHECK_THAT(explain<RunConfig>(tree, "train.batch_size"), Catch::Contains("set by   default"));
   CHECK_THROWS_WITH(explain<RunConfig>(tree, "train.sed"), "unknown key 'train.sed'; did you mean 'train.seed'?");
+  CHECK_THROWS_WITH(explain<RunConfig>(tree, "nothing.like.it"), "unknown key 'nothing.like.it'; cloze config lists those known");
 }
 
 TEST_CASE("an element of a list can be changed from the command line although no file gives the list", "[config]") {
@@ -178,8 +179,9 @@ TEST_CASE("the generator's masking may be a mixture, and a preset of the run rea
 TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
   const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
   CHECK(refused(mixture("[{share: -1}]")) == "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1e+06]");
-  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'");
-  CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'");
+  const std::string known = "; known there: share, like, mlm_probability, count, max_predictions_per_seq, count_special, mask_special, unit, max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
+  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
+  CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'" + known);
   CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
   CHECK(refused(mixture("{share: 1}")) == "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map");
 }
