@@ -1,74 +1,14 @@
-#include "train/search.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <set>
 
 #include "core/error.h"
-#include "tests/support/catch.h"
+#include "tests/train/fake_model.h"
 
 using namespace cloze;
 
 namespace {
-
-using Ids = std::vector<int64_t>;
-using Prompts = std::vector<Ids>;
-
-/// A model whose logits are a hash of all that a row has read. It remembers only the hash, so that a wrong origin shows.
-struct Fake : NextToken {
-  int64_t size, eos = 2;
-  uint64_t seed;
-  float sharp, bias;   // logits lie in [-4, 4) * sharp, that of eos has `bias` added; all exact in float
-  int64_t rows_each = 1;
-  std::vector<uint64_t> state;
-  std::vector<float> out;
-  std::vector<Ids> fed;
-
-  Fake(int64_t vocabulary, uint64_t model_seed, float sharpness, float eos_bias) : size(vocabulary), seed(model_seed), sharp(sharpness), bias(eos_bias) {}
-
-  static uint64_t finalise(uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
-  }
-  static uint64_t read(uint64_t h, int64_t token) { return finalise(h + static_cast<uint64_t>(token) + 1); }
-  float logit(uint64_t h, int64_t v) const {
-    const auto bits = static_cast<int64_t>(finalise(h ^ (static_cast<uint64_t>(v) * 0x9E3779B97F4A7C15 + 77)) >> 40);
-    return static_cast<float>(bits - (1 << 23)) / static_cast<float>(1 << 21) * sharp + (v == eos ? bias : 0);
-  }
-  void start(const Prompts& prompts, int64_t rows) {
-    rows_each = rows;
-    state.clear(), fed.clear();
-    for (const auto& prompt : prompts) {
-      uint64_t h = seed;
-      for (size_t i = 0; i + 1 < prompt.size(); ++i) h = read(h, prompt[i]);
-      state.insert(state.end(), static_cast<size_t>(rows), h);
-    }
-    out.resize(state.size() * static_cast<size_t>(size));
-  }
-  int64_t vocab() const override { return size; }
-  const float* step(const Ids& tokens, const Ids& origins) override {
-    REQUIRE(tokens.size() == state.size());
-    REQUIRE((origins.empty() || origins.size() == state.size()));
-    fed.push_back(tokens);
-    const auto before = state;
-    for (size_t row = 0; row < state.size(); ++row) {
-      const size_t from = origins.empty() ? row : static_cast<size_t>(origins[row]);
-      REQUIRE(from / static_cast<size_t>(rows_each) == row / static_cast<size_t>(rows_each));
-      state[row] = read(before[from], tokens[row]);
-      for (int64_t v = 0; v < size; ++v) out[row * static_cast<size_t>(size) + static_cast<size_t>(v)] = logit(state[row], v);
-    }
-    return out.data();
-  }
-};
-
-std::vector<std::vector<Generated>> run(Fake model, const Prompts& prompts, const SearchConfig& config, const std::vector<uint64_t>& numbers = {}) {
-  model.start(prompts, rows_of_prompt(config));
-  return search(model, prompts, config, {}, numbers);
-}
 
 /// What transformers gave for the same model and settings.
 void same(const std::vector<std::vector<Generated>>& found, const std::vector<Generated>& expected) {
@@ -97,79 +37,11 @@ void enumerate(const Fake& model, uint64_t state, const Ids& ids, double sum, in
   }
 }
 
-std::vector<float> random_logits(int64_t n, uint64_t seed, float scale) {
-  std::vector<float> x;
-  for (int64_t v = 0; v < n; ++v) x.push_back(Fake(n, seed, scale, 0).logit(seed, v));
-  return x;
-}
-
-/// The definitions as sorts over the whole vocabulary, in double.
-std::map<int64_t, double> naive_distribution(std::vector<double> x, const SearchConfig& c) {
-  const size_t n = x.size();
-  for (auto& v : x) v /= c.temperature;
-  const auto softmax = [&] {
-    std::vector<double> p;
-    double sum = 0;
-    for (const auto v : x) p.push_back(std::exp(v)), sum += p.back();
-    for (auto& v : p) v /= sum;
-    return p;
-  };
-  const auto ordered = [&](const std::vector<double>& key) {
-    std::vector<size_t> order(n);
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key[a] < key[b]; });
-    return order;
-  };
-  const auto keep_until = [&](const std::vector<double>& key, double mass) {
-    const auto p = softmax();
-    double before = 0;
-    for (const auto i : ordered(key)) {
-      if (before >= mass && before > 0) x[i] = -std::numeric_limits<double>::infinity();
-      before += p[i];
-    }
-  };
-  const auto negative = [&] {
-    auto key = x;
-    for (auto& v : key) v = -v;
-    return key;
-  };
-  if (c.top_k > 0) {
-    const auto order = ordered(negative());
-    for (size_t i = static_cast<size_t>(c.top_k); i < n; ++i) x[order[i]] = -std::numeric_limits<double>::infinity();
-  }
-  if (c.top_p < 1) keep_until(negative(), c.top_p);
-  if (c.typical_p < 1) {
-    const auto p = softmax();
-    double entropy = 0;
-    for (const auto v : p) entropy -= v > 0 ? v * std::log(v) : 0;
-    std::vector<double> key;
-    for (const auto v : p) key.push_back(std::abs(-std::log(v) - entropy));
-    keep_until(key, c.typical_p);
-  }
-  std::map<int64_t, double> out;
-  const auto p = softmax();
-  for (size_t i = 0; i < n; ++i)
-    if (p[i] > 0) out[static_cast<int64_t>(i)] = p[i];
-  return out;
-}
-
 void refused(const SearchConfig& config, const std::string& message) {
   INFO(message);
   CHECK_THROWS_AS(check(config), ConfigError);
   CHECK_THROWS_WITH(check(config), message);
 }
-
-/// The same scores for every row and step.
-struct Fixed : NextToken {
-  std::vector<float> scores, out;
-  explicit Fixed(std::vector<float> given) : scores(std::move(given)) {}
-  int64_t vocab() const override { return static_cast<int64_t>(scores.size()); }
-  const float* step(const Ids& tokens, const Ids&) override {
-    out.clear();
-    for (size_t i = 0; i < tokens.size(); ++i) out.insert(out.end(), scores.begin(), scores.end());
-    return out.data();
-  }
-};
 
 const Prompts two = {{7, 9}, {30, 5}};
 
@@ -240,18 +112,6 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
        {{{7, 9, 18, 2, 1}, -4.460036}, {{7, 9, 48, 34, 2}, -7.668612}});
 }
 
-TEST_CASE("what sampling draws from equals the processors of transformers, one after the other", "[search]") {
-  Fake model(12, 11, 1, 0);
-  model.start({{7, 9}}, 1);
-  const SearchConfig c{.do_sample = true, .temperature = 0.7, .top_p = 0.95, .typical_p = 0.9, .top_k = 8, .repetition_penalty = 1.5, .eos_token_id = 2};
-  const auto kept = distribution(model.step({9}, {}), 12, {7, 9}, 2, c);
-  REQUIRE(kept.size() == 2);
-  CHECK(kept[0].first == 4);
-  CHECK(kept[0].second == Approx(0.6795517802).epsilon(1e-6));
-  CHECK(kept[1].first == 11);
-  CHECK(kept[1].second == Approx(0.3204481900).epsilon(1e-6));
-}
-
 // ---- oracles ----
 
 TEST_CASE("enough beams find the best of all texts", "[search]") {
@@ -274,36 +134,6 @@ TEST_CASE("enough beams find the best of all texts", "[search]") {
     }
 }
 
-TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and typical keep", "[search]") {
-  for (const int64_t vocab : {3, 50, 67, 3001})
-    for (const float scale : {0.25F, 1.0F, 3.0F})
-      for (const double temperature : {1.0, 0.6, 2.0})
-        for (const int64_t top_k : {0, 1, 40})
-          for (const double top_p : {1.0, 0.9, 0.3})
-            for (const double typical : {1.0, 0.9, 0.2}) {
-              const SearchConfig c{.do_sample = true, .temperature = temperature, .top_p = top_p, .typical_p = typical, .top_k = std::min(top_k, vocab)};
-              INFO("vocab " << vocab << " scale " << scale << " temperature " << temperature << " top_k " << top_k << " top_p " << top_p << " typical " << typical);
-              const auto logits = random_logits(vocab, 5 + static_cast<uint64_t>(vocab), scale);
-              const auto expected = naive_distribution({logits.begin(), logits.end()}, c);
-              const auto kept = distribution(logits.data(), vocab, {0}, 1, c);
-              REQUIRE(kept.size() == expected.size());
-              double largest = 0;
-              for (const auto& [id, p] : kept) {
-                REQUIRE(expected.count(id) == 1);
-                largest = std::max(largest, std::abs(p - expected.at(id)));
-              }
-              CHECK(largest < 1e-6);
-            }
-}
-
-TEST_CASE("a penalty for repetition counts a token once, however often it came", "[search]") {
-  const std::vector<float> logits = {1, -1, 0.5, 2};
-  const SearchConfig c{.do_sample = true, .repetition_penalty = 2};
-  const auto found = distribution(logits.data(), 4, {1, 3, 3, 1, 99}, 1, c), expected = distribution(std::vector<float>{1, -2, 0.5, 1}.data(), 4, {0},
-      1, {.do_sample = true});
-  for (size_t i = 0; i < 4; ++i) CHECK(found[i].second == Approx(expected[i].second));
-}
-
 TEST_CASE("scores are log-probabilities to six digits in a large vocabulary", "[search]") {
   for (const bool rising : {false, true}) {
     auto logits = random_logits(5003, 1, 2);
@@ -321,41 +151,7 @@ TEST_CASE("scores are log-probabilities to six digits in a large vocabulary", "[
   }
 }
 
-TEST_CASE("draws follow the distribution, and the score is their log-probability", "[search]") {
-  const SearchConfig c{.max_new_tokens = 1, .num_return_sequences = 20000, .do_sample = true, .temperature = 1.3, .top_k = 5};
-  Fake model(30, 3, 0.5, 0);
-  model.start({{4}}, 1);
-  const auto kept = distribution(model.step({4}, {}), 30, {4}, 1, c);
-  std::map<int64_t, double> count;
-  const auto texts = run({30, 3, 0.5, 0}, {{4}}, c);
-  for (const auto& g : texts[0]) {
-    count[g.ids[1]] += 1;
-    const auto it = std::find_if(kept.begin(), kept.end(), [&](const auto& k) { return k.first == g.ids[1]; });
-    REQUIRE(it != kept.end());
-    REQUIRE(g.score == Approx(std::log(it->second)));
-  }
-  double chi = 0;
-  for (const auto& [id, p] : kept) chi += (count[id] - 20000 * p) * (count[id] - 20000 * p) / (20000 * p);
-  CHECK(chi < 18.5);   // 99.9 % of chi-square with 4 degrees of freedom
-  CHECK(count.size() == 5);
-}
-
 // ---- invariants ----
-
-TEST_CASE("a draw depends on seed, number of the prompt, sequence and place, never on the batch", "[search]") {
-  const SearchConfig c{.max_new_tokens = 9, .num_return_sequences = 2, .do_sample = true};
-  const Fake model(200, 1, 0.5, 0);
-  const auto both = run(model, {{3, 4}, {5, 6}}, c), second = run(model, {{5, 6}}, c, {1});
-  for (size_t i = 0; i < 2; ++i) CHECK(both[1][i].ids == second[0][i].ids);
-  CHECK(both[0][0].ids != both[0][1].ids);
-  CHECK(run(model, {{5, 6}}, c)[0][0].ids != second[0][0].ids);
-  auto other = c;
-  other.seed = 2;
-  CHECK(run(model, {{5, 6}}, other, {1})[0][0].ids != second[0][0].ids);
-  Fixed flat(std::vector<float>(100));   // here only the draws differ
-  const auto drawn = search(flat, {{5}}, {.max_new_tokens = 50, .do_sample = true})[0][0].ids;
-  CHECK(std::set<int64_t>(drawn.begin(), drawn.end()).size() > 25);
-}
 
 TEST_CASE("a prompt finds the same in a batch as alone, but for padding", "[search]") {
   const Prompts prompts = {{7, 9}, {30, 5}, {8, 8}, {1, 2}};
