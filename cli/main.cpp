@@ -20,14 +20,13 @@ std::string first_lines(const std::string& text) {
 }
 
 /// Usage errors of CLI11, with the nearest word where one was mistyped.
-std::string usage_words(const CLI::App& app, const CLI::ParseError& error, const std::string& first_word) {
+std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   std::vector<std::string> known;
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
   for (const auto* sub : at->get_subcommands(nullptr)) known.push_back(sub->get_name());
   for (const auto* option : at->get_options()) known.push_back(option->get_name());
-  if (at == &app && !first_word.empty() && first_word[0] != '-') text = "'" + first_word + "' is not a verb" + cloze::did_you_mean(first_word, known);
   const auto colon = text.find("not expected: ");
   if (colon != std::string::npos) {
     const auto end = text.find(' ', colon + 14);
@@ -36,6 +35,18 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error, const
   }
   const std::string verb = at == &app ? "" : " " + at->get_name();
   return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + verb + " --help";
+}
+
+/// A first word that names no verb is refused; CLI11 would pass it over beside --help or flags.
+void check_verb(const CLI::App& app, int argc, char** argv) {
+  const auto* found = std::find_if(argv + 1, argv + argc, [](const char* argument) { return argument[0] != '-'; });
+  if (found == argv + argc) return;
+  const std::string first_word = *found;
+  std::vector<std::string> known;
+  for (const auto* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
+  if (std::find(known.begin(), known.end(), first_word) != known.end()) return;
+  const auto near = cloze::did_you_mean(first_word, known);
+  throw cloze::ConfigError("'" + first_word + "' is not a verb" + (near.empty() ? ";" : near) + " see cloze --help");
 }
 
 /// Whole numbers that are too large for their option are refused; CLI11 would take the nearest.
@@ -89,18 +100,15 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> arguments;   // in reverse, as CLI11 wants them
     for (int i = argc - 1; i > 0; --i) arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    check_verb(app, argc, argv);
     app.parse(arguments);
     code = globals.exit_code;
-  } catch (const CLI::ParseError& error) {   // --help and --version are among them
-    const std::string first_word = argc > 1 ? argv[1] : "";
-    const bool no_verb = app.get_subcommands().empty() && !first_word.empty() && first_word[0] != '-';   // `cloze pretain --help`
-    if (dynamic_cast<const CLI::Success*>(&error) && !no_verb) {
-      code = app.exit(error);
-    } else {
-      end_progress();
-      std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error, first_word).c_str());
-      code = 2;
-    }
+  } catch (const CLI::Success& asked) {   // --help, --version
+    code = app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    end_progress();
+    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
+    code = 2;
   } catch (const Error& error) {
     end_progress();
     std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());

@@ -328,14 +328,14 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
 }
 
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues) {
-  constexpr size_t few = 24;
+  constexpr size_t few = 24;   // that are read in one line
+  std::string list;
+  for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
+  const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
   for (const auto& [key, node] : map.items) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    auto mend = did_you_mean(key, known);
-    if (mend.empty()) mend = known.size() > few ? "; cloze config lists those known" : "; known there: ";
-    if (mend.back() == ' ')
-      for (const auto& name : known) mend += (&name == &known.front() ? "" : ", ") + name;
-    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + mend});
+    const auto near = did_you_mean(key, known);
+    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + (near.empty() ? all : near)});
   }
 }
 

@@ -91,6 +91,7 @@ TEST_CASE("help, version and defaults are answered, with an example for every ve
 
 TEST_CASE("mistyped words are answered with the nearest one, exit code 2", "[cli]") {
   check_refused("pretrian x.yaml", 2, "did you mean 'pretrain'?");
+  check_refused("--quiet pretrian", 2, "'pretrian' is not a verb; did you mean 'pretrain'? see cloze --help");
   check_refused("pretrian --help", 2, "did you mean 'pretrain'?");
   check_refused("pretrain --resme", 2, "did you mean '--resume'?");
   check_refused("config brt", 2, "no config part is called 'brt'; did you mean 'bert'?");
