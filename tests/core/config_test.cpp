@@ -121,7 +121,7 @@ TEST_CASE("explain tells where a value came from, and what it replaced", "[core]
   CHECK_THAT(explain<RunConfig>(tree, "optimizer.bias_correction"), Catch::Contains("set by   preset 'google-bert' (" + top + ":2:7)"));
   CHECK_THAT(explain<RunConfig>(tree, "train.batch_size"), Catch::Contains("set by   default"));
   CHECK_THROWS_WITH(explain<RunConfig>(tree, "train.sed"), "unknown key 'train.sed'; did you mean 'train.seed'?");
-  CHECK(refused("model: {nothing_like_it: 1}") == "run.yaml:1:9: unknown key 'model.nothing_like_it'; cloze config lists those known");
+  CHECK(refused("model: {kind: bert, nothing_like_it: 1}") == "run.yaml:1:21: unknown key 'model.nothing_like_it'; cloze config lists those known");
   CHECK_THROWS_WITH(explain<RunConfig>(tree, "nothing.like.it"), "unknown key 'nothing.like.it'; cloze config lists those known");
 }
 
