@@ -9,7 +9,7 @@
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 

@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 

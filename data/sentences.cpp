@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/encoder.h"
+#include "data/tokenizers/encoder.h"
 
 namespace cloze {
 

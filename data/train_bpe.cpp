@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "core/interrupt.h"
-#include "data/byte_bpe.h"
-#include "data/utf8.h"
-#include "data/wordpiece.h"
+#include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/wordpiece.h"
 
 namespace cloze {
 

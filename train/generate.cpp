@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/interrupt.h"
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 #include "objectives/writing.h"
 
 namespace cloze {

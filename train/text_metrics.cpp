@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 
 namespace cloze {
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/train_tokenizer.h"
-#include "data/wordpiece.h"
+#include "data/tokenizers/wordpiece.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/encoder.h"
-#include "data/piece_trie.h"
-#include "data/utf8.h"
-#include "data/word_cache.h"
+#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/piece_trie.h"
+#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/word_cache.h"
 
 namespace cloze {
 

@@ -9,10 +9,10 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "data/byte_bpe.h"
-#include "data/encoder.h"
-#include "data/utf8.h"
-#include "data/word_cache.h"
+#include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/word_cache.h"
 
 namespace cloze {
 

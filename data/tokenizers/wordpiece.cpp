@@ -1,6 +1,6 @@
 // WordPiece as in BERT: basic tokenization, then the longest piece first.
 // Source: google-research/bert, tokenization.py (BasicTokenizer, WordpieceTokenizer).
-#include "data/wordpiece.h"
+#include "data/tokenizers/wordpiece.h"
 
 #include <utf8proc.h>
 
@@ -10,9 +10,9 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "data/encoder.h"
-#include "data/utf8.h"
-#include "data/word_cache.h"
+#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/word_cache.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "data/utf8.h"
+#include "data/tokenizers/utf8.h"
 
 #include <utf8proc.h>
 
