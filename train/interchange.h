@@ -40,7 +40,7 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
 /// One tensor of a parity case.
 struct ParityRow {
   std::string name;
-  double error = 0, tolerance = 0;   ///< absolute for outputs (0 for ids), relative for the loss, relative to the largest entry for gradients
+  double error = 0, tolerance = 0;   ///< absolute for outputs (0 for ids, else 1e-5 of the largest entry, at least 1e-5), relative for the loss, relative to the largest entry for gradients
   bool passed = false;
   std::string note;                  ///< why nothing was compared, where so
 };
