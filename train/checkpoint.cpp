@@ -37,9 +37,27 @@ std::string step_name(int64_t step) {
   return name;
 }
 
+json to_json(const Ledger& l) {
+  return {{"seconds", l.seconds}, {"data_wait", l.data_wait}, {"forward", l.forward}, {"backward", l.backward}, {"optimizer", l.optimizer}, {"other", l.other},
+          {"evaluation", l.evaluation}, {"checkpoint", l.checkpoint}};
+}
+
+Ledger ledger_of(const json& state) {
+  const auto found = state.value("ledger", json::object());
+  const auto part = [&](const char* name) { return found.value(name, 0.0); };
+  return {.seconds = part("seconds"),
+          .data_wait = part("data_wait"),
+          .forward = part("forward"),
+          .backward = part("backward"),
+          .optimizer = part("optimizer"),
+          .other = part("other"),
+          .evaluation = part("evaluation"),
+          .checkpoint = part("checkpoint")};
+}
+
 json to_json(const TrainState& s) {
   return {{"step", s.step}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"seconds", s.seconds}, {"best_loss", s.best_loss}, {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"metrics_bytes", s.metrics_bytes}};
+          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"ledger", to_json(s.ledger)}, {"metrics_bytes", s.metrics_bytes}};
 }
 
 /// Step folders of a run, newest first.
@@ -170,6 +188,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   try {
     s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds"), s.best_loss = j.at("best_loss");
     s.best_step = j.at("best_step"), s.evaluations_without_gain = j.at("evaluations_without_gain"), s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
+    s.ledger = ledger_of(j);
     s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");

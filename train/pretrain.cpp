@@ -71,15 +71,16 @@ class Run {
     const auto params = collect_params(*network_);
     const auto& model = encoder_of(config_.model);
     initialize(params, model.initializer_range, model.initializer == "truncated_normal", rng_);
-    const bool starts_from = !config_.init.from.empty() && !options_.resume;
-    const auto start = starts_from ? init_from(config_.init.from, *network_, store_.tokenizer()) : InitReport{};
+    const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
+    const auto source = checkpoint.empty() ? first_weights() : "";
+    const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());
     open_folder();
-    if (starts_from) {
+    if (!source.empty()) {
       log_info("init", to_text(start));
       write_atomic(options_.run + "/init.json", to_json(start).dump(2) + "\n");
     }
     stepper_ = std::make_unique<Stepper>(config_, *network_);
-    resume();
+    resume(checkpoint);
     state_.optimizer = config_.optimizer.kind;
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
@@ -90,6 +91,20 @@ class Run {
   }
 
  private:
+  /// The checkpoint whose weights a run without one of its own begins with, or empty: that of init.from, and for a run that was killed
+  /// before it saved anything the one that it began with, although the other run has gone on since.
+  std::string first_weights() const {
+    const auto& from = config_.init.from;
+    const auto report = options_.run + "/init.json";
+    if (from.empty() || !options_.resume || !fs::exists(report)) return from;
+    const auto began = json::parse(read_text(report, 16 << 20), nullptr, false);
+    const auto checkpoint = began.is_object() ? began.value("from", json()) : json();
+    require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start the run anew in another folder");
+    require<CheckpointError>(fs::exists(checkpoint.get<std::string>()), options_.run, ": has no checkpoint of its own, and ", checkpoint.get<std::string>(),
+                             ", whose weights it began with, is gone; put it back, or start the run anew in another folder");
+    return checkpoint.get<std::string>();
+  }
+
   void open_folder() {
     const bool exists = fs::exists(options_.run + "/run.yaml");
     if (!options_.resume) {
@@ -117,15 +132,16 @@ class Run {
     set_log_file(options_.run + "/log.txt");
   }
 
-  void resume() {
+  void resume(const std::string& checkpoint) {
     if (!options_.resume) return;
-    const auto checkpoint = find_checkpoint(options_.run);
     if (checkpoint.empty()) {
       log_info("train", words(options_.run, " has no checkpoint: the run begins anew"));
       return;
     }
     std::vector<std::pair<std::string, Tensor>> moments;
     state_ = load_state(checkpoint, &moments);
+    ledger_ = stepper_->ledger = state_.ledger;
+    uncounted_ = state_.seconds - state_.ledger.seconds;
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!state_.optimizer.empty() && state_.optimizer != config_.optimizer.kind) {
       state_.averages_from = state_.step;
@@ -282,9 +298,21 @@ class Run {
       const double n = std::max<double>(1, static_cast<double>(part.count));
       row[part.name] = {{"loss", part.sum.item<double>() / n}, {"accuracy", static_cast<double>(part.correct) / n}, {"count", part.count}};
     }
-    const double busy = std::max(state_.seconds, 1e-9);
-    row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", ledger_.data_wait / busy}};
+    const auto time = ledger();
+    row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
     metrics_->write(row);
+  }
+
+  /// Where the time went, this session's and that of the sessions before it.
+  Ledger ledger() const {
+    Ledger all = ledger_;
+    const auto& steps = stepper_->ledger;
+    all.forward = steps.forward;
+    all.backward = steps.backward;
+    all.optimizer = steps.optimizer;
+    all.seconds = state_.seconds - uncounted_;
+    all.other = std::max(0.0, all.seconds - all.data_wait - all.forward - all.backward - all.optimizer);
+    return all;
   }
 
   /// Evaluates, and remembers the best; a step that was evaluated before the run was resumed counts no second time.
@@ -332,6 +360,7 @@ class Run {
     if (saved_at_ == state_.step) return;
     const auto start = Clock::now();
     state_.metrics_bytes = metrics_->sync();
+    state_.ledger = ledger();
     try {
       save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state(), stepper_->memories());
       saved_at_ = state_.step;
@@ -352,9 +381,7 @@ class Run {
     report.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.seconds, 1e-9);
     report.held_out = last_held_out_, report.held_out_loss = held_out_loss_, report.best_step = state_.best_step;
     report.unigram_loss = baseline_.loss, report.unigram_accuracy = baseline_.accuracy;
-    report.ledger = stepper_->ledger;
-    report.ledger.data_wait = ledger_.data_wait, report.ledger.evaluation = ledger_.evaluation, report.ledger.checkpoint = ledger_.checkpoint;
-    report.ledger.other = std::max(0.0, state_.seconds - report.ledger.data_wait - report.ledger.forward - report.ledger.backward - report.ledger.optimizer);
+    report.ledger = ledger();
     report.stopped_by = stopped_by_;
     const json summary{{"steps", report.steps}, {"tokens", report.tokens}, {"seconds", report.seconds}, {"tokens_per_second", report.tokens_per_second}, {"held_out_loss", report.held_out_loss},
                        {"best_step", report.best_step}, {"unigram_loss", report.unigram_loss}, {"unigram_accuracy", report.unigram_accuracy}, {"stopped_by", report.stopped_by},
@@ -373,7 +400,8 @@ class Run {
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Metrics> metrics_;
   TrainState state_;
-  Ledger ledger_;
+  Ledger ledger_;            // all but what the stepper counts
+  double uncounted_ = 0;     // seconds that no ledger knows of: of a checkpoint without one
   HeldOut baseline_;
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = 0, last_loss_ = 0;

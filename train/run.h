@@ -18,6 +18,18 @@
 
 namespace cloze {
 
+/// Where the time of a run went, over all of its sessions [s].
+struct Ledger {
+  double seconds = 0;             ///< of training that the parts below share out, evaluation and saving not counted
+  double data_wait = 0;
+  double forward = 0;
+  double backward = 0;
+  double optimizer = 0;
+  double other = 0;               ///< what is left of `seconds`
+  double evaluation = 0;          ///< next to them
+  double checkpoint = 0;          ///< next to them
+};
+
 /// A checkpoint's progress, everything a resume needs beside tensors.
 struct TrainState {
   int64_t step = 0;               ///< optimizer steps done
@@ -30,6 +42,7 @@ struct TrainState {
   int64_t evaluated_at = -1;       ///< step of the last evaluation
   std::string optimizer{};        ///< optimizer.kind; empty: of a checkpoint that does not say
   int64_t averages_from = 0;      ///< step behind which its averages began: 0, or where the run was given another one
+  Ledger ledger{};                ///< of the steps done; empty: of a checkpoint that does not say
   uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume
 };
 

@@ -23,11 +23,6 @@ struct HeldOut {
   int64_t count = 0;
 };
 
-/// Seconds of each part of the work, for the ledger.
-struct Ledger {
-  double data_wait = 0, forward = 0, backward = 0, optimizer = 0, evaluation = 0, checkpoint = 0, other = 0;
-};
-
 struct PretrainReport {
   int64_t steps = 0, tokens = 0;
   double seconds = 0, tokens_per_second = 0, train_loss = 0;

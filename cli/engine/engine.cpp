@@ -54,8 +54,8 @@ int run(const PretrainCommand& c) {
   const auto& l = r.ledger;
   log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ", thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
                           thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
-  log_info("train", words("time: forward ", percent(l.forward, r.seconds), ", backward ", percent(l.backward, r.seconds), ", optimizer ", percent(l.optimizer, r.seconds), ", data wait ",
-                          percent(l.data_wait, r.seconds), ", other ", percent(l.other, r.seconds), "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
+  log_info("train", words("time: forward ", percent(l.forward, l.seconds), ", backward ", percent(l.backward, l.seconds), ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ",
+                          percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds), "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
   log_info("train", words(c.run, ": best held-out loss at step ", r.best_step, "; curve in ", c.run, "/loss.png"));
   return 0;
 }

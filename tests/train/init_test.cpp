@@ -88,3 +88,40 @@ TEST_CASE("the discriminator's first step reads the weights that it took over, i
   const double first = stepper.step({batch}, 2, 0).loss, second = stepper.step({batch}, 3, 0).loss;
   CHECK(first == second);   // nothing is learnt at a rate of 0
 }
+
+TEST_CASE("a run that was killed before it saved anything begins again with the weights that it was given", "[train][init][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  const auto given = dir / "given", whole = dir / "whole", killed = dir / "killed";
+  pretrain(config, {.run = given});
+  auto later = config;
+  later.init.from = given;
+  later.train.seed = 5;
+  pretrain(later, {.run = whole});
+  const auto died_early = [&](const char* left_out) {
+    std::filesystem::remove_all(killed);
+    std::filesystem::create_directories(killed);
+    for (const auto& entry : std::filesystem::directory_iterator(whole)) {
+      const auto name = entry.path().filename().string();
+      const bool later_on = name.rfind("step-", 0) == 0 || name == "latest" || name == "best" || name == "summary.json";
+      if (!later_on && name != left_out) std::filesystem::copy(entry.path(), dir / ("killed/" + name), std::filesystem::copy_options::recursive);
+    }
+  };
+  const std::string last = "/step-00000003/weights.safetensors";
+  died_early("init.json");
+  pretrain(later, {.run = killed, .resume = true});
+  CHECK(same_files(whole + last, killed + last));
+  // The other run goes on meanwhile: what counts are the weights that were taken.
+  config.train.budget.steps = 6;
+  pretrain(config, {.run = given, .resume = true});
+  REQUIRE(open_run(given).checkpoint == given + "/step-00000006");
+  died_early("");
+  pretrain(later, {.run = killed, .resume = true});
+  CHECK(same_files(whole + last, killed + last));
+  CHECK(metrics(whole) == metrics(killed));
+  CHECK(same_files(whole + "/init.json", killed + "/init.json"));
+  died_early("");
+  std::filesystem::remove_all(given + "/step-00000003");
+  CHECK_THROWS_WITH(pretrain(later, {.run = killed, .resume = true}),
+                    Catch::Contains("killed: has no checkpoint of its own, and ") && Catch::Contains("given/step-00000003, whose weights it began with, is gone; put it back, or start the run anew in another folder"));
+}

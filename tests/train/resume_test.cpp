@@ -174,3 +174,36 @@ TEST_CASE("a run that has ended, by its budget or by patience, stays as it is wh
     CHECK(read_file(dir / "run/step-00000008/state.json") == state);
   }
 }
+
+TEST_CASE("where the time went is counted over all sessions of a run, and what an older checkpoint does not say is left out", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  config.schedule.shape = "constant", config.schedule.warmup = 0;
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  auto state = load_state(find_checkpoint(run), nullptr);
+  const auto parts = [](const Ledger& l) { return l.data_wait + l.forward + l.backward + l.optimizer + l.other; };
+  CHECK(state.ledger.forward > 0);
+  CHECK(parts(state.ledger) == Approx(state.seconds));
+  // As if the first session had taken a thousand seconds.
+  const auto go_on_from = [&](const Ledger& ledger) {
+    auto opened = open_run(run);
+    state.seconds = 1000;
+    state.ledger = ledger;
+    save_checkpoint(run, state, collect_params(*opened.network), {});
+    config.train.budget.steps += 2;
+    state.step = config.train.budget.steps;
+    return pretrain(config, {.run = run, .resume = true});
+  };
+  const auto known = go_on_from({.seconds = 1000, .forward = 400, .backward = 500, .other = 100, .evaluation = 7});
+  CHECK(known.ledger.forward > 400);
+  CHECK(known.ledger.forward < 450);
+  CHECK(known.ledger.other < 150);
+  CHECK(known.ledger.evaluation > 7);
+  CHECK(known.ledger.seconds == Approx(known.seconds));
+  CHECK(parts(known.ledger) == Approx(known.seconds));
+  const auto unknown = go_on_from({});
+  CHECK(unknown.seconds > 1000);
+  CHECK(unknown.ledger.seconds == Approx(unknown.seconds - 1000));
+  CHECK(unknown.ledger.other < 50);
+}
