@@ -72,9 +72,17 @@ struct Collator::Impl {
         pair_key(Rng(rng.key(stage)).key("pair")) {
     if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
     else sampler.emplace(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage)));
-    require<DataError>(!pairs || stage != "train" || store.num_documents() >= 2,
+    if (pairs) require_documents(stage);
+  }
+
+  /// A random B comes from another document.
+  void require_documents(const std::string& stage) const {
+    require<DataError>(store.num_documents() >= 2 || stage != "train",
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
+    require<DataError>(store.num_documents() >= 2,
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; prepare the text again "
+                       "with more of it held out (--held-out, --valid), or remove that objective");
   }
 
   /// The sequence of each row of the batch at `first`.

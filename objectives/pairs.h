@@ -22,7 +22,7 @@ struct Pair {
 };
 
 /// Splits the sentences of `example` into A and B, changes them by the rule (a single sentence always gets a random B), and
-/// cuts both to `budget` tokens together. Held-out text of one document has no other: there B is from another place of it.
+/// cuts both to `budget` tokens together.
 /// Source: google-research/bert and google-research/albert, create_pretraining_data.py.
 /// Differs: sentences that a random B displaces, and those beyond a short target, wait for another epoch instead of the
 /// next sequence, so that a sequence is a function of its number.

@@ -211,4 +211,8 @@ TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
   CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"), reason);
   CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, "sentence_pair"), Rng(1), "train"), reason);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);
+  // Held out, a B of the same document would be called random.
+  const std::string held_out = "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; prepare the text again with more of it held out (--held-out, --valid), or remove that objective";
+  CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "valid"), held_out);
+  CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "valid").size() > 0);
 }
