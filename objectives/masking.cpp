@@ -82,22 +82,24 @@ int64_t Masker::draw_length(Stream& stream, std::vector<int64_t>* drawn) const {
   return words;
 }
 
-/// n words from each start, in random order; fewer where n would overshoot. Source: google-research/albert, create_masked_lm_predictions.
+/// n words from each start, in random order; fewer where n would overshoot. What overlaps words that are chosen already is passed over.
+/// Source: google-research/albert, create_masked_lm_predictions.
 void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   order_.resize(units_.size());
   for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
   for (size_t i = 0; i < order_.size() && wanted > 0; ++i) {
     std::swap(order_[i], order_[i + stream.below(order_.size() - i)]);
     const size_t first = order_[i];
-    for (size_t n = std::min(static_cast<size_t>(draw_length(stream, drawn)), units_.size() - first); n > 0; --n) {
-      int64_t tokens = 0;
-      bool taken = false;
-      for (size_t k = first; k < first + n; ++k) tokens += units_[k].count, taken = taken || chosen_[units_[k].first];
-      if (tokens > wanted || taken) continue;
-      for (size_t k = first; k < first + n; ++k) std::fill_n(chosen_.begin() + units_[k].first, units_[k].count, uint8_t{1});
-      wanted -= tokens;
-      break;
-    }
+    size_t last = std::min(first + static_cast<size_t>(draw_length(stream, drawn)), units_.size());
+    int64_t tokens = 0;
+    for (size_t k = first; k < last; ++k) tokens += units_[k].count;
+    while (last > first && tokens > wanted) tokens -= units_[--last].count;
+    const auto is_chosen = [&](const Unit& unit) { return chosen_[unit.first] != 0; };
+    const auto begin = units_.begin() + static_cast<int64_t>(first);
+    const auto end = units_.begin() + static_cast<int64_t>(last);
+    if (std::any_of(begin, end, is_chosen)) continue;
+    for (auto unit = begin; unit != end; ++unit) std::fill_n(chosen_.begin() + unit->first, unit->count, uint8_t{1});
+    wanted -= tokens;
   }
 }
 

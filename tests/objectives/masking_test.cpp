@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <random>
 
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
@@ -209,6 +210,59 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   }
   REQUIRE(degrees >= 3);
   CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
+}
+
+TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened, as in ALBERT's code", "[objectives]") {
+  Fixture f;
+  constexpr int64_t words = 126, budget = 19, rows = 20000;
+  MlmConfig config;
+  config.like = "albert";
+  config.unit = "ngram", config.max_predictions_per_seq = budget;
+  config.mlm_probability = 0.2;   // so that the limit decides
+  Masker masker(config, f.vocabulary);
+  std::array<double, 8> ours{}, published{};   // runs of n chosen words; the last: of 7 and more
+  const auto count_runs = [](const std::vector<uint8_t>& chosen, std::array<double, 8>& runs) {
+    size_t run = 0;
+    for (size_t i = 0; i <= chosen.size(); ++i) {
+      if (i < chosen.size() && chosen[i]) {
+        ++run;
+      } else if (run > 0) {
+        ++runs[std::min(run, runs.size() - 1)];
+        run = 0;
+      }
+    }
+  };
+  // google-research/albert, create_masked_lm_predictions: starts in random order; n with P(n) in proportion to 1/n; fewer words only where n
+  // would exceed the limit; nothing where any of them is chosen already.
+  std::mt19937_64 random(11);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<int64_t> ids(words, 7), positions, labels;
+    masker.corrupt(ids.data(), words, 0, Rng(4).stream("mask", 0, static_cast<uint64_t>(row)), positions, labels);
+    std::vector<uint8_t> chosen(words);
+    for (const auto at : positions) chosen[static_cast<size_t>(at)] = 1;
+    count_runs(chosen, ours);
+
+    std::vector<int64_t> starts(words);
+    std::iota(starts.begin(), starts.end(), 0);
+    std::shuffle(starts.begin(), starts.end(), random);
+    std::fill(chosen.begin(), chosen.end(), uint8_t{0});
+    int64_t left = budget;
+    for (size_t k = 0; k < starts.size() && left > 0; ++k) {
+      std::discrete_distribution<int64_t> draw{6, 3, 2};
+      const int64_t first = starts[k], n = std::min({draw(random) + 1, words - first, left});
+      if (std::any_of(chosen.begin() + first, chosen.begin() + first + n, [](uint8_t c) { return c != 0; })) continue;
+      std::fill_n(chosen.begin() + first, n, uint8_t{1});
+      left -= n;
+    }
+    count_runs(chosen, published);
+  }
+  const double all_ours = std::accumulate(ours.begin(), ours.end(), 0.0), all_published = std::accumulate(published.begin(), published.end(), 0.0);
+  for (size_t n = 1; n < ours.size(); ++n) {
+    const double p = (ours[n] + published[n]) / (all_ours + all_published);
+    const double difference = ours[n] / all_ours - published[n] / all_published;
+    CAPTURE(n, ours[n] / all_ours, published[n] / all_published);
+    CHECK(std::abs(difference) < 5 * std::sqrt(p * (1 - p) * (1 / all_ours + 1 / all_published)));
+  }
 }
 
 TEST_CASE("the lengths that are reported are those that were drawn, and reporting changes nothing", "[objectives]") {
