@@ -13,14 +13,15 @@ std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig
 /// Cross entropy of the tokens that a decoder should write, by whatever text it reads: `name` is the objective's kind.
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms, const EncoderConfig& model);
 
-/// What the span boundary objective predicts: tokens of runs of predicted places, up to `most` of each run.
+/// What the span boundary objective predicts: tokens of runs of predicted positions, up to `most` of each run. A run next to [CLS] or [SEP] has no
+/// targets. Source: facebookresearch/SpanBERT, fairseq/data/masking.py, span_masking.
 struct SpanTargets {
-  std::vector<int64_t> left, right;   ///< places beside the run, in the flattened [B T]
+  std::vector<int64_t> left, right;   ///< positions next to the run, in the flattened [B T]
   std::vector<int64_t> place;         ///< of the token in its run, from 0
   std::vector<int64_t> prediction;    ///< its number among `positions`
 };
-/// positions int64 [N], ascending, in the flattened rows of `length`.
-SpanTargets span_targets(const Tensor& positions, int64_t length, int64_t most);
+/// Of a batch whose rows are [CLS] text [SEP], or [CLS] A [SEP] B [SEP].
+SpanTargets span_targets(const Batch& batch, int64_t most);
 
 /// The head that turns hidden states of `model` into tokens.
 std::shared_ptr<TokenHead> make_token_head(const EncoderConfig& model);

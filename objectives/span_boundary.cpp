@@ -3,16 +3,32 @@
 
 namespace cloze {
 
-SpanTargets span_targets(const Tensor& positions, int64_t length, int64_t most) {
+SpanTargets span_targets(const Batch& batch, int64_t most) {
   SpanTargets found;
-  const auto cpu = positions.to(at::kCPU);
-  const auto* at = cpu.data_ptr<int64_t>();
-  for (int64_t i = 0, count = cpu.numel(); i < count;) {
+  const int64_t length = batch.input_ids.size(1);
+  const auto positions = batch.positions.to(at::kCPU);
+  const auto ids = batch.input_ids.to(at::kCPU).contiguous();
+  const auto tokens = batch.attention_mask.defined() ? batch.attention_mask.sum(1).to(at::kCPU) : at::full({batch.input_ids.size(0)}, length, at::kLong);
+  const auto* at = positions.data_ptr<int64_t>();
+  const auto* id = ids.data_ptr<int64_t>();
+  // The first token of a row is [CLS], the last one [SEP]; neither is ever predicted, so they stand as they are.
+  const auto is_special = [&](int64_t position) {
+    const int64_t row = position / length;
+    return position % length == 0 || id[position] == id[row * length + tokens.data_ptr<int64_t>()[row] - 1];
+  };
+  for (int64_t i = 0, count = positions.numel(); i < count;) {
     int64_t end = i + 1;
     while (end < count && at[end] == at[end - 1] + 1 && at[end] % length != 0) ++end;
-    const int64_t left = at[i] - 1, right = at[end - 1] + 1;
-    const bool inside = at[i] % length != 0 && right % length != 0;   // a run at an end of the row has nothing beside it
-    for (int64_t k = i; inside && k < std::min(end, i + most); ++k) found.left.push_back(left), found.right.push_back(right), found.place.push_back(k - i), found.prediction.push_back(k);
+    const int64_t left = at[i] - 1;
+    const int64_t right = at[end - 1] + 1;
+    const bool at_an_end = at[i] % length == 0 || right % length == 0;   // special tokens are predicted too, where the masking says so
+    const bool has_targets = !at_an_end && !is_special(left) && !is_special(right);
+    for (int64_t k = i; has_targets && k < std::min(end, i + most); ++k) {
+      found.left.push_back(left);
+      found.right.push_back(right);
+      found.place.push_back(k - i);
+      found.prediction.push_back(k);
+    }
     i = end;
   }
   return found;
@@ -30,16 +46,16 @@ struct SpanBoundary final : Objective {
 
   std::string name() const override { return SboConfig::kind; }
   std::vector<LossPart> parts(const Batch& batch) const override {
-    return {{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets).place.size())}};
+    return {{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).place.size())}};
   }
 
   Tensor read_places(const Batch& batch) const override {
-    const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
+    const auto targets = span_targets(batch, config.max_pair_targets);
     return std::get<0>(at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)}))).to(batch.input_ids.device());
   }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
-    const auto targets = span_targets(batch.positions, batch.input_ids.size(1), config.max_pair_targets);
+    const auto targets = span_targets(batch, config.max_pair_targets);
     LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.place.size())};
     if (part.count == 0) {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));

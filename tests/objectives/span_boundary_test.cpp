@@ -5,14 +5,43 @@
 
 using namespace cloze;
 
-TEST_CASE("the boundary objective predicts runs of chosen tokens from the tokens beside them", "[objectives][sbo]") {
-  // Rows of 8: runs 1-2, 5 | 0 (at the start), 3-5, 7 (at the end).
-  const auto t = span_targets(at::tensor({1, 2, 5, 8, 11, 12, 13, 15}, at::kLong), 8, 2);
-  CHECK(t.left == std::vector<int64_t>{0, 0, 4, 10, 10});
-  CHECK(t.right == std::vector<int64_t>{3, 3, 6, 14, 14});
+namespace {
+
+/// Rows [CLS] 6 words [SEP] of 8 tokens, of which `words` are real, with these predicted positions.
+Batch batch_of(const std::vector<int64_t>& positions, const std::vector<int64_t>& words = {6, 6}) {
+  constexpr int64_t cls = 1, sep = 2;
+  Batch batch;
+  batch.input_ids = at::zeros({2, 8}, at::kLong);
+  batch.attention_mask = at::zeros({2, 8}, at::kBool);
+  for (int64_t row = 0; row < 2; ++row) {
+    const int64_t n = words[static_cast<size_t>(row)];
+    batch.input_ids[row].slice(0, 1, 1 + n) = at::arange(10, 10 + n, at::kLong);
+    batch.input_ids[row][0] = cls;
+    batch.input_ids[row][1 + n] = sep;
+    batch.attention_mask[row].slice(0, 0, n + 2) = true;
+  }
+  batch.positions = at::tensor(positions, at::kLong);
+  return batch;
+}
+
+}  // namespace
+
+TEST_CASE("the boundary objective predicts runs of chosen tokens from the tokens next to them", "[objectives][sbo]") {
+  // Rows of 8: runs 2-3, 5 | 3-5.
+  const auto t = span_targets(batch_of({2, 3, 5, 11, 12, 13}), 2);
+  CHECK(t.left == std::vector<int64_t>{1, 1, 4, 10, 10});
+  CHECK(t.right == std::vector<int64_t>{4, 4, 6, 14, 14});
   CHECK(t.place == std::vector<int64_t>{0, 1, 0, 0, 1});   // the third of 3-5 lies beyond two targets
-  CHECK(t.prediction == std::vector<int64_t>{0, 1, 2, 4, 5});
-  CHECK(span_targets(at::tensor({6, 7, 8, 9}, at::kLong), 8, 9).place.empty());   // two runs, each at an end of its row
+  CHECK(t.prediction == std::vector<int64_t>{0, 1, 2, 3, 4});
+}
+
+TEST_CASE("runs at the first and the last position of a text have no targets, as in SpanBERT's code", "[objectives][sbo]") {
+  CHECK(span_targets(batch_of({1, 2, 6, 9, 14}), 9).place.empty());        // next to [CLS] and [SEP]
+  CHECK(span_targets(batch_of({4, 13}, {4, 6}), 9).prediction == std::vector<int64_t>{1});   // the first row is padded: [SEP] stands at 5
+  CHECK(span_targets(batch_of({0, 7, 8}), 9).place.empty());               // [CLS] and [SEP] themselves
+  auto pair = batch_of({2, 4, 10, 12});
+  pair.input_ids[0][3] = 2;                                                // [CLS] A [SEP] B [SEP]
+  CHECK(span_targets(pair, 9).prediction == std::vector<int64_t>{2, 3});
 }
 
 TEST_CASE("the boundary loss is the paper's formula, and has the published number of parameters", "[objectives][sbo]") {
@@ -25,7 +54,7 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
   network.eval();
   Batch batch;
   batch.input_ids = at::arange(16, at::kLong).mul(7).remainder(23).view({2, 8});
-  batch.positions = at::tensor({1, 2, 11, 12, 13, 14}, at::kLong);
+  batch.positions = at::tensor({2, 3, 10, 11, 12, 13}, at::kLong);
   batch.labels = at::tensor({3, 9, 1, 22, 7, 5}, at::kLong);
   at::NoGradGuard no_grad;
   const auto found = network.losses(batch, 0);
@@ -43,7 +72,7 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
     return centred / (centred.square().mean(-1, true) + 1e-12).sqrt() * w.at("sbo.layer_norm" + number + ".weight") + w.at("sbo.layer_norm" + number + ".bias");
   };
   double wanted = 0;
-  for (const auto& [left, right, place, label] : std::vector<std::array<int64_t, 4>>{{0, 3, 0, 3}, {0, 3, 1, 9}, {10, 15, 0, 1}, {10, 15, 1, 22}, {10, 15, 2, 7}}) {
+  for (const auto& [left, right, place, label] : std::vector<std::array<int64_t, 4>>{{1, 4, 0, 3}, {1, 4, 1, 9}, {9, 14, 0, 1}, {9, 14, 1, 22}, {9, 14, 2, 7}}) {
     const auto h = layer(layer(at::cat({rows[left], rows[right], w.at("sbo.position_embeddings")[place]}), "1"), "2");
     const auto logits = at::matmul(w.at("backbone.embeddings.word"), h) + w.at("sbo.bias");
     wanted += (at::logsumexp(logits, 0) - logits[label]).item<double>();
