@@ -32,9 +32,10 @@ void add_prepare(CLI::App& app, Globals&) {
   auto json = std::make_shared<bool>(false);
   verb->add_option("text", options->inputs, "files, globs, or - for standard input; .gz and .xz are read directly")->required();
   verb->add_option("--out", options->out, "folder to make")->required();
-  verb->add_option("--format", options->format, "auto, text (a blank line ends a document), lines (one sentence a line), jsonl, wiki (WikiExtractor), pairs (source and target: two columns of a line, JSON lines, or a second file with --target)")->capture_default_str();
+  verb->add_option("--format", options->format, "auto, text (a blank line ends a document), lines (one sentence a line), jsonl, wiki (WikiExtractor), pairs (source and target: the two columns of a line, two of more with --columns, JSON lines, or a second file with --target)")->capture_default_str();
   verb->add_option("--target", options->targets, "pairs: the files of the other side, line by line");
   verb->add_option("--field", options->field, "jsonl: the key that holds the text; pairs in JSON lines: both keys, source,target")->capture_default_str();
+  verb->add_option("--columns", options->columns, "pairs: NAME,NAME, the columns of source and target, as the first line of each file names them; in JSON lines both keys");
   verb->add_option("--tokenizer", options->tokenizer, "an existing one: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt (byte-level BPE), tokenizer.json, or a folder with one");
   verb->add_option("--train", options->train_kind, "tokenizer to train when none is named: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe (GPT-2, RoBERTa)")->capture_default_str();
   verb->add_option("--vocab-size", options->vocab_size, "pieces of a tokenizer that is trained")->capture_default_str();

@@ -79,7 +79,7 @@ class Pass {
   }
 
   Progress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
-    DocumentReader reader({inputs, targets, options_.format, options_.field, options_.invalid_utf8 == "refuse"});
+    DocumentReader reader(reader_of(options_, inputs, targets));
     const int64_t threads = options_.threads > 0 ? options_.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
     Encoders encoders(tokenizer_, reader.sentences_given(), threads);
     uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
@@ -250,6 +250,11 @@ void check(const PrepareOptions& o) {
   require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs", "--target names the other side of pairs; add --format pairs");
   require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()), "--valid-target names the other side of --valid; give --valid and --target too");
   require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(), "--valid and --valid-target name both sides of held-out pairs; give both or none");
+  const auto comma = o.columns.find(',');
+  require<ConfigError>(o.columns.empty() || (comma != std::string::npos && comma > 0 && comma + 1 < o.columns.size() && o.columns.find(',', comma + 1) == std::string::npos), "--columns is '", o.columns,
+                       "', must be two names with a comma between them: --columns sentence1,sentence2");
+  require<ConfigError>(o.columns.empty() || (o.format == "pairs" && o.targets.empty()), "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  require<ConfigError>(o.columns.empty() || o.field == "text", "--columns and --field both name the keys of pairs; leave --field out");
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
@@ -265,6 +270,7 @@ json made_from(const PrepareOptions& o) {
     return list;
   };
   json j{{"inputs", files(o.inputs)}, {"format", o.format}, {"field", o.field}, {"held_out", o.held_out}, {"invalid_utf8", o.invalid_utf8}};
+  if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
   if (!o.targets.empty()) j["targets"] = files(o.targets);
   if (!o.valid_targets.empty()) j["valid_targets"] = files(o.valid_targets);
@@ -300,6 +306,15 @@ std::string spool_stdin(const std::string& folder) {
 }
 
 }  // namespace
+
+ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
+  return {.inputs = inputs,
+          .targets = targets,
+          .format = options.format,
+          .field = options.field,
+          .columns = options.columns,
+          .refuse_invalid_utf8 = options.invalid_utf8 == "refuse"};
+}
 
 PrepareReport prepare(const PrepareOptions& given) {
   const auto start = Clock::now();

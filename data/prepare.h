@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/reader.h"
 #include "data/shard.h"
 
 namespace cloze {
@@ -15,6 +16,7 @@ struct PrepareOptions {
   std::string out;                         ///< the folder to make
   std::string format = "auto";             ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor), pairs (source and target)
   std::string field = "text";              ///< jsonl: the key that holds the text; pairs in JSON lines: two, source,target
+  std::string columns;                     ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   std::string tokenizer;                   ///< an existing tokenizer; empty: one is trained
   std::string train_kind = "unigram";      ///< unigram, bpe, wordpiece or byte_bpe
   int64_t vocab_size = 8000;
@@ -35,6 +37,9 @@ struct PrepareReport {
   double seconds = 0;
   bool reused = false;                     ///< the folder was there, complete, and made by the same options
 };
+
+/// How the text of `options` is read.
+ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs, const std::vector<std::string>& targets);
 
 /// Makes `options.out`, complete or not at all. Bounded memory, all cores; a run that was cut off goes on where it stopped.
 /// Throws ConfigError for options that contradict, DataError for text that cannot be used.

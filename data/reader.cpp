@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -196,12 +197,17 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
 }
 
 struct DocumentReader::Impl {
+  /// What the first line of a file of pairs says when columns are named.
+  struct Table {
+    size_t columns, source, target;
+  };
   ReaderOptions options;
   std::vector<std::string> files;
   size_t next_file = 0;
   std::unique_ptr<Lines> lines;
   std::string format, title;
   std::unique_ptr<Lines> target_lines;   // of pairs in two files
+  std::optional<Table> table;
   bool in_document = false, pairs_are_json = false;   // the latter of this file, so far
   uint64_t done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
@@ -212,7 +218,9 @@ struct DocumentReader::Impl {
     if (!options.targets.empty()) target_lines = std::make_unique<Lines>(options.targets[next_file]);
     lines = std::make_unique<Lines>(files[next_file++]);
     format = options.format == "auto" ? "" : options.format;
-    in_document = pairs_are_json = false;
+    in_document = false;
+    pairs_are_json = false;
+    table.reset();
     return true;
   }
 
@@ -241,34 +249,66 @@ struct DocumentReader::Impl {
     add(source, document), add(target, document);
   }
 
+  std::string where() const { return words(lines->name, ":", lines->number); }
+
   /// Takes a line that holds both sides, or one side of it.
   bool take_pair(std::string_view line, RawDocument& document) {
-    const auto at = [&] { return words(lines->name, ":", lines->number); };
     if (target_lines) {
       std::string_view target;
-      require<DataError>(target_lines->next(target), at(), ": ", target_lines->name, " has no such line; both files of a pair must have as many lines");
+      require<DataError>(target_lines->next(target), where(), ": ", target_lines->name, " has no such line; both files of a pair must have as many lines");
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
     } else if (const auto object = line[0] == '{' ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json(); object.is_object()) {
-      const auto comma = options.field.find(',');
-      const auto side = [&](const std::string& key) {
-        require<DataError>(object.contains(key) && object[key].is_string(), at(), ": has no text '", key, "'; name the keys of both sides with --field source,target");
-        auto text = object[key].get<std::string>();
-        check_nul(text);
-        std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-        return text;
-      };
       pairs_are_json = true;
-      add_pair(side(comma == std::string::npos ? "source" : options.field.substr(0, comma)), side(comma == std::string::npos ? "target" : options.field.substr(comma + 1)), document);
+      take_object_pair(object, document);
     } else {
-      require<DataError>(!pairs_are_json || line[0] != '{', at(), ": not a JSON object, as the lines before are; JSON lines hold one object a line");
-      const auto tab = line.find('\t');
-      require<DataError>(tab != std::string_view::npos, at(), ": no tab between source and target; write both in a line, or name the other file with --target");
-      const auto rest = line.substr(tab + 1);
-      add_pair(line.substr(0, tab), rest.substr(0, rest.find('\t')), document);
+      require<DataError>(!pairs_are_json || line[0] != '{', where(), ": not a JSON object, as the lines before are; JSON lines hold one object a line");
+      take_columns(line, document);
     }
     return !document.lines.empty();
+  }
+
+  void take_object_pair(const nlohmann::json& object, RawDocument& document) {
+    const auto side = [&](const std::string& key) {
+      require<DataError>(object.contains(key) && object[key].is_string(), where(), ": has no text '", key, "'; name the keys of both sides with --columns NAME,NAME");
+      auto text = object[key].get<std::string>();
+      check_nul(text);
+      std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      return text;
+    };
+    const auto named = !options.columns.empty() ? options.columns : options.field;
+    const auto comma = named.find(',');
+    if (comma == std::string::npos) add_pair(side("source"), side("target"), document);
+    else add_pair(side(named.substr(0, comma)), side(named.substr(comma + 1)), document);
+  }
+
+  /// A line of a table: its two columns, or those that are named, whose names the first line of the file holds.
+  void take_columns(std::string_view line, RawDocument& document) {
+    std::vector<std::string_view> cells;
+    for (size_t begin = 0; begin <= line.size();) {
+      const size_t end = std::min(line.find('\t', begin), line.size());
+      cells.push_back(line.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    require<DataError>(cells.size() > 1, where(), ": no tab between source and target; write both in a line, or name the other file with --target");
+    if (options.columns.empty()) {
+      require<DataError>(cells.size() == 2, where(), ": has ", cells.size(), " columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the file's first line names them");
+      add_pair(cells[0], cells[1], document);
+      return;
+    }
+    if (!table) {
+      const auto comma = options.columns.find(',');
+      const auto find = [&](std::string_view name) {
+        const auto found = std::find(cells.begin(), cells.end(), name);
+        require<DataError>(found != cells.end(), where(), ": no column is named '", name, "'; --columns takes two names of this first line: ", line);
+        return static_cast<size_t>(found - cells.begin());
+      };
+      table = Table{.columns = cells.size(), .source = find(options.columns.substr(0, comma)), .target = find(options.columns.substr(comma + 1))};
+      return;
+    }
+    require<DataError>(cells.size() == table->columns, where(), ": has ", cells.size(), " columns, the file's first line has ", table->columns, "; write as many in every line");
+    add_pair(cells[table->source], cells[table->target], document);
   }
 
   /// Takes one line; true when the document before it, or with it, is complete.

@@ -19,6 +19,7 @@ struct ReaderOptions {
   std::vector<std::string> targets{};   ///< pairs in two files: line n of the second belongs to line n of the first
   std::string format = "auto";       ///< auto, text, lines, jsonl, wiki, pairs
   std::string field = "text";        ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
+  std::string columns{};             ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   bool refuse_invalid_utf8 = false;
 };
 

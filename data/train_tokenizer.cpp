@@ -49,7 +49,7 @@ struct Sentences final : sentencepiece::SentenceIterator {
 
 /// An even sample of the text's sentences (reservoir sampling: Vitter 1985, algorithm R).
 std::vector<std::string> sample_sentences(const PrepareOptions& options) {
-  DocumentReader reader({options.inputs, options.targets, options.format, options.field, options.invalid_utf8 == "refuse"});
+  DocumentReader reader(reader_of(options, options.inputs, options.targets));
   Stream stream = Rng(options.seed).stream("tokenizer sample");
   std::vector<std::string> kept;
   std::vector<std::string_view> found;

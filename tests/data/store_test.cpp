@@ -84,6 +84,32 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
 }
 
+TEST_CASE("pairs are the two columns of a table, two of more by their names, and never the first two of more", "[data][reader]") {
+  TempDir dir;
+  using Documents = std::vector<std::vector<std::string>>;
+  const auto two = dir.write("two.tsv", "a\tb\n\nc\td\n");
+  const auto four = dir.write("four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
+  CHECK(read_all({.inputs = {two}, .format = "pairs"}) == Documents{{"a", "b"}, {"c", "d"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs"}),
+                    Catch::EndsWith("four.tsv:1: has 4 columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the file's first line names them"));
+  CHECK(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence2"}) == Documents{{"a \"quoted", "b"}, {"c", "d"}});
+  CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) == Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence3"}),
+                    Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this first line: index\tsentence1\tsentence2\tlabel"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")}, .format = "pairs", .columns = "x,z"}),
+                    Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write as many in every line"));
+  const auto json = dir.write("p.jsonl", "{\"x\": \"a\", \"y\": \"b\", \"z\": \"c\"}\n");
+  CHECK(read_all({.inputs = {json}, .format = "pairs", .columns = "z,x"}) == Documents{{"c", "a"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = "pairs"}), Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
+  PrepareOptions options;
+  options.inputs = {four}, options.out = dir / "out", options.format = "pairs", options.columns = "sentence1";
+  CHECK_THROWS_WITH(prepare(options), "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
+  options.columns = "sentence1,sentence2", options.targets = {two};
+  CHECK_THROWS_WITH(prepare(options), "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  options.targets.clear(), options.field = "x,y";
+  CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
+}
+
 TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
   CHECK(split("He came. She left! Did they? \"Yes.\" It was 3.14 and more... and so on.") ==
         std::vector<std::string>{"He came.", "She left!", "Did they?", "\"Yes.\"", "It was 3.14 and more... and so on."});
