@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/tokenizers/pipeline.h"
 
 namespace cloze {
 
@@ -49,7 +50,30 @@ struct Said {
   std::optional<bool> lowercase;
   int64_t sentinels = 0;
   SentencePieceRules rules;
+  WordPieceRules words;            ///< but for `lowercase`, which is above
+  bool add_prefix_space = false;
+  std::vector<std::string> passed_over;   ///< sentences on what is said and not honoured
 };
+
+/// BERT's rules as a folder says them. Beside a tokenizer_config.json they are those of transformers, where a word of
+/// more than 100 characters is unknown and text is lower-cased unless said otherwise; beside a bare vocabulary those of
+/// google-research/bert.
+/// Differs: transformers 5 passes over `do_basic_tokenize`, `never_split` and `clean_text`, and so does this, but says so.
+void read_word_rules(const Json& facts, const std::string& path, bool ours, Said& found) {
+  const auto flag = [&](const char* key) { return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt; };
+  require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
+                     ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give text whose words stand apart");
+  auto& rules = found.words;
+  rules.as_tokenizers = flag("as_tokenizers").value_or(!ours);
+  rules.longest_word = ours ? 200 : 100;
+  if (!ours) found.lowercase = flag("do_lower_case").value_or(true);
+  rules.strip_accents = flag("strip_accents").value_or(found.lowercase.value_or(true));
+  rules.split_ideographs = flag("tokenize_chinese_chars").value_or(true);
+  const auto longest = facts.find("max_input_chars_per_word");
+  if (longest != facts.end() && longest->is_number_unsigned() && ours) rules.longest_word = longest->get<size_t>();
+  for (const auto* key : {"do_basic_tokenize", "clean_text"})
+    if (!flag(key).value_or(true)) found.passed_over.push_back(words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
+}
 
 Said said(const std::string& folder) {
   Said found;
@@ -67,7 +91,10 @@ Said said(const std::string& folder) {
       found.rules.lowercase = flag("do_lower_case").value_or(true);
       found.rules.strip_accents = !flag("keep_accents").value_or(false);
     }
-    if (std::string_view(name) == facts_file) break;   // our own facts are complete
+    const bool ours = std::string_view(name) == facts_file;
+    found.add_prefix_space = flag("add_prefix_space").value_or(false);
+    if (fs::exists(fs::path(folder) / "vocab.txt")) read_word_rules(facts, path, ours, found);
+    if (ours) break;   // our own facts are complete
   }
   return found;
 }
@@ -83,46 +110,11 @@ bool has_upper_case(const std::string& vocabulary) {
   return false;
 }
 
-/// Pieces in the order of their ids, one a line.
-std::string as_lines(const Json& vocabulary, const std::string& path) {
-  std::vector<std::string> pieces(vocabulary.size());
-  for (const auto& [piece, id] : vocabulary.items()) {
-    require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size(), path, ": piece '", piece, "' has id ", id.dump(), "; ids must be 0, 1, 2, ...");
-    pieces[id.get<size_t>()] = piece;
-  }
-  std::string lines;
-  for (const auto& piece : pieces) lines += piece + "\n";
-  return lines;
-}
-
-/// Hugging Face's tokenizer.json, of the kinds that can be honoured to the last id.
-std::unique_ptr<Encoder> open_tokenizer_json(const std::string& path) {
-  const auto json = read_object(path);
-  const auto refuse = [&](const std::string& why) { fail<DataError>(path, ": ", why, "; Cloze reads tokenizer.json of WordPiece with BERT's normaliser and of byte-level BPE"); };
-  const Json none = Json::object();
-  const auto part = [&](const char* name) -> const Json& { return json.contains(name) && json[name].is_object() ? json[name] : none; };
-  const auto &net = part("model"), &normalizer = part("normalizer"), &cutter = part("pre_tokenizer");
-  const auto type = net.value("type", std::string("?"));
-  if (!net.contains("vocab") || !net["vocab"].is_object()) refuse("its model '" + type + "' has no vocabulary of pieces and ids");
-  Json vocabulary = net["vocab"];
-  for (const auto& token : json.value("added_tokens", Json::array()))   // special tokens behind the vocabulary are pieces of it
-    if (token.is_object() && token.contains("content") && !vocabulary.contains(token["content"].get<std::string>()) && token.value("id", int64_t{-1}) == static_cast<int64_t>(vocabulary.size()))
-      vocabulary[token["content"].get<std::string>()] = token["id"];
-  if (type == "WordPiece") {
-    if (normalizer.value("type", "") != "BertNormalizer" || cutter.value("type", "") != "BertPreTokenizer") refuse("it is WordPiece with another normaliser than BERT's");
-    if (net.value("continuing_subword_prefix", "##") != "##") refuse("its pieces continue a word by another mark than ##");
-    return make_wordpiece(as_lines(vocabulary, path), path, normalizer.value("lowercase", true));
-  }
-  if (type != "BPE" || cutter.value("type", "") != "ByteLevel") refuse("its model is '" + type + "' over '" + cutter.value("type", "nothing") + "'");
-  if (cutter.value("add_prefix_space", false)) refuse("it puts a space before every text (add_prefix_space)");
-  if (!cutter.value("use_regex", true) || !normalizer.empty()) refuse("it is byte-level BPE with rules of its own");
-  std::string merges;
-  for (const auto& merge : net.value("merges", Json::array())) merges += (merge.is_array() && merge.size() == 2 ? merge[0].get<std::string>() + " " + merge[1].get<std::string>() : merge.get<std::string>()) + "\n";
-  return make_byte_bpe(vocabulary.dump(), merges, path);
-}
-
 std::string model_file(const std::string& path) {
   if (!fs::is_directory(path)) return path;
+  // What others saved is told whole by tokenizer.json, which transformers reads first; Cloze's own folders hold one for transformers alone.
+  const bool ours = fs::exists(fs::path(path) / facts_file);
+  if (const auto whole = fs::path(path) / "tokenizer.json"; !ours && fs::exists(whole)) return whole.string();
   for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "vocab.json", "tokenizer.json"})
     if (fs::exists(fs::path(path) / name)) return (fs::path(path) / name).string();
   fail<DataError>(path, ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
@@ -135,18 +127,31 @@ std::string merges_file(const fs::path& vocabulary) {
   fail<DataError>(vocabulary.string(), ": has no merges.txt beside it; byte-level BPE needs both");
 }
 
+/// A tokenizer.json or a vocabulary of byte-level BPE, told by content: a vocabulary is an object of pieces and ids.
+std::unique_ptr<Encoder> open_json(const std::string& file, bool add_prefix_space) {
+  auto content = read_file(file);
+  const auto json = nlohmann::json::parse(content, nullptr, false);
+  const bool named = fs::path(file).filename() == "tokenizer.json";
+  require<DataError>(json.is_object(), file, ": is not a JSON object", named ? "" : " of pieces and ids", "; it is damaged");
+  if (json.contains("model") && json["model"].is_object()) return make_pipeline(std::move(content), json, file);
+  return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, add_prefix_space);
+}
+
 std::unique_ptr<Encoder> open_encoder(const std::string& file) {
   const auto extension = fs::path(file).extension();
   const auto parent = fs::path(file).parent_path().string();
   const auto facts = said(parent.empty() ? "." : parent);
-  if (fs::path(file).filename() == "tokenizer.json") return open_tokenizer_json(file);
+  if (extension == ".json") return open_json(file, facts.add_prefix_space);
   auto content = read_file(file);
   require<DataError>(!content.empty(), file, ": is empty; it holds no tokenizer");
-  if (extension == ".json") return make_byte_bpe(std::move(content), read_file(merges_file(file)), file);
   if (extension != ".txt") return make_sentencepiece(std::move(content), file, facts.rules);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase) log_info("data", words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: text keeps its case"));
-  return make_wordpiece(std::move(content), file, fold);
+  for (const auto& sentence : facts.passed_over) log_warning("data", sentence);
+  auto rules = facts.words;
+  rules.lowercase = fold;
+  if (!facts.lowercase) rules.strip_accents = fold;
+  return make_wordpiece(std::move(content), file, rules);
 }
 
 }  // namespace
@@ -291,10 +296,20 @@ void Tokenizer::save(const std::string& folder, const std::optional<Frame>& fram
     around.push_back(token(given.after[i], last ? 2 : 0));
     pair.push_back(token(given.after[i], last ? 2 : 1));
   }
-  Json whole{{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", added}};
-  whole.update(Json::parse(impl_->encoder->huggingface_json()));
-  whole["post_processor"] = {{"type", "TemplateProcessing"}, {"single", around}, {"pair", pair}, {"special_tokens", used}};
-  write_atomic(in("tokenizer.json"), whole.dump() + "\n");
+  const Json post_processor{{"type", "TemplateProcessing"}, {"single", around}, {"pair", pair}, {"special_tokens", used}};
+  if (impl_->encoder->files().contains("tokenizer.json")) {
+    // What came as a tokenizer.json goes out as that, with the special tokens that Cloze has put after its pieces.
+    auto whole = nlohmann::json::parse(impl_->encoder->huggingface_json());
+    for (const auto& entry : added)
+      if (entry["id"].get<size_t>() >= impl_->encoder->pieces.size()) whole["added_tokens"].push_back(nlohmann::json(entry));
+    if (whole["post_processor"].is_null()) whole["post_processor"] = nlohmann::json(post_processor);
+    write_atomic(in("tokenizer.json"), whole.dump() + "\n");
+  } else {
+    Json whole{{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", added}};
+    whole.update(Json::parse(impl_->encoder->huggingface_json()));
+    whole["post_processor"] = post_processor;
+    write_atomic(in("tokenizer.json"), whole.dump() + "\n");
+  }
   Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}, {"pad_token", piece(s.pad)}, {"unk_token", piece(s.unk)},
                     {"cls_token", piece(s.cls)}, {"sep_token", piece(s.sep)}, {"mask_token", piece(s.mask)}};
   if (given.pads_left) config["padding_side"] = "left";

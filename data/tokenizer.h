@@ -20,9 +20,9 @@ struct SpecialIds {
 /// A trained tokenizer. Copies share their tables; every const member may be called from many threads.
 class Tokenizer {
  public:
-  /// Opens a folder that `save` made, or a Hugging Face folder (vocab.txt; vocab.json with merges.txt; a SentencePiece
-  /// model; tokenizer.json of WordPiece or byte-level BPE), or one of these files. Throws DataError with the path and
-  /// what is wrong.
+  /// Opens a folder that `save` made, or a Hugging Face folder (tokenizer.json, which is read first, as transformers does;
+  /// vocab.txt; vocab.json with merges.txt; a SentencePiece model), or one of these files. Throws DataError with the path
+  /// and what is wrong.
   static Tokenizer open(const std::string& path);
 
   /// Ids of the pieces of `text`; no special tokens are added, and text that spells one is text. `inside`: the text goes

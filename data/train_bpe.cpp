@@ -147,7 +147,7 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
 std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
   std::map<std::string, uint64_t, std::less<>> counts;
   for (const auto& sentence : sentences) {
-    const auto spaced = basic_tokenize(sentence, lowercase);
+    const auto spaced = basic_tokenize(sentence, WordPieceRules::bert(lowercase));
     for (size_t begin = 1; begin < spaced.size();) {
       const size_t end = std::min(spaced.find(' ', begin), spaced.size());
       if (end > begin) ++counts[spaced.substr(begin, end - begin)];

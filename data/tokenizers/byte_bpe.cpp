@@ -56,7 +56,8 @@ const std::array<int32_t, 256>& byte_symbols() {
 }
 
 struct ByteBpe final : Encoder {
-  ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path) : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)) {
+  ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path, bool add_prefix_space)
+      : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)), prefix_space(add_prefix_space) {
     const auto json = nlohmann::json::parse(vocabulary, nullptr, false);
     require<DataError>(json.is_object() && !json.empty(), path, ": is not a JSON object of pieces and ids; it is damaged");
     pieces.resize(json.size());
@@ -95,6 +96,11 @@ struct ByteBpe final : Encoder {
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
+    if (!prefix_space || text.empty() || text[0] == ' ') return encode_behind(text, out);
+    encode_behind(" " + std::string(text), out);
+  }
+
+  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
     thread_local WordCache cache;
     each_pretoken(text, [&](std::string_view token) {
       if (!cache.append(serial, token, out, [&](std::string_view t, std::vector<int32_t>& o) { return encode_token(t, o), true; })) encode_token(token, out);
@@ -105,11 +111,12 @@ struct ByteBpe final : Encoder {
     std::vector<int32_t> found;
     encode(text, found);
     std::vector<TextPiece> placed;
+    const size_t added = prefix_space && !text.empty() && text[0] != ' ' ? 1 : 0;
     size_t at = 0;
     for (const auto id : found) {
-      const size_t n = text_of(pieces[static_cast<size_t>(id)]).size();
-      placed.push_back({id, at, at + n});
-      at += n;
+      const size_t begin = at;
+      at += text_of(pieces[static_cast<size_t>(id)]).size();
+      placed.push_back({id, begin - std::min(begin, added), at - std::min(at, added)});
     }
     return placed;
   }
@@ -122,7 +129,8 @@ struct ByteBpe final : Encoder {
   std::string kind() const override { return "byte_bpe"; }
   std::map<std::string, std::string> files() const override { return {{"vocab.json", vocabulary}, {"merges.txt", merges}}; }
   bool starts_word(int64_t id) const override { return starts[static_cast<size_t>(id)] != 0; }
-  bool keeps_spaces() const override { return true; }
+  bool keeps_spaces() const override { return !prefix_space; }
+  std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
 
   std::string huggingface_json() const override {
     nlohmann::ordered_json vocab = nlohmann::ordered_json::object(), list = nlohmann::ordered_json::array();
@@ -134,7 +142,7 @@ struct ByteBpe final : Encoder {
       if (line.empty() || line.rfind("#version", 0) == 0) continue;
       list.push_back({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
     }
-    const nlohmann::ordered_json level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+    const nlohmann::ordered_json level{{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
     return nlohmann::ordered_json{{"normalizer", nullptr}, {"pre_tokenizer", level}, {"decoder", level},
                                   {"model", {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", nullptr}, {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr}, {"fuse_unk", false},
                                              {"byte_fallback", false}, {"vocab", vocab}, {"merges", list}}}}.dump();
@@ -182,6 +190,7 @@ struct ByteBpe final : Encoder {
   }
 
   std::string vocabulary, merges;
+  bool prefix_space = false;   // before a text that does not begin with one
   std::unordered_map<std::string, int32_t> ids;
   std::unordered_map<uint64_t, Merge> ranks;
   std::unordered_map<int32_t, char> value_of;
@@ -221,14 +230,16 @@ void each_pretoken(std::string_view text, const std::function<void(std::string_v
   }
 }
 
+int32_t byte_code(uint8_t byte) { return byte_symbols()[byte]; }
+
 std::string byte_symbol(uint8_t byte) {
   std::string text;
   append_code_point(text, byte_symbols()[byte]);
   return text;
 }
 
-std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path) {
-  return std::make_unique<ByteBpe>(std::move(vocabulary), std::move(merges), path);
+std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path, bool add_prefix_space) {
+  return std::make_unique<ByteBpe>(std::move(vocabulary), std::move(merges), path, add_prefix_space);
 }
 
 }  // namespace cloze

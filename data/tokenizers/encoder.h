@@ -37,7 +37,8 @@ struct Encoder {
   virtual bool is_control(int64_t) const { return false; }
   /// The id that the model itself gives to `pad`, `unk`, `bos` or `eos`, however it is spelled; -1 for none.
   virtual int64_t role(std::string_view) const { return -1; }
-  /// Hugging Face's tokenizer.json without its special tokens: members `normalizer`, `pre_tokenizer`, `decoder`, `model`.
+  /// Hugging Face's tokenizer.json without its special tokens: members `normalizer`, `pre_tokenizer`, `decoder`, `model`;
+  /// the whole file where the tokenizer came as one.
   virtual std::string huggingface_json() const = 0;
   /// What beside the files decides ids, as a JSON object.
   virtual std::string facts() const { return "{}"; }
@@ -57,8 +58,24 @@ struct SentencePieceRules {
 };
 
 std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path, const SentencePieceRules& rules = {});
-std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, bool lowercase);
-/// `vocabulary`: a JSON object piece -> id; `merges`: two pieces a line, the first to join first.
-std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path);
+
+/// How BERT's basic tokenizer prepares a text.
+struct WordPieceRules {
+  bool lowercase = true;
+  bool strip_accents = true;        ///< decomposed, without nonspacing marks
+  bool split_ideographs = true;     ///< each is a word of its own
+  size_t longest_word = 200;        ///< characters; a longer word is unknown
+  /// Characters are told apart as Hugging Face's tokenizers does it, not as google-research/bert: a capital sigma at the end
+  /// of a word is lower-cased as any other, private characters go, lines and paragraphs end words.
+  bool as_tokenizers = false;
+  /// Without accents where lower-cased, as in the original.
+  static WordPieceRules bert(bool lowercase) { return {.lowercase = lowercase, .strip_accents = lowercase}; }
+};
+
+std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, const WordPieceRules& rules);
+/// vocabulary         a JSON object piece -> id
+/// merges             two pieces a line, the first to join first
+/// add_prefix_space   a space stands before every text that does not begin with one
+std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path, bool add_prefix_space = false);
 
 }  // namespace cloze

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "data/tokenizers/characters.h"
 #include "data/tokenizers/encoder.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/word_cache.h"
@@ -17,8 +18,6 @@
 namespace cloze {
 
 namespace {
-
-constexpr size_t max_word_characters = 200;
 
 enum class Kind : uint8_t { letter, space, control, punctuation, cjk };
 
@@ -46,6 +45,14 @@ Kind kind_of(int32_t c) {
   }
 }
 
+/// The same as Hugging Face's tokenizers tells them apart.
+Kind kind_in_tokenizers(int32_t c) {
+  if (c == 0 || c == 0xFFFD || is_control(c)) return Kind::control;
+  if (is_white_space(c)) return Kind::space;
+  if (is_punctuation(c)) return Kind::punctuation;
+  return is_ideograph(c) ? Kind::cjk : Kind::letter;
+}
+
 const std::array<Kind, 128>& ascii_kinds() {
   static const auto table = [] {
     std::array<Kind, 128> kinds{};
@@ -57,12 +64,18 @@ const std::array<Kind, 128>& ascii_kinds() {
 
 bool is_cased_letter(int32_t c) { return c >= 0 && (utf8proc_tolower(c) != c || utf8proc_toupper(c) != c); }
 
-/// Writes a code point in lower case, decomposed, without combining marks.
-void append_folded(std::string& out, int32_t c) {
+/// Writes a code point beyond ASCII as the rules ask for: decomposed, without nonspacing marks, in lower case.
+void append_folded(std::string& out, int32_t c, const WordPieceRules& rules) {
+  const auto append = [&](int32_t code) {
+    int32_t second = 0;
+    append_code_point(out, rules.lowercase ? lower(code, second) : code);
+    if (rules.lowercase && second != 0) append_code_point(out, second);
+  };
+  if (!rules.strip_accents) return append(c);
   utf8proc_int32_t parts[32];
-  const auto n = utf8proc_decompose_char(utf8proc_tolower(c), parts, 32, UTF8PROC_DECOMPOSE, nullptr);
+  const auto n = utf8proc_decompose_char(c, parts, 32, UTF8PROC_DECOMPOSE, nullptr);
   for (utf8proc_ssize_t i = 0; i < n && i < 32; ++i)
-    if (utf8proc_category(parts[i]) != UTF8PROC_CATEGORY_MN) append_code_point(out, parts[i]);
+    if (!is_nonspacing_mark(parts[i])) append(parts[i]);
 }
 
 /// The words of a text, without the spaces before them.
@@ -76,8 +89,8 @@ void each_word(std::string_view spaced, const F& f) {
 }
 
 struct WordPiece final : Encoder {
-  WordPiece(std::string vocabulary, const std::string& name, bool fold) : file(std::move(vocabulary)) {
-    lowercase = fold;
+  WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given) : file(std::move(vocabulary)), rules(given) {
+    lowercase = rules.lowercase;
     for (size_t begin = 0; begin < file.size();) {
       const size_t end = std::min(file.find('\n', begin), file.size());
       std::string piece = file.substr(begin, end - begin);
@@ -104,14 +117,14 @@ struct WordPiece final : Encoder {
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
     thread_local WordCache cache;
-    each_word(basic_tokenize(text, lowercase), [&](std::string_view word) {
+    each_word(basic_tokenize(text, rules), [&](std::string_view word) {
       if (!cache.append(serial, word, out, [&](std::string_view w, std::vector<int32_t>& o) { return encode_word(w, o), true; })) encode_word(word, out);
     });
   }
 
   std::vector<TextPiece> encode_with_places(std::string_view text) const override {
     std::vector<uint32_t> places;
-    const std::string spaced = basic_tokenize(text, lowercase, &places);
+    const std::string spaced = basic_tokenize(text, rules, &places);
     std::vector<TextPiece> placed;
     each_word(spaced, [&](std::string_view word) {
       std::vector<int32_t> ids;
@@ -148,14 +161,20 @@ struct WordPiece final : Encoder {
     return piece.size() <= 2 || piece.compare(0, 2, "##") != 0;
   }
 
+  std::string facts() const override {
+    return nlohmann::json{{"strip_accents", rules.strip_accents}, {"tokenize_chinese_chars", rules.split_ideographs},
+                          {"max_input_chars_per_word", rules.longest_word}, {"as_tokenizers", rules.as_tokenizers}}.dump();
+  }
+
   std::string huggingface_json() const override {
     using Json = nlohmann::ordered_json;
     Json vocabulary = Json::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
-    return Json{{"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", true}, {"strip_accents", nullptr}, {"lowercase", lowercase}}},
+    return Json{{"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", rules.split_ideographs},
+                                 {"strip_accents", rules.strip_accents}, {"lowercase", lowercase}}},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", max_word_characters}, {"vocab", vocabulary}}}}
+                {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", rules.longest_word}, {"vocab", vocabulary}}}}
         .dump();
   }
 
@@ -173,7 +192,7 @@ struct WordPiece final : Encoder {
         found = table.find(word.substr(begin, length));
         if (found != table.end()) break;
       }
-      if (found == table.end() || characters > max_word_characters) {
+      if (found == table.end() || characters > rules.longest_word) {
         out.resize(kept);
         out.push_back(unknown);
         return;
@@ -184,6 +203,7 @@ struct WordPiece final : Encoder {
   }
 
   std::string file;
+  WordPieceRules rules;
   std::unordered_map<std::string_view, int32_t> starting, continuing;
   size_t longest = 0;
   int32_t unknown = 0;
@@ -192,7 +212,7 @@ struct WordPiece final : Encoder {
 
 }  // namespace
 
-std::string basic_tokenize(std::string_view text, bool lowercase, std::vector<uint32_t>* places) {
+std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, std::vector<uint32_t>* places) {
   const auto& ascii = ascii_kinds();
   std::string out;
   out.reserve(text.size() + text.size() / 4);
@@ -201,27 +221,27 @@ std::string basic_tokenize(std::string_view text, bool lowercase, std::vector<ui
   for (size_t at = 0; at < text.size();) {
     const auto place = static_cast<uint32_t>(at);
     const int32_t c = next_code_point(text, at);
-    const Kind kind = c < 0 ? Kind::control : c < 128 ? ascii[static_cast<size_t>(c)] : kind_of(c);
+    Kind kind = Kind::control;
+    if (c >= 0 && c < 128) kind = ascii[static_cast<size_t>(c)];
+    else if (c >= 0) kind = rules.as_tokenizers ? kind_in_tokenizers(c) : kind_of(c);
     if (kind == Kind::control) continue;
     if (kind == Kind::space) {
       in_word = false;
       before = -1;
       continue;
     }
-    const bool alone = kind == Kind::punctuation || kind == Kind::cjk;
+    const bool alone = kind == Kind::punctuation || (kind == Kind::cjk && rules.split_ideographs);
     if (!in_word || alone) out += ' ';
     in_word = !alone;
     if (c < 128) {
-      out += static_cast<char>(lowercase && c >= 'A' && c <= 'Z' ? c + 32 : c);
-    } else if (!lowercase) {
-      append_code_point(out, c);
-    } else if (c == 0x3A3) {
+      out += static_cast<char>(rules.lowercase && c >= 'A' && c <= 'Z' ? c + 32 : c);
+    } else if (c == 0x3A3 && rules.lowercase && !rules.as_tokenizers) {
       // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma).
       size_t ahead = at;
       const bool last = ahead >= text.size() || !is_cased_letter(next_code_point(text, ahead));
       append_code_point(out, last && is_cased_letter(before) ? 0x3C2 : 0x3C3);
     } else {
-      append_folded(out, c);
+      append_folded(out, c, rules);
     }
     before = c;
     if (places) places->resize(out.size(), place);
@@ -229,8 +249,8 @@ std::string basic_tokenize(std::string_view text, bool lowercase, std::vector<ui
   return out;
 }
 
-std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, bool lowercase) {
-  return std::make_unique<WordPiece>(std::move(vocabulary), path, lowercase);
+std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, const WordPieceRules& rules) {
+  return std::make_unique<WordPiece>(std::move(vocabulary), path, rules);
 }
 
 }  // namespace cloze

@@ -16,15 +16,15 @@
 using namespace cloze;
 
 TEST_CASE("BERT's basic tokenizer cleans, folds and splits", "[data][tokenizer]") {
-  CHECK(basic_tokenize("Hello,  W\u00F6rld!\n", true) == " hello , world !");
-  CHECK(basic_tokenize("Hello,  W\u00F6rld!\n", false) == " Hello , W\u00F6rld !");
-  CHECK(basic_tokenize("\u4E2D\u6587ab", true) == " \u4E2D \u6587 ab");
-  CHECK(basic_tokenize(std::string("a\0b\u200Bc\uFFFDd", 11), true) == " abcd");
-  CHECK(basic_tokenize("\u039F\u0394\u039F\u03A3", true) == " \u03BF\u03B4\u03BF\u03C2");   // a sigma at the end of a word
+  CHECK(basic_tokenize("Hello,  W\u00F6rld!\n", WordPieceRules::bert(true)) == " hello , world !");
+  CHECK(basic_tokenize("Hello,  W\u00F6rld!\n", WordPieceRules::bert(false)) == " Hello , W\u00F6rld !");
+  CHECK(basic_tokenize("\u4E2D\u6587ab", WordPieceRules::bert(true)) == " \u4E2D \u6587 ab");
+  CHECK(basic_tokenize(std::string("a\0b\u200Bc\uFFFDd", 11), WordPieceRules::bert(true)) == " abcd");
+  CHECK(basic_tokenize("\u039F\u0394\u039F\u03A3", WordPieceRules::bert(true)) == " \u03BF\u03B4\u03BF\u03C2");   // a sigma at the end of a word
 }
 
 TEST_CASE("WordPiece takes the longest piece first and knows what it does not know", "[data][tokenizer]") {
-  const auto wordpiece = make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", true);
+  const auto wordpiece = make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", WordPieceRules::bert(true));
   const auto encode = [&](const std::string& text) {
     std::vector<int32_t> ids;
     wordpiece->encode(text, ids);

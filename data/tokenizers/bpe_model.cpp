@@ -1,0 +1,173 @@
+// Byte pair encoding over characters: the pair that was learned first is joined first.
+// Source: Sennrich et al. 2016, section 3.2 (arXiv 1508.07909); huggingface/tokenizers, models/bpe.
+#include <algorithm>
+
+#include "data/tokenizers/models.h"
+#include "data/tokenizers/utf8.h"
+
+namespace cloze {
+
+namespace {
+
+struct Bpe final : PartModel {
+  struct Merge {
+    int32_t rank, id;
+  };
+  struct Symbol {
+    int32_t id;
+    uint32_t begin, end;      // bytes of the part
+    int32_t before, behind;   // neighbours, -1 for none
+    bool joined = false;      // it has become part of the symbol before
+  };
+  struct Candidate {
+    int32_t rank, left, id;
+    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }   // a heap's top is its largest
+  };
+
+  static uint64_t pair(int32_t left, int32_t right) { return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right); }
+
+  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+    if (part.empty()) return;
+    thread_local std::string spelled;
+    if (ignore_merges) {
+      spelled = part;
+      if (const auto whole = vocabulary.find_in_text(spelled); whole >= 0) return out.push_back({whole, 0, part.size()});
+    }
+    thread_local std::vector<Symbol> symbols;
+    symbols.clear();
+    split(part, symbols);
+    join(symbols);
+    for (const auto& symbol : symbols)
+      if (!symbol.joined) out.push_back({symbol.id, symbol.begin, symbol.end});
+  }
+
+  /// The characters of a part. Without an unknown token a character that no piece stands for is left out.
+  /// Differs: the bytes of what follows a character that was left out are counted on in tokenizers as if it had none.
+  void split(std::string_view part, std::vector<Symbol>& symbols) const {
+    const auto add = [&](int32_t id, size_t begin, size_t end) {
+      const auto at = static_cast<int32_t>(symbols.size());
+      symbols.push_back({.id = id, .begin = static_cast<uint32_t>(begin), .end = static_cast<uint32_t>(end), .before = at - 1, .behind = at + 1});
+    };
+    struct Pending {
+      size_t begin = 0, end = 0;
+      bool there = false;
+    } pending;   // an unknown stretch that has not been written yet
+    const auto write_pending = [&] {
+      if (pending.there) add(unknown, pending.begin, pending.end);
+      pending.there = false;
+    };
+    thread_local std::string spelled;
+    for (size_t at = 0; at < part.size();) {
+      const size_t begin = at;
+      next_code_point(part, at);
+      spelled.clear();
+      if (begin > 0) spelled = continuing;
+      spelled += part.substr(begin, at - begin);
+      if (at == part.size()) spelled += end_of_word;
+      if (const auto known = vocabulary.find_in_text(spelled); known >= 0) {
+        write_pending();
+        add(known, begin, at);
+        continue;
+      }
+      if (!bytes.empty() && std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; })) {
+        for (const char c : spelled) add(bytes[static_cast<uint8_t>(c)], begin, at);
+        continue;
+      }
+      if (unknown < 0) continue;
+      if (pending.there && fuse_unknown) {
+        pending.end = at;
+        continue;
+      }
+      write_pending();
+      pending = {begin, at, true};
+    }
+    write_pending();
+    if (!symbols.empty()) symbols.back().behind = -1;
+  }
+
+  void join(std::vector<Symbol>& symbols) const {
+    thread_local std::vector<Candidate> heap;
+    heap.clear();
+    const auto offer = [&](int32_t left) {
+      if (left < 0 || symbols[static_cast<size_t>(left)].behind < 0) return;
+      const auto& first = symbols[static_cast<size_t>(left)];
+      const auto found = merges.find(pair(first.id, symbols[static_cast<size_t>(first.behind)].id));
+      if (found == merges.end()) return;
+      heap.push_back({found->second.rank, left, found->second.id});
+      std::push_heap(heap.begin(), heap.end());
+    };
+    for (size_t i = 0; i + 1 < symbols.size(); ++i) offer(static_cast<int32_t>(i));
+    while (!heap.empty()) {
+      std::pop_heap(heap.begin(), heap.end());
+      const auto best = heap.back();
+      heap.pop_back();
+      auto& left = symbols[static_cast<size_t>(best.left)];
+      if (left.joined || left.behind < 0) continue;
+      auto& right = symbols[static_cast<size_t>(left.behind)];
+      const auto found = merges.find(pair(left.id, right.id));
+      if (found == merges.end() || found->second.id != best.id) continue;   // its neighbour has changed since
+      left.id = best.id;
+      left.end = std::max(left.end, right.end);
+      left.behind = right.behind;
+      right.joined = true;
+      if (right.behind >= 0) symbols[static_cast<size_t>(right.behind)].before = best.left;
+      offer(left.before);
+      offer(best.left);
+    }
+  }
+
+  std::unordered_map<uint64_t, Merge> merges;
+  std::string end_of_word;
+  bool fuse_unknown = false, ignore_merges = false;
+  std::vector<int32_t> bytes;   // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
+};
+
+/// The two pieces of a merge, written as a list or with a space between.
+std::pair<std::string, std::string> pieces_of(const Field& field, const Field::Json& merge, size_t number) {
+  const auto refuse = [&] { field.refuse(words("[", number, "] is not two pieces")); };
+  if (merge.is_array()) {
+    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) refuse();
+    return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+  }
+  if (!merge.is_string()) refuse();
+  const auto& line = merge.get_ref<const std::string&>();
+  const auto space = line.find(' ');
+  if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos) refuse();
+  return {line.substr(0, space), line.substr(space + 1)};
+}
+
+}  // namespace
+
+std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special) {
+  auto made = std::make_unique<Bpe>();
+  auto& bpe = *made;
+  read_vocabulary(field["vocab"], bpe.vocabulary);
+  bpe.vocabulary.special = special;
+  if (const auto dropout = field["dropout"]; !dropout.is_null() && dropout.number() != 0)
+    dropout.refuse(words("is ", dropout.shown(), ": merges that are left out by chance; Cloze cuts a text in one way, so set it to null"));
+  bpe.continuing = field["continuing_subword_prefix"].text_or("");
+  bpe.end_of_word = field["end_of_word_suffix"].text_or("");
+  bpe.fuse_unknown = field["fuse_unk"].flag(false);
+  bpe.ignore_merges = field["ignore_merges"].flag(false);
+  if (const auto unknown = field["unk_token"]; !unknown.is_null()) bpe.unknown = bpe.vocabulary.find(unknown.text());
+  if (field["byte_fallback"].flag(false))
+    for (int byte = 0; byte < 256; ++byte) bpe.bytes.push_back(bpe.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
+  const auto list = field["merges"];
+  if (!list.json().is_array()) list.refuse("is not a list of merges");
+  int32_t rank = 0;
+  for (size_t i = 0; i < list.json().size(); ++i) {
+    const auto& merge = list.json()[i];
+    if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
+    const auto [left, right] = pieces_of(list, merge, i);
+    if (!right.starts_with(bpe.continuing)) list.refuse(words("[", i, "]: '", right, "' does not begin with the prefix '", bpe.continuing, "'"));
+    const auto a = bpe.vocabulary.find(left), b = bpe.vocabulary.find(right);
+    const auto whole = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
+    if (a < 0 || b < 0 || whole < 0) list.refuse(words("[", i, "]: '", left, "' and '", right, "' or what they make is no piece of the vocabulary"));
+    const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
+    if (!is_special) bpe.merges[Bpe::pair(a, b)] = {rank, whole};
+    ++rank;
+  }
+  return made;
+}
+
+}  // namespace cloze

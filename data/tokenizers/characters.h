@@ -1,0 +1,36 @@
+#pragma once
+// Classes and normal forms of Unicode characters, as Hugging Face's tokenizers has them.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cloze {
+
+bool is_white_space(int32_t c);        ///< property White_Space
+bool is_punctuation(int32_t c);        ///< category P, and every ASCII mark
+bool is_number(int32_t c);             ///< category N
+bool is_mark(int32_t c);               ///< category M
+bool is_nonspacing_mark(int32_t c);    ///< category Mn
+bool is_control(int32_t c);            ///< categories Cc, Cf and Co, without tab and line ends
+bool is_word_character(int32_t c);     ///< \w of UTS 18
+/// Ideographs that BERT sets apart. Differs: google-research/bert also has U+2B820 to U+2B91F, which tokenizers lacks.
+bool is_ideograph(int32_t c);
+/// The capital dotted I becomes two code points, of which the second is returned by `second`; 0 for all others.
+int32_t lower(int32_t c, int32_t& second);
+
+/// A code point of a rewritten text: `change` is 0 where it takes the place of the next one of the old text, 1 where it
+/// comes in addition, -n where n more of the old text go.
+struct Rewritten {
+  int32_t code = 0;
+  int change = 0;
+};
+
+/// NFD or NFKD of a text. Source: Unicode Standard Annex 15.
+std::vector<Rewritten> decomposed(std::string_view text, bool compatible);
+/// NFC or NFKC of a text.
+std::vector<Rewritten> composed(std::string_view text, bool compatible);
+
+bool is_ascii(std::string_view text);
+
+}  // namespace cloze

@@ -1,0 +1,164 @@
+#include "data/tokenizers/decoders.h"
+
+#include <charconv>
+#include <unordered_map>
+
+#include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/utf8.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr int deepest_sequence = 16;
+using Pieces = std::vector<std::string>;
+
+void read(const Field& field, int depth, std::vector<Decoder>& steps) {
+  if (field.is_null()) return;
+  const auto type = field["type"].text();
+  if (type == "Sequence") {
+    if (depth >= deepest_sequence) field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    for (const auto& step : field["decoders"].list()) read(step, depth + 1, steps);
+  } else if (type == "WordPiece") {
+    steps.emplace_back(WordPieceDecoder{.prefix = field["prefix"].text_or("##"), .cleanup = field["cleanup"].flag(true)});
+  } else if (type == "ByteLevel") {
+    steps.emplace_back(ByteLevelDecoder{});
+  } else if (type == "Metaspace") {
+    const auto scheme = field["prepend_scheme"].text_or(field["add_prefix_space"].flag(true) ? "always" : "never");
+    steps.emplace_back(MetaspaceDecoder{.mark = field["replacement"].text(), .drops_first = scheme != "never"});
+  } else if (type == "BPEDecoder") {
+    steps.emplace_back(BpeDecoder{.suffix = field["suffix"].text_or("</w>")});
+  } else if (type == "Fuse") {
+    steps.emplace_back(FuseDecoder{});
+  } else if (type == "Strip") {
+    const auto stop = field["stop"].count(0, INT32_MAX);
+    steps.emplace_back(StripDecoder{.content = field["content"].text(), .start = field["start"].count(0, INT32_MAX), .stop = stop});
+  } else if (type == "Replace") {
+    steps.emplace_back(ReplaceDecoder{Pattern(field["pattern"]), field["content"].text()});
+  } else if (type == "ByteFallback") {
+    steps.emplace_back(ByteFallbackDecoder{});
+  } else if (type == "CTC") {
+    field.refuse("is CTC, which decodes speech; Cloze reads tokenizers of text");
+  } else {
+    field.refuse(words("is of the kind '", type, "', which Cloze does not know among decoders"));
+  }
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  if (from.empty()) return;
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+void apply(const WordPieceDecoder& step, Pieces& pieces) {
+  struct Change {
+    const char *from, *to;
+  };
+  static constexpr Change changes[] = {{" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
+                                       {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    auto& piece = pieces[i];
+    if (i > 0 && piece.starts_with(step.prefix)) piece.erase(0, step.prefix.size());
+    else if (i > 0) piece.insert(0, 1, ' ');
+    if (!step.cleanup) continue;
+    for (const auto& change : changes) replace_all(piece, change.from, change.to);
+  }
+}
+
+void apply(const ByteLevelDecoder&, Pieces& pieces) {
+  static const auto values = [] {
+    std::unordered_map<int32_t, char> of;
+    for (int byte = 0; byte < 256; ++byte) of[byte_code(static_cast<uint8_t>(byte))] = static_cast<char>(byte);
+    return of;
+  }();
+  std::string text;
+  for (const auto& piece : pieces) {
+    std::string bytes;
+    bool all = true;
+    for (size_t at = 0; at < piece.size() && all;) {
+      const auto found = values.find(next_code_point(piece, at));
+      all = found != values.end();
+      if (all) bytes += found->second;
+    }
+    text += all ? bytes : piece;
+  }
+  pieces = {std::move(text)};
+}
+
+void apply(const MetaspaceDecoder& step, Pieces& pieces) {
+  for (size_t i = 0; i < pieces.size(); ++i) replace_all(pieces[i], step.mark, i == 0 && step.drops_first ? "" : " ");
+}
+
+void apply(const BpeDecoder& step, Pieces& pieces) {
+  for (size_t i = 0; i < pieces.size(); ++i) replace_all(pieces[i], step.suffix, i + 1 == pieces.size() ? "" : " ");
+}
+
+void apply(const FuseDecoder&, Pieces& pieces) {
+  std::string text;
+  for (const auto& piece : pieces) text += piece;
+  pieces = {std::move(text)};
+}
+
+void apply(const StripDecoder& step, Pieces& pieces) {
+  if (step.content.empty()) return;
+  for (auto& piece : pieces) {
+    for (int64_t i = 0; i < step.start && piece.starts_with(step.content); ++i) piece.erase(0, step.content.size());
+    for (int64_t i = 0; i < step.stop && piece.ends_with(step.content); ++i) piece.erase(piece.size() - step.content.size());
+  }
+}
+
+void apply(const ReplaceDecoder& step, Pieces& pieces) {
+  std::vector<Stretch> stretches;
+  for (auto& piece : pieces) {
+    stretches.clear();
+    step.pattern.split(piece, stretches);
+    std::string text;
+    for (const auto& stretch : stretches) {
+      if (stretch.matched) text += step.content;
+      else text.append(piece, stretch.begin, stretch.end - stretch.begin);
+    }
+    piece = std::move(text);
+  }
+}
+
+void apply(const ByteFallbackDecoder&, Pieces& pieces) {
+  Pieces out;
+  std::string bytes;
+  const auto write = [&] {
+    if (bytes.empty()) return;
+    if (find_invalid_utf8(bytes) == std::string::npos) out.push_back(bytes);
+    else out.insert(out.end(), bytes.size(), "\uFFFD");
+    bytes.clear();
+  };
+  for (auto& piece : pieces) {
+    uint8_t byte = 0;
+    const bool framed = piece.size() == 6 && piece.starts_with("<0x") && piece.back() == '>';
+    if (framed && std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16).ptr == piece.data() + 5) {
+      bytes += static_cast<char>(byte);
+      continue;
+    }
+    write();
+    out.push_back(std::move(piece));
+  }
+  write();
+  pieces = std::move(out);
+}
+
+}  // namespace
+
+std::vector<Decoder> read_decoders(const Field& field) {
+  std::vector<Decoder> steps;
+  read(field, 0, steps);
+  return steps;
+}
+
+std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces) {
+  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, pieces); }, step);
+  std::string text;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (i > 0 && steps.empty()) text += ' ';
+    text += pieces[i];
+  }
+  return text;
+}
+
+}  // namespace cloze

@@ -1,0 +1,44 @@
+#pragma once
+// The last step of a tokenizer.json: from pieces back to text.
+// Source: huggingface/tokenizers 0.23, src/decoders.
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "data/tokenizers/fields.h"
+#include "data/tokenizers/pattern.h"
+
+namespace cloze {
+
+struct WordPieceDecoder {
+  std::string prefix = "##";
+  bool cleanup = true;   ///< no space before marks and English endings
+};
+struct ByteLevelDecoder {};
+struct MetaspaceDecoder {
+  std::string mark;
+  bool drops_first;
+};
+struct BpeDecoder {
+  std::string suffix;
+};
+struct FuseDecoder {};
+struct StripDecoder {
+  std::string content;
+  int64_t start, stop;   ///< at most so many of them go at the begin and the end of a piece
+};
+struct ReplaceDecoder {
+  Pattern pattern;
+  std::string content;
+};
+struct ByteFallbackDecoder {};
+
+using Decoder = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, BpeDecoder, FuseDecoder, StripDecoder, ReplaceDecoder, ByteFallbackDecoder>;
+
+/// The steps of `decoder`; none for null. Throws DataError for an unknown kind or an option of another type.
+std::vector<Decoder> read_decoders(const Field& field);
+
+/// The text of pieces; without a step they are written with a space between.
+std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces);
+
+}  // namespace cloze

@@ -1,0 +1,68 @@
+#pragma once
+// Reading of tokenizer.json by type: every value knows where it stands, so that a wrong one is named.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace cloze {
+
+/// A value of a JSON file and its path there, as `tokenizer.json: pre_tokenizer.pattern`.
+/// Every reader throws DataError with that path when the value has another type than asked.
+class Field {
+ public:
+  using Json = nlohmann::json;
+  Field(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {}
+
+  /// A member, null where there is none.
+  Field operator[](const char* key) const {
+    static const Json none;
+    const bool there = value_->is_object() && value_->contains(key);
+    return {there ? (*value_)[key] : none, path_ + (path_.ends_with(": ") ? "" : ".") + key};
+  }
+  /// The members of a list; none for null.
+  std::vector<Field> list() const {
+    std::vector<Field> fields;
+    if (value_->is_null()) return fields;
+    if (!value_->is_array()) refuse("is not a list");
+    for (size_t i = 0; i < value_->size(); ++i) fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]");
+    return fields;
+  }
+  bool is_null() const { return value_->is_null(); }
+  const Json& json() const { return *value_; }
+  const std::string& text() const {
+    if (!value_->is_string()) refuse("is not a text");
+    return value_->get_ref<const std::string&>();
+  }
+  std::string text_or(const char* fallback) const { return is_null() ? fallback : text(); }
+  bool flag(bool fallback) const {
+    if (is_null()) return fallback;
+    if (!value_->is_boolean()) refuse("is neither true nor false");
+    return value_->get<bool>();
+  }
+  /// A number from 0 to `most`.
+  int64_t count(int64_t fallback, int64_t most) const {
+    if (is_null()) return fallback;
+    const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
+    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(most)) refuse(words("is ", shown(), ", not a whole number from 0 to ", most));
+    return value_->get<int64_t>();
+  }
+  double number() const {
+    if (!value_->is_number()) refuse("is not a number");
+    return value_->get<double>();
+  }
+  /// The value, cut short, for a message.
+  std::string shown() const {
+    const auto all = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
+    return all.size() <= 60 ? all : all.substr(0, 57) + "...";
+  }
+  [[noreturn]] void refuse(const std::string& why) const { fail<DataError>(path_, " ", why); }
+
+ private:
+  const Json* value_;
+  std::string path_;
+};
+
+}  // namespace cloze

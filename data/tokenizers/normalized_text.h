@@ -1,0 +1,130 @@
+#pragma once
+// A text that is rewritten step by step, each byte with the bytes of the source that it came from.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizers/characters.h"
+#include "data/tokenizers/utf8.h"
+
+namespace cloze {
+
+/// Bytes of the source.
+struct Origin {
+  uint32_t begin = 0, end = 0;
+};
+
+/// A part of a text: bytes from `begin` to `end`; `source`: where its own part of the source begins; `id`: of the added
+/// token that it is, -1 for text.
+struct Part {
+  uint32_t begin = 0, end = 0, source = 0;
+  int32_t id = -1;
+};
+
+/// A text cut into parts. Without `tracked`, `origins` stays empty.
+struct NormalizedText {
+  std::string text;
+  std::vector<Origin> origins;   // of each byte
+  std::vector<Part> parts;
+  bool tracked = false;
+
+  std::string_view view(const Part& part) const { return std::string_view(text).substr(part.begin, part.end - part.begin); }
+  /// Bytes of the source that bytes of the text came from.
+  Origin origin(const Part& part, size_t begin, size_t end) const {
+    if (!tracked || begin >= end || part.begin + end > origins.size()) return {part.source, part.source};
+    return {origins[part.begin + begin].begin, origins[part.begin + end - 1].end};
+  }
+  /// A part of a part.
+  Part slice(const Part& part, size_t begin, size_t end) const {
+    const auto first = static_cast<uint32_t>(part.begin + begin);
+    return {first, static_cast<uint32_t>(part.begin + end), tracked ? origin(part, begin, end).begin : part.source, -1};
+  }
+};
+
+/// Writes the parts of one text, changed, as those of another.
+/// Source of the rules for origins: huggingface/tokenizers, tokenizer/normalizer.rs, `transform_range`.
+class Rewriter {
+ public:
+  explicit Rewriter(NormalizedText& text) : text_(text) {
+    made_.tracked = text.tracked;
+    made_.text.reserve(text.text.size() + text.text.size() / 4);
+    if (text.tracked) made_.origins.reserve(made_.text.capacity());
+    made_.parts.reserve(text.parts.size());
+  }
+
+  /// Calls `change(view)` for each part that is text, within which the functions below apply; other parts stay.
+  template <class F>
+  void each_part(const F& change) {
+    for (const auto& part : text_.parts) {
+      part_ = part;
+      at_ = part.begin;
+      const auto begin = static_cast<uint32_t>(made_.text.size());
+      if (part.id < 0) change(text_.view(part));
+      else keep(part.end - part.begin);
+      made_.parts.push_back({begin, static_cast<uint32_t>(made_.text.size()), part.source, part.id});
+    }
+    text_ = std::move(made_);
+  }
+
+  /// The part of the old text that is rewritten now.
+  const Part& part() const { return part_; }
+  /// The next bytes as they are.
+  void keep(size_t bytes) {
+    bytes = std::min<size_t>(bytes, part_.end - at_);
+    made_.text.append(text_.text, at_, bytes);
+    if (text_.tracked) {
+      const auto from = text_.origins.begin() + static_cast<std::ptrdiff_t>(at_);
+      made_.origins.insert(made_.origins.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+    }
+    at_ += bytes;
+  }
+  /// A character in the place of the next one.
+  void replace(int32_t code) {
+    write(code, origin_at(at_));
+    drop();
+  }
+  /// Characters in addition; they share the origin of the byte before.
+  void insert(int32_t code) {
+    const bool first = at_ <= part_.begin;
+    write(code, first ? Origin{part_.source, part_.source} : origin_at(at_ - 1));
+  }
+  void insert(std::string_view characters) {
+    for (size_t at = 0; at < characters.size();) insert(next_code_point(characters, at));
+  }
+  /// Characters before the first one of the part, whose origin they share.
+  void prepend(std::string_view characters) {
+    if (at_ >= part_.end) return;
+    for (size_t at = 0; at < characters.size();) write(next_code_point(characters, at), origin_at(at_));
+  }
+  /// Leaves the next characters out.
+  void drop(size_t characters = 1) {
+    for (; characters > 0 && at_ < part_.end; --characters) next_code_point(text_.text, at_);
+  }
+  void drop_bytes(size_t bytes) { at_ = std::min<size_t>(at_ + bytes, part_.end); }
+  void apply(const Rewritten& change) {
+    if (change.change > 0) return insert(change.code);
+    replace(change.code);
+    drop(static_cast<size_t>(-change.change));
+  }
+
+ private:
+  Origin origin_at(size_t at) const {
+    if (!text_.tracked || text_.origins.empty()) return {};
+    return text_.origins[std::min(at, text_.origins.size() - 1)];
+  }
+  void write(int32_t code, Origin origin) {
+    if (code < 0) return;
+    if (code < 128) made_.text += static_cast<char>(code);
+    else append_code_point(made_.text, code);
+    if (text_.tracked) made_.origins.resize(made_.text.size(), origin);
+  }
+
+  NormalizedText& text_;
+  NormalizedText made_;
+  Part part_;
+  size_t at_ = 0;
+};
+
+}  // namespace cloze

@@ -1,0 +1,57 @@
+#pragma once
+// The first step of a tokenizer.json: how a text is rewritten before it is cut.
+// Source: huggingface/tokenizers 0.23, src/normalizers.
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "data/tokenizers/charsmap.h"
+#include "data/tokenizers/fields.h"
+#include "data/tokenizers/normalized_text.h"
+#include "data/tokenizers/pattern.h"
+
+namespace cloze {
+
+struct BertNormalizer {
+  bool clean_text = true;           ///< control characters go, white space becomes a space
+  bool split_ideographs = true;     ///< a space on both sides of each
+  bool strip_accents = true;        ///< decomposed, without nonspacing marks
+  bool lowercase = true;
+};
+struct NormalForm {
+  bool compatible = false, compose = false;
+};
+struct NmtNormalizer {};
+struct LowercaseNormalizer {};
+struct StripAccentsNormalizer {};
+struct StripNormalizer {
+  bool left = true, right = true;
+};
+struct ReplaceNormalizer {
+  Pattern pattern;
+  std::string content;
+};
+struct PrependNormalizer {
+  std::string content;
+};
+struct PrecompiledNormalizer {
+  std::shared_ptr<const Charsmap> charsmap;
+};
+struct ByteLevelNormalizer {};
+
+using Normalizer = std::variant<BertNormalizer, NormalForm, NmtNormalizer, LowercaseNormalizer, StripAccentsNormalizer, StripNormalizer,
+                                ReplaceNormalizer, PrependNormalizer, PrecompiledNormalizer, ByteLevelNormalizer>;
+
+/// The steps of `normalizer`, those of nested sequences one after the other; none for null.
+/// Throws DataError for an unknown kind or an option of another type.
+std::vector<Normalizer> read_normalizers(const Field& field);
+
+/// Rewrites each part that is text. `goes_on`: the text stands right after another character, so nothing is put before it.
+void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool goes_on);
+
+/// Writes each byte as the printable character that stands for it.
+void write_byte_symbols(NormalizedText& text);
+
+}  // namespace cloze

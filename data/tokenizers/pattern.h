@@ -1,0 +1,47 @@
+#pragma once
+// What a tokenizer's rules look for in a text: a regular expression of Oniguruma's, or a text itself.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/tokenizers/fields.h"
+#include "data/tokenizers/utf8.h"
+
+namespace cloze {
+
+/// A stretch of a text and whether the pattern matched it.
+struct Stretch {
+  size_t begin = 0, end = 0;
+  bool matched = false;
+};
+
+/// A compiled pattern; copies share it. May be used from many threads.
+class Pattern {
+ public:
+  /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form and for an expression that Oniguruma refuses.
+  explicit Pattern(const Field& field);
+  /// The text from end to end, as stretches that match and those between. Throws DataError for a text on which the
+  /// expression needs more than Oniguruma's limit of steps.
+  void split(std::string_view text, std::vector<Stretch>& out) const;
+
+ private:
+  struct Compiled;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+/// Stretches of single characters: those that `is` holds for are matched.
+template <class Is>
+void split_characters(std::string_view text, const Is& is, std::vector<Stretch>& out) {
+  size_t last = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = at;
+    if (!is(next_code_point(text, at))) continue;
+    if (last < begin) out.push_back({last, begin, false});
+    out.push_back({begin, at, true});
+    last = at;
+  }
+  if (last < text.size()) out.push_back({last, text.size(), false});
+}
+
+}  // namespace cloze

@@ -1,0 +1,355 @@
+#include "data/tokenizers/pipeline.h"
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_set>
+
+#include "data/tokenizers/added_tokens.h"
+#include "data/tokenizers/byte_bpe.h"
+#include "data/tokenizers/decoders.h"
+#include "data/tokenizers/models.h"
+#include "data/tokenizers/normalizers.h"
+#include "data/tokenizers/pre_tokenizers.h"
+#include "data/tokenizers/word_cache.h"
+#include "data/tokenizers/wordpiece.h"
+
+namespace cloze {
+
+namespace {
+
+/// What `post_processor` says about a text: the special tokens around it, and whether positions leave out spaces.
+struct PostProcessor {
+  std::string before, after;   ///< spelled; empty for none
+  bool trims = false;
+  bool trims_all = true;       ///< the space before the first piece as well
+};
+
+void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
+  if (field.is_null()) return;
+  const auto type = field["type"].text();
+  const auto pair = [&](const char* name) {
+    const auto list = field[name].list();
+    return list.empty() ? std::string() : list[0].text();
+  };
+  if (type == "Sequence") {
+    if (depth >= 16) field.refuse("is a sequence within 16 others; write the steps into one");
+    for (const auto& step : field["processors"].list()) read_post_processor(step, depth + 1, facts);
+  } else if (type == "TemplateProcessing") {
+    bool text_seen = false;
+    for (const auto& item : field["single"].list()) {
+      if (!item["Sequence"].is_null()) text_seen = true;
+      if (item["SpecialToken"].is_null()) continue;
+      const auto& token = item["SpecialToken"]["id"].text();
+      if (text_seen && facts.after.empty()) facts.after = token;
+      if (!text_seen && facts.before.empty()) facts.before = token;
+    }
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    facts.before = pair("cls");
+    facts.after = pair("sep");
+  } else if (type != "ByteLevel") {
+    field.refuse(words("is of the kind '", type, "', which Cloze does not know among post-processors"));
+  }
+  if (type != "RobertaProcessing" && type != "ByteLevel") return;
+  facts.trims = field["trim_offsets"].flag(true);
+  facts.trims_all = !field["add_prefix_space"].flag(true);
+}
+
+struct Pipeline final : Encoder {
+  Pipeline(std::string text, const Field::Json& json, const std::string& path) : content(std::move(text)) {
+    const Field root(json, path + ": ");
+    normalizers = read_normalizers(root["normalizer"]);
+    pre_tokenizers = read_pre_tokenizers(root["pre_tokenizer"]);
+    decoders = read_decoders(root["decoder"]);
+    read_post_processor(root["post_processor"], 0, post);
+    auto tokens = read_added_tokens(root["added_tokens"]);
+    Spellings special_ones;
+    for (const auto& token : tokens)
+      if (token.special) special_ones.insert(token.content);
+    model = read_model(root["model"], special_ones);
+    model_size = model->vocabulary.pieces.size();
+    add_tokens(std::move(tokens), root["added_tokens"]);
+    note_facts();
+    static std::atomic<uint64_t> made{0};
+    serial = (uint64_t{1} << 61) | ++made;
+    fast = fast_path(root);
+    keeps = !same_at_a_start();
+  }
+
+  void encode(std::string_view text, std::vector<int32_t>& out) const override {
+    if (fast && find_invalid_utf8(text) == std::string_view::npos) return fast->encode(text, out);
+    encode_text(text, false, out);
+  }
+  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override { encode_text(text, true, out); }
+
+  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+    auto whole = prepared(text, true, false);
+    std::vector<TextPiece> placed, found;
+    for (const auto& part : whole.parts) {
+      found.clear();
+      const auto view = whole.view(part);
+      if (part.id >= 0) found.push_back({part.id, 0, view.size()});
+      else model->encode(view, found);
+      for (const auto& piece : found) {
+        const auto origin = whole.origin(part, piece.begin, piece.end);
+        placed.push_back({piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size())});
+        if (post.trims) trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, placed.size() == 1, placed.back());
+      }
+    }
+    return placed;
+  }
+
+  std::string decode(std::span<const int64_t> ids) const override {
+    std::vector<std::string> spelled;
+    for (const auto id : ids) spelled.push_back(spelled_in_decoding[static_cast<size_t>(id)]);
+    return decode_pieces(decoders, std::move(spelled));
+  }
+  std::string kind() const override {
+    if (model->type == "BPE") return in_bytes ? "byte_bpe" : "bpe";
+    std::string name = model->type;
+    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return name;
+  }
+  /// What decides the ids of a text, in one spelling: without post-processor and without special tokens after the vocabulary.
+  std::map<std::string, std::string> files() const override {
+    auto json = Field::Json::parse(content);
+    for (const auto* other : {"post_processor", "padding", "truncation"}) json.erase(other);
+    auto kept = Field::Json::array();
+    for (auto& token : json["added_tokens"])
+      if (token["special"] != true || token["id"].get<size_t>() < model_size) kept.push_back(token);
+    json["added_tokens"] = kept;
+    return {{"tokenizer.json", json.dump(-1, ' ', false, Field::Json::error_handler_t::replace)}};
+  }
+  bool starts_word(int64_t id) const override {
+    const auto& piece = pieces[static_cast<size_t>(id)];
+    if (controls[static_cast<size_t>(id)] || !spoken_for(id)) return true;
+    if (!model->continuing.empty()) return piece.size() <= model->continuing.size() || !piece.starts_with(model->continuing);
+    return space_mark.empty() || piece.starts_with(space_mark);
+  }
+  bool is_control(int64_t id) const override { return controls[static_cast<size_t>(id)] != 0; }
+  int64_t role(std::string_view name) const override {
+    if (name == "unk") return model->unknown;
+    const auto& spelled = name == "bos" ? post.before : name == "eos" ? post.after : std::string();
+    const auto found = std::find(pieces.begin(), pieces.end(), spelled);
+    return spelled.empty() || found == pieces.end() ? -1 : found - pieces.begin();
+  }
+  std::string huggingface_json() const override { return content; }
+  bool keeps_spaces() const override { return keeps; }
+
+ private:
+  void add_tokens(std::vector<AddedToken> tokens, const Field& field) {
+    std::stable_sort(tokens.begin(), tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    auto& vocabulary = model->vocabulary;
+    std::vector<std::pair<int32_t, std::string>> normalized;
+    for (auto& token : tokens) {
+      const auto known = vocabulary.find(token.content);
+      if (known < 0) vocabulary.add(token.content, token.id, field);
+      else token.id = known;
+      std::string spelling = token.content;
+      if (token.normalized) {
+        NormalizedText text;
+        text.text = spelling;
+        text.parts = {{0, static_cast<uint32_t>(spelling.size()), 0, -1}};
+        normalize(normalizers, text, false);
+        spelling = text.text;
+      }
+      (token.normalized ? in_normalized : in_source).add(token, spelling);
+      if (spelling != token.content) normalized.emplace_back(token.id, spelling);
+      if (token.special) special.push_back(token.id);
+    }
+    pieces = vocabulary.pieces;
+    spelled_in_decoding = pieces;
+    for (auto& [id, spelling] : normalized) spelled_in_decoding[static_cast<size_t>(id)] = std::move(spelling);
+  }
+
+  void note_facts() {
+    controls.assign(pieces.size(), 0);
+    for (size_t id = 0; id < pieces.size(); ++id) controls[id] = pieces[id].empty();
+    for (const auto id : special) controls[static_cast<size_t>(id)] = 1;
+    if (model->unknown >= 0) controls[static_cast<size_t>(model->unknown)] = 1;
+    for (const auto& step : normalizers) {
+      const auto* bert = std::get_if<BertNormalizer>(&step);
+      lowercase = lowercase || std::holds_alternative<LowercaseNormalizer>(step) || (bert && bert->lowercase);
+      in_bytes = in_bytes || std::holds_alternative<ByteLevelNormalizer>(step);
+      const auto* replaced = std::get_if<ReplaceNormalizer>(&step);
+      if (replaced && writes_spaces(*replaced)) space_mark = replaced->content;
+    }
+    for (const auto& step : pre_tokenizers) {
+      in_bytes = in_bytes || std::holds_alternative<ByteLevelPreTokenizer>(step);
+      const auto* metaspace = std::get_if<MetaspacePreTokenizer>(&step);
+      if (!metaspace) continue;
+      space_mark = metaspace->mark;
+      tracks = tracks || metaspace->prepend == MetaspacePreTokenizer::Prepend::first;
+    }
+    if (in_bytes) space_mark = byte_symbol(' ');
+  }
+
+  /// True for a rule that writes a mark for a space.
+  static bool writes_spaces(const ReplaceNormalizer& step) {
+    std::vector<Stretch> stretches;
+    step.pattern.split(" ", stretches);
+    return stretches.size() == 1 && stretches[0].matched && !step.content.empty() && step.content != " ";
+  }
+
+  bool spoken_for(int64_t id) const { return !pieces[static_cast<size_t>(id)].empty(); }
+
+  /// False when a word at the begin of a text has other ids than the same word after a space.
+  bool same_at_a_start() const {
+    for (const std::string word : {"a", "e", "x", "1", "."}) {
+      std::vector<int32_t> first, inside;
+      try {
+        encode_text(word, false, first);
+        encode_text(" " + word, true, inside);
+      } catch (const DataError&) {
+        continue;   // the model does not know this word
+      }
+      if (first != inside) return false;
+    }
+    return true;
+  }
+
+  /// The text normalised and cut. `goes_on`: it stands right after another character.
+  NormalizedText prepared(std::string_view text, bool tracked, bool goes_on) const {
+    require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(), " bytes is too long for a tokenizer; 4 GB are the most");
+    NormalizedText whole;
+    whole.tracked = tracked || tracks;
+    read_text(text, whole);
+    in_source.split(whole);
+    normalize(normalizers, whole, goes_on);
+    // A part that normalisation shortened begins where its first character does.
+    std::erase_if(whole.parts, [](const Part& part) { return part.begin == part.end; });
+    for (auto& part : whole.parts)
+      if (part.id < 0) part = whole.slice(part, 0, part.end - part.begin);
+    in_normalized.split(whole);
+    pre_tokenize(pre_tokenizers, whole, goes_on);
+    return whole;
+  }
+
+  /// The bytes of a text as valid UTF-8, each character with its own bytes as origin.
+  static void read_text(std::string_view text, NormalizedText& whole) {
+    const bool valid = find_invalid_utf8(text) == std::string_view::npos;
+    if (valid) whole.text = text;
+    if (!valid || whole.tracked) {
+      std::string mended;
+      for (size_t at = 0; at < text.size();) {
+        const auto begin = static_cast<uint32_t>(at);
+        const int32_t c = next_code_point(text, at);
+        append_code_point(mended, c < 0 ? 0xFFFD : c);
+        if (whole.tracked) whole.origins.resize(mended.size(), Origin{begin, static_cast<uint32_t>(at)});
+      }
+      if (!valid) whole.text = std::move(mended);
+    }
+    if (!whole.text.empty()) whole.parts.push_back({0, static_cast<uint32_t>(whole.text.size()), 0, -1});
+  }
+
+  void encode_text(std::string_view text, bool goes_on, std::vector<int32_t>& out) const {
+    thread_local WordCache cache;
+    thread_local std::vector<TextPiece> found;
+    const auto whole = prepared(text, false, goes_on);
+    const auto by_model = [&](std::string_view part, std::vector<int32_t>& ids) {
+      found.clear();
+      model->encode(part, found);
+      for (const auto& piece : found) ids.push_back(piece.id);
+      return true;
+    };
+    for (const auto& part : whole.parts) {
+      const auto view = whole.view(part);
+      if (part.id >= 0) out.push_back(part.id);
+      else if (!cache.append(serial, view, out, by_model)) by_model(view, out);
+    }
+  }
+
+  /// Leaves the spaces that a piece begins or ends with out of its bytes.
+  /// Source: huggingface/tokenizers, pre_tokenizers/byte_level.rs, `process_offsets`.
+  void trim(std::string_view spelled, std::string_view text, bool first, TextPiece& piece) const {
+    static const std::string space = byte_symbol(' ');
+    static const int32_t space_code = byte_code(' ');
+    size_t leading = 0, trailing = 0, characters = 0;
+    for (size_t at = 0; at < spelled.size(); ++characters) {
+      const int32_t c = next_code_point(spelled, at);
+      const bool is_space = c == space_code || is_white_space(c);
+      if (is_space && leading == characters) ++leading;
+      trailing = is_space ? trailing + 1 : 0;
+    }
+    const bool added = (first || piece.begin == 0) && !post.trims_all && leading == 1;
+    for (size_t i = 0; i < leading && !added && piece.begin < piece.end; ++i) next_code_point(text, piece.begin);
+    for (size_t i = 0; i < trailing && piece.end > piece.begin; ++i)
+      do --piece.end; while (piece.end > piece.begin && (text[piece.end] & 0xC0) == 0x80);
+  }
+
+  std::unique_ptr<Encoder> fast_path(const Field& root) const;
+
+  std::string content;
+  std::vector<Normalizer> normalizers;
+  std::vector<PreTokenizer> pre_tokenizers;
+  std::unique_ptr<PartModel> model;
+  size_t model_size = 0;     // ids below are of the model's vocabulary
+  std::vector<Decoder> decoders;
+  PostProcessor post;
+  TokenFinder in_source, in_normalized;
+  std::vector<int32_t> special;
+  std::vector<std::string> spelled_in_decoding;   // added tokens as the normalised text has them
+  std::vector<uint8_t> controls;
+  std::string space_mark;    // what pieces at the start of a word begin with
+  bool in_bytes = false;     // pieces are written in symbols of bytes
+  bool tracks = false;       // where a part begins in the source decides ids
+  bool keeps = false;
+  uint64_t serial = 0;       // of this tokenizer among all that were opened
+  std::unique_ptr<Encoder> fast;   // gives the same ids sooner; null where none is known to
+};
+
+/// BERT's WordPiece and GPT-2's byte-level BPE have encoders of their own.
+std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
+  const auto model_field = root["model"];
+  const auto vocabulary = model_field["vocab"];
+  const bool dense = vocabulary.json().is_object() && std::find(pieces.begin(), pieces.end(), "") == pieces.end();
+  const bool one_step = pre_tokenizers.size() == 1 && normalizers.size() <= 1;
+  if (!dense || !one_step || !in_source.empty() || !in_normalized.empty()) return nullptr;
+
+  const auto* bert = normalizers.empty() ? nullptr : std::get_if<BertNormalizer>(&normalizers[0]);
+  if (model->type == "WordPiece" && bert && bert->clean_text && std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0])) {
+    if (model->continuing != "##" || model_field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0) return nullptr;
+    // A word that is a special token must not come out of a text: one with punctuation in it cannot.
+    for (const auto& token : model->vocabulary.special)
+      if (std::none_of(token.begin(), token.end(), [](char c) { return c > 0 && is_punctuation(c); })) return nullptr;
+    std::string lines;
+    for (size_t id = 0; id < vocabulary.json().size(); ++id) {
+      if (pieces[id].find_first_of("\n\r") != std::string::npos) return nullptr;
+      lines += pieces[id] + "\n";
+    }
+    const auto longest = model_field["max_input_chars_per_word"].count(100, INT64_MAX);
+    const WordPieceRules rules{.lowercase = bert->lowercase,
+                               .strip_accents = bert->strip_accents,
+                               .split_ideographs = bert->split_ideographs,
+                               .longest_word = static_cast<size_t>(longest),
+                               .as_tokenizers = true};
+    return make_wordpiece(std::move(lines), "tokenizer.json", rules);
+  }
+
+  const auto* level = std::get_if<ByteLevelPreTokenizer>(&pre_tokenizers[0]);
+  if (model->type != "BPE" || !level || !level->use_regex || !normalizers.empty()) return nullptr;
+  for (const auto* option : {"continuing_subword_prefix", "end_of_word_suffix"})
+    if (!model_field[option].text_or("").empty()) return nullptr;
+  if (model_field["ignore_merges"].flag(false) || model_field["byte_fallback"].flag(false)) return nullptr;
+  for (int byte = 0; byte < 256; ++byte)
+    if (model->vocabulary.find_in_text(byte_symbol(static_cast<uint8_t>(byte))) < 0) return nullptr;
+  std::string merges = "#version: 0.2\n";
+  std::unordered_set<std::string> seen;
+  for (const auto& merge : model_field["merges"].json()) {
+    const auto line = merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+    if (line.starts_with("#version") && merge.is_string()) continue;
+    const auto space = line.find(' ');
+    const bool plain = std::count(line.begin(), line.end(), ' ') == 1 && line.find_first_of("\n\r") == std::string::npos;
+    if (!plain || !seen.insert(line).second) return nullptr;
+    if (model->vocabulary.special.contains(line.substr(0, space) + line.substr(space + 1))) return nullptr;
+    merges += line + "\n";
+  }
+  return make_byte_bpe(vocabulary.json().dump(), std::move(merges), "tokenizer.json", level->add_prefix_space);
+}
+
+}  // namespace
+
+std::unique_ptr<Encoder> make_pipeline(std::string content, const nlohmann::json& json, const std::string& path) {
+  return std::make_unique<Pipeline>(std::move(content), json, path);
+}
+
+}  // namespace cloze

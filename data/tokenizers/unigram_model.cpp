@@ -1,0 +1,103 @@
+// The likeliest pieces of a text.
+// Source: Kudo 2018, section 3.2 (arXiv 1804.10959); huggingface/tokenizers, models/unigram.
+#include <algorithm>
+#include <limits>
+
+#include "data/tokenizers/models.h"
+#include "data/tokenizers/piece_trie.h"
+#include "data/tokenizers/utf8.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr double unknown_penalty = 10;   // by which an unknown character is less likely than the least likely piece
+
+struct Unigram final : PartModel {
+  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+    struct Position {
+      double best = 0;
+      int32_t id = -1;
+      uint32_t from = 0;
+      bool reached = false;
+    };
+    thread_local std::vector<Position> positions;
+    positions.assign(part.size() + 1, Position{});
+    const auto reach = [&](size_t to, uint32_t from, double score, int32_t id) {
+      auto& position = positions[to];
+      if (position.reached && score <= position.best) return;
+      position = {.best = score, .id = id, .from = from, .reached = true};
+    };
+    for (size_t begin = 0; begin < part.size();) {
+      size_t next = begin;
+      next_code_point(part, next);
+      const auto from = static_cast<uint32_t>(begin);
+      const double before = positions[begin].best;
+      bool known = false;
+      trie.each_prefix(part.substr(begin), [&](size_t length, int32_t id) {
+        known = known || length == next - begin;
+        reach(begin + length, from, before + scores[static_cast<size_t>(id)], id);
+      });
+      if (!known) reach(next, from, before + unknown_score, unknown);
+      begin = next;
+    }
+    thread_local std::vector<TextPiece> found;   // from the end to the begin, unknown characters together
+    found.clear();
+    for (size_t end = part.size(); end > 0;) {
+      const auto& position = positions[end];
+      require<DataError>(position.id >= 0, "the tokenizer has no piece for '", part.substr(position.from, end - position.from), "' and its model no unk_id");
+      if (position.id == unknown && !found.empty() && found.back().id == unknown) found.back().begin = position.from;
+      else found.push_back({position.id, position.from, end});
+      end = position.from;
+    }
+    for (auto piece = found.rbegin(); piece != found.rend(); ++piece) write(*piece, part, out);
+  }
+
+  void write(const TextPiece& piece, std::string_view part, std::vector<TextPiece>& out) const {
+    if (piece.id != unknown) return out.push_back(piece);
+    const std::string spelled(part.substr(piece.begin, piece.end - piece.begin));
+    if (const auto known = vocabulary.find_in_text(spelled); known >= 0) return out.push_back({known, piece.begin, piece.end});
+    const bool in_bytes = !bytes.empty() && std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; });
+    if (!in_bytes) return out.push_back(piece);
+    for (const char c : spelled) out.push_back({bytes[static_cast<uint8_t>(c)], piece.begin, piece.end});
+  }
+
+  PieceTrie trie;
+  std::vector<double> scores;
+  double unknown_score = 0;
+  std::vector<int32_t> bytes;   // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
+};
+
+}  // namespace
+
+std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& special) {
+  constexpr size_t most_bytes = size_t{1} << 24;   // edges of the trie
+  auto made = std::make_unique<Unigram>();
+  auto& unigram = *made;
+  unigram.vocabulary.special = special;
+  const auto list = field["vocab"];
+  if (!list.json().is_array() || list.json().empty()) list.refuse("is not a list of pieces and scores");
+  size_t bytes = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t id = 0; id < list.json().size(); ++id) {
+    const auto& entry = list.json()[id];
+    const bool fits = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number();
+    if (!fits) list.refuse(words("[", id, "] is not a piece and its score"));
+    const auto& piece = entry[0].get_ref<const std::string&>();
+    unigram.vocabulary.pieces.push_back(piece);
+    unigram.vocabulary.ids[piece] = static_cast<int32_t>(id);
+    unigram.scores.push_back(entry[1].get<double>());
+    if (!special.contains(piece)) unigram.trie.add(piece, static_cast<int32_t>(id));
+    least = std::min(least, unigram.scores.back());
+    bytes += piece.size();
+    if (bytes >= most_bytes) list.refuse(words("has more than ", most_bytes, " bytes of pieces"));
+  }
+  unigram.unknown_score = least - unknown_penalty;
+  if (const auto unknown = field["unk_id"]; !unknown.is_null())
+    unigram.unknown = static_cast<int32_t>(unknown.count(0, static_cast<int64_t>(unigram.scores.size()) - 1));
+  if (field["byte_fallback"].flag(false))
+    for (int byte = 0; byte < 256; ++byte) unigram.bytes.push_back(unigram.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
+  return made;
+}
+
+}  // namespace cloze

@@ -1,0 +1,77 @@
+// Models over whole words: the longest piece first, or the word itself.
+// Source: huggingface/tokenizers, models/wordpiece and models/wordlevel.
+#include <algorithm>
+
+#include "data/tokenizers/models.h"
+
+namespace cloze {
+
+namespace {
+
+struct WordPieces final : PartModel {
+  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+    const auto characters = static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    if (characters > longest_word) return write_unknown(part, out);
+    const size_t kept = out.size();
+    thread_local std::string spelled;
+    for (size_t begin = 0; begin < part.size();) {
+      const size_t prefix = begin > 0 ? continuing.size() : 0;
+      size_t length = std::min(part.size() - begin, longest_piece);
+      spelled.assign(begin > 0 ? continuing : std::string());
+      spelled += part.substr(begin, length);
+      int32_t found = -1;
+      for (; length > 0; --length) {
+        const bool inside_character = begin + length < part.size() && (part[begin + length] & 0xC0) == 0x80;
+        spelled.resize(prefix + length);
+        if (inside_character) continue;
+        found = vocabulary.find_in_text(spelled);
+        if (found >= 0) break;
+      }
+      if (found < 0) {
+        out.resize(kept);
+        return write_unknown(part, out);
+      }
+      out.push_back({found, begin, begin + length});
+      begin += length;
+    }
+  }
+
+  void write_unknown(std::string_view part, std::vector<TextPiece>& out) const {
+    require<DataError>(unknown >= 0, "the tokenizer has no pieces for '", part.substr(0, 60), "', and its vocabulary no unknown token");
+    out.push_back({unknown, 0, part.size()});
+  }
+
+  size_t longest_word = 100, longest_piece = 0;
+};
+
+struct WordLevel final : PartModel {
+  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+    auto found = vocabulary.find_in_text(std::string(part));
+    if (found < 0) found = unknown;
+    require<DataError>(found >= 0, "the tokenizer does not know the word '", part.substr(0, 60), "', and its vocabulary has no unknown token");
+    out.push_back({found, 0, part.size()});
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<PartModel> read_word_piece(const Field& field, const Spellings& special) {
+  auto model = std::make_unique<WordPieces>();
+  read_vocabulary(field["vocab"], model->vocabulary);
+  model->vocabulary.special = special;
+  model->unknown = model->vocabulary.find(field["unk_token"].text_or("[UNK]"));
+  model->continuing = field["continuing_subword_prefix"].text_or("##");
+  model->longest_word = static_cast<size_t>(field["max_input_chars_per_word"].count(100, INT64_MAX));
+  for (const auto& piece : model->vocabulary.pieces) model->longest_piece = std::max(model->longest_piece, piece.size());
+  return model;
+}
+
+std::unique_ptr<PartModel> read_word_level(const Field& field, const Spellings& special) {
+  auto model = std::make_unique<WordLevel>();
+  read_vocabulary(field["vocab"], model->vocabulary);
+  model->vocabulary.special = special;
+  model->unknown = model->vocabulary.find(field["unk_token"].text_or("<unk>"));
+  return model;
+}
+
+}  // namespace cloze
