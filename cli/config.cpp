@@ -44,9 +44,9 @@ void add_config_verbs(CLI::App& app, Globals& globals) {
   auto kind = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
   config->add_option("kind", *kind, "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, evaluation, checkpoint");
-  config->add_flag("--markdown", *markdown, "the reference of every key as a Markdown table");
+  config->add_flag("--markdown", *markdown, "the reference of every key of every kind, as Markdown tables");
   config->footer("Example:\n  cloze config bert");
-  config->callback([kind, markdown] { std::printf("%s", *markdown ? reference(RunConfig{}).c_str() : documented(*kind).c_str()); });
+  config->callback([kind, markdown] { std::printf("%s", (*markdown ? reference_of_keys() : documented(*kind)).c_str()); });
 
   auto* explained = app.add_subcommand("explain", "a value of a config, and where it comes from");
   auto file = std::make_shared<std::string>(), key = std::make_shared<std::string>();

@@ -30,6 +30,9 @@ void check_text(const std::string& text);
 void add_looking_verbs(CLI::App& app, Globals& globals);     // inspect, tokenize
 void add_completion(CLI::App& app, Globals& globals);
 
+/// Every key of every kind as Markdown: sections with a table each, which docs/config.md holds.
+std::string reference_of_keys();
+
 /// The config of a verb: file, overrides, every mistake at once.
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides);
 
