@@ -1,18 +1,18 @@
 #include <ATen/Parallel.h>
 
-#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "core/tensor/features.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 #include "tests/support/compare.h"
+#include "tests/support/isa.h"
 #include "tests/support/naive.h"
 
 using namespace cloze;
 
 TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout", "[kernels][attention]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t head_width : {7, 16, 40})
     for (const int64_t length : {1, 5, 50, 131})
@@ -32,12 +32,11 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
             compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
                     [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
           }
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a bias that all keys share has no gradient but for rounding, however large the scores", "[kernels][attention]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const int64_t length = 40, heads = 2, width = 48;
   auto context = GENERATE(AttentionContext{}, AttentionContext{.causal = true}, AttentionContext{.window = 18});
   if (context.window > 0) context.key_mask = at::ones({3, length}, at::kBool);
@@ -52,7 +51,6 @@ TEST_CASE("a bias that all keys share has no gradient but for rounding, however 
     INFO(isa << " causal " << context.causal << " window " << context.window << " p " << p);
     CHECK(keys.sum(at::IntArrayRef({0, 1})).abs().max().item<double>() < 1e-6 * keys.abs().sum(at::IntArrayRef({0, 1})).max().item<double>());
   }
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
@@ -100,8 +98,8 @@ Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Ten
 }  // namespace
 
 TEST_CASE("attention in a window equals its formula, and the fused form the plain one, with dilation, global keys, padding and dropout", "[kernels][window]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   struct Steps {
     int64_t dilation, heads;
@@ -129,7 +127,6 @@ TEST_CASE("attention in a window equals its formula, and the fused form the plai
           const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, context);
           CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
         }
-  kernels::set_isa(best_isa());
 }
 
 namespace {
@@ -162,8 +159,8 @@ Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, c
 }  // namespace
 
 TEST_CASE("attention by random features equals its formula, and the fused form the plain one, causal or not, with padding", "[kernels][performer]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const std::string kernel = GENERATE("softmax", "relu");
   if (kernel == "relu" && type == at::kBFloat16) return;   // at its corner, rounding to bf16 moves a slope from 0 to 1
@@ -196,7 +193,6 @@ TEST_CASE("attention by random features equals its formula, and the fused form t
               CHECK(error_of(got[b].narrow(-1, h * head_width, head_width), wanted) < 2e-5);
             }
         }
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a causal query by random features does not change when later keys grow without bound", "[kernels][performer]") {
@@ -241,8 +237,8 @@ TEST_CASE("rows of random features are orthogonal in blocks and as long as rows 
 }
 
 TEST_CASE("attention over other tokens equals its plain form, with biases by distance, a scale, and queries that stand at the last keys", "[kernels][attention]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   struct Lengths {
     int64_t queries, keys;
@@ -268,7 +264,6 @@ TEST_CASE("attention over other tokens equals its plain form, with biases by dis
           if (facts == 2) inputs.push_back(distance);
           compare([&](auto& in) { return form(true, in); }, [&](auto& in) { return form(false, in); }, inputs, facts == 1 ? std::vector<Param>{} : std::vector<Param>{q_bias, kv_bias}, type);
         }
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a bias by distance is added to the score of each pair that lies so far apart", "[kernels][attention]") {
@@ -288,8 +283,8 @@ TEST_CASE("a bias by distance is added to the score of each pair that lies so fa
 }
 
 TEST_CASE("a prefix is seen by every query of its row, what lies behind it only by what follows", "[kernels][attention]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t length : {5, 131})
     for (const int64_t behind : {0, 7}) {   // keys before the first query
@@ -300,7 +295,6 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
       compare([&](auto& in) { return fused::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
               [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); }, {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
     }
-  kernels::set_isa(best_isa());
   // The formula: a key may be seen from behind it, or where it lies in the prefix.
   const auto x = numbers({1, 6, 3 * 10}, 0.1, 2).to(at::kDouble);
   const auto got = plain::self_attention(x, Param(), 1, {.causal = true, .prefix = at::tensor({3}, at::kLong)}, {});
@@ -316,8 +310,8 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
 }
 
 TEST_CASE("attention with scores by distance and segment equals its plain form, for both streams of XLNet, with orders, memories and dropout", "[kernels][relative]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t head_width : {7, 16, 32, 40})
     for (const int64_t length : {1, 6, 50, 131})
@@ -346,5 +340,4 @@ TEST_CASE("attention with scores by distance and segment equals its plain form, 
                     {numbers({rows, queries, width}, 0.1), numbers({rows, keys, 2 * width}, 0.3), numbers({plain_text ? 1 : 2, keys + length, width}, 0.6)}, params, type);
             at::set_num_threads(threads);
           }
-  kernels::set_isa(best_isa());
 }

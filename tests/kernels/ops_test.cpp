@@ -1,11 +1,11 @@
 #include <ATen/Parallel.h>
 
-#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/recompute.h"
 #include "tests/support/compare.h"
+#include "tests/support/isa.h"
 #include "tests/support/naive.h"
 
 using namespace cloze;
@@ -13,8 +13,8 @@ using namespace cloze;
 TEST_CASE("every fused operator equals its plain form, values and gradients, for every instruction set", "[kernels]") {
   const auto width = GENERATE(int64_t{7}, int64_t{30}, int64_t{64}, int64_t{129});
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;   // this processor lacks it
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   INFO(isa << ", width " << width << ", " << c10::toString(type));
   const int64_t rows = 70, out = 19;
   const auto x = numbers({2, rows / 2, width}, 0.1), residual = numbers({2, rows / 2, out}, 0.2);
@@ -53,7 +53,6 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); }, [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
           [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); }, {x, residual}, {w, gamma}, type);
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("fused embedding equals its plain form, frozen row and absent segments included", "[kernels]") {
@@ -92,8 +91,8 @@ TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
 }
 
 TEST_CASE("tokens are drawn as often as the softmax says, and the vector form draws the same ones", "[kernels]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const int64_t rows = 20000, vocab = GENERATE(301, 2048 + 301);   // of one block, and of two
   const auto table = param({vocab, 6}, 0.4), bias = param({vocab}, 0.9);
   const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
@@ -119,7 +118,6 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   auto rounded = table;
   rounded.set_shadow(table.value().to(at::kBFloat16));
   check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, draw), at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("fused embedding takes positions of its own, and does without segments", "[kernels]") {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <random>
 
-#include "core/kernels/cpu.h"
 #include "core/kernels/kernels.h"
 #include "tests/support/compare.h"
+#include "tests/support/isa.h"
 
 using namespace cloze;
 
@@ -16,8 +16,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = s
 }  // namespace
 
 TEST_CASE("loops over scores are their formulas, for every instruction set, with forbidden tokens and numbers that are none", "[kernels][scores]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   const auto& over = kernels::table().scores;
   std::mt19937 random(7);
   std::normal_distribution<float> normal(0, 5);
@@ -61,17 +61,15 @@ TEST_CASE("loops over scores are their formulas, for every instruction set, with
     CHECK(over.log_sum(n, forbidden.data()).max == lowest);
     CHECK(over.next_above(forbidden.data(), 0, n, 0, lowest) == n);
   }
-  kernels::set_isa(best_isa());
 }
 
 TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][scores]") {
-  const auto isa = GENERATE_REF(from_range(isas));
-  if (!kernels::set_isa(isa)) return;
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
   for (const uint32_t bits : {0x7FC00000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {   // as processors and graphics cards write them
     auto weights = numbers({40, 3}, 0.4);
     weights[20].fill_(std::bit_cast<float>(bits));   // of a token that is no label
     const Param table(weights.set_requires_grad(true), Init::weight);
     CHECK(std::isnan(token_cross_entropy(numbers({2, 3}, 0.3).set_requires_grad(true), table, Param(), at::tensor({2, 5}, at::kLong), {}, nullptr).item<float>()));
   }
-  kernels::set_isa(best_isa());
 }

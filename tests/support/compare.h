@@ -48,6 +48,3 @@ void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>
     CHECK(error_of(a.gradients[i], b.gradients[i]) < tolerance);
   }
 }
-
-/// The instruction sets that kernels are built for.
-inline const std::vector<std::string> isas{"portable", "avx2", "avx512", "avx512_bf16"};

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <memory>
 
-#include "core/kernels/cpu.h"
-#include "core/kernels/kernels.h"
 #include "core/tensor/ops.h"
-#include "tests/support/catch.h"
+#include "tests/support/isa.h"
 #include "tests/support/numbers.h"
 
 namespace cloze {
@@ -144,12 +142,11 @@ void check_updates(const OptimizerConfig& config) {
 }  // namespace
 
 TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor by tensor, and clear gradients", "[optimizer]") {
-  for (const std::string isa : {"portable", "avx2", "avx512", "avx512_bf16"}) {
-    if (!kernels::set_isa(isa)) continue;
+  for (const auto& isa : tested_isas()) {
+    const UseIsa use(isa);
     for (const std::string kind : {"adamw", "lamb", "adafactor"})
       for (const bool changed : {false, true}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1, .decay_norm_and_bias = changed, .bias_correction = changed});
   }
-  kernels::set_isa(best_isa());
   set_fused(false);   // as on other devices
   for (const std::string kind : {"adamw", "lamb", "adafactor"}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
   set_fused(true);
