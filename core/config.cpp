@@ -273,7 +273,9 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string shortest(double value) {
   char buffer[32];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;   // 100000, where to_chars prefers 1e+05
+  const auto [end, error] = ordinary ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed)
+                                     : std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, end};
 }
 

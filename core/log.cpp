@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <mutex>
 
@@ -130,6 +131,22 @@ std::string bytes(double n) {
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 || n >= 99.5 ? "%.0f %s" : "%.1f %s", n, units[unit]);
   return text;
+}
+
+std::string significant(double value, int digits) {
+  const double size = std::abs(value);
+  const bool whole = size >= std::pow(10, digits - 1) && size < 1e15;
+  char text[32];
+  if (whole) std::snprintf(text, sizeof text, "%.0f", value);
+  else std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
+
+std::string with_prefix(double value) {
+  const char* prefixes[] = {"", " k", " M", " G", " T", " P"};
+  int prefix = 0;
+  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix) value /= 1000;   // what rounds to 1000 is 1 of the next
+  return significant(value, 3) + prefixes[prefix];
 }
 
 }  // namespace cloze

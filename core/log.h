@@ -32,5 +32,9 @@ std::string thousands(uint64_t n);
 std::string duration(double seconds);
 /// A number of bytes as `12.3 MB`.
 std::string bytes(double n);
+/// A number with `digits` significant digits; all digits before the point, no exponent, where there are up to 15.
+std::string significant(double value, int digits);
+/// A number of three significant digits and its SI prefix: `999700` -> `1 M`.
+std::string with_prefix(double value);
 
 }  // namespace cloze

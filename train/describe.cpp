@@ -155,19 +155,6 @@ Description describe_run(const RunConfig& given) {
   return d;
 }
 
-namespace {
-
-std::string si(double value) {
-  const char* units[] = {"", " k", " M", " G", " T", " P"};
-  int unit = 0;
-  while (value >= 1000 && unit < 5) value /= 1000, ++unit;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g%s", value, units[unit]);
-  return text;
-}
-
-}  // namespace
-
 std::string to_text(const Description& d) {
   std::string out;
   char line[256];
@@ -178,7 +165,7 @@ std::string to_text(const Description& d) {
   std::snprintf(line, sizeof line, "%-52s %18s %16s\n", "parameters", "", thousands(static_cast<uint64_t>(d.parameters)).c_str());
   out += line;
   if (!d.vocab_known) out += "  (without the V rows of the vocabulary, which the tokenizer decides; give them with --set model.vocab_size=N)\n";
-  out += words("\nFLOPs      ", si(d.flops_per_token), " a token, ", si(d.flops_per_step), " a step (forward and backward; the prediction head at ", si(100 * d.predicted_share), " % of the tokens)\n");
+  out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " a token, ", with_prefix(d.flops_per_step), " a step (forward and backward; the prediction head at ", significant(100 * d.predicted_share, 3), " % of the tokens)\n");
   const double total = d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
   out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ", bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
                bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));

@@ -360,7 +360,9 @@ std::string to_text(const Inspection& found, bool colour) {
   out += "\n";
   for (const auto& check : found.checks) {
     char line[200];
-    std::snprintf(line, sizeof line, "%-4s %-66s %12.6g  expected %.6g  p %.3g\n", check.passed ? "ok" : "FAIL", check.name.c_str(), check.observed, check.expected, check.p_value);
+    std::snprintf(line, sizeof line, "%-4s %-66s %12s  expected %s  p %.3g\n", check.passed ? "ok" : "FAIL",
+                  check.name.c_str(), significant(check.observed, 6).c_str(), significant(check.expected, 6).c_str(),
+                  check.p_value);
     out += line;
   }
   return out;

@@ -179,7 +179,7 @@ TEST_CASE("the generator's masking may be a mixture, and a preset of the run rea
 
 TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
   const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
-  CHECK(refused(mixture("[{share: -1}]")) == "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1e+06]");
+  CHECK(refused(mixture("[{share: -1}]")) == "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
   const std::string known = "; known there: share, like, mlm_probability, count, max_predictions_per_seq, count_special, mask_special, unit, max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
   CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
   CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'" + known);

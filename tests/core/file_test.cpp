@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/config.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "tests/support/catch.h"
@@ -51,6 +52,18 @@ TEST_CASE("a staged folder appears complete or not at all", "[core][file]") {
 TEST_CASE("numbers are written for people", "[core][log]") {
   CHECK(thousands(7) == "7");
   CHECK(thousands(1234567) == "1,234,567");
+  CHECK(with_prefix(999.4) == "999");
+  CHECK(with_prefix(999.7) == "1 k");
+  CHECK(with_prefix(-999.7e9) == "-1 T");
+  CHECK(with_prefix(2.5e18) == "2500 P");
+  CHECK(with_prefix(0) == "0");
+  CHECK(significant(999.7, 3) == "1000");
+  CHECK(significant(1234567.8, 6) == "1234568");
+  CHECK(significant(15.04, 3) == "15");
+  CHECK(significant(0.000012345, 3) == "1.23e-05");
+  CHECK(shortest(100000) == "100000");
+  CHECK(shortest(1.5) == "1.5");
+  CHECK(shortest(1e12) == "1e+12");
   CHECK(duration(3.21) == "3.2s");
   CHECK(duration(245) == "4m05s");
   CHECK(duration(11520) == "3h12m");
