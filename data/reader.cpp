@@ -279,8 +279,9 @@ struct DocumentReader::Impl {
     };
     const auto named = !options.columns.empty() ? options.columns : options.field;
     const auto comma = named.find(',');
-    if (comma == std::string::npos) add_pair(side("source"), side("target"), document);
-    else add_pair(side(named.substr(0, comma)), side(named.substr(comma + 1)), document);
+    const auto source = side(comma == std::string::npos ? "source" : named.substr(0, comma));
+    const auto target = side(comma == std::string::npos ? "target" : named.substr(comma + 1));
+    add_pair(source, target, document);
   }
 
   /// A line of a table: its two columns, or those that are named, whose names the first line of the file holds.

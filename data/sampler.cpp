@@ -1,8 +1,8 @@
 #include "data/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
-#include <ranges>
 
 #include "core/error.h"
 
@@ -10,69 +10,83 @@ namespace cloze {
 
 namespace {
 
-constexpr uint64_t shortest_piece = 8;
-
-/// Pieces of `length` that a document of `tokens` gives.
-uint64_t pieces_in(uint64_t tokens, uint64_t length) {
-  const uint64_t whole = tokens / length, rest = tokens % length;
-  return whole + (rest >= std::min(shortest_piece, length) || whole == 0 ? 1 : 0);
-}
-
-/// The last document whose first place, `place(document)`, is not behind `at`.
-template <class F>
-uint64_t last_document(uint64_t documents, uint64_t at, const F& place) {
-  const auto all = std::views::iota(uint64_t{0}, documents);
-  return static_cast<uint64_t>(std::ranges::partition_point(all, [&](uint64_t d) { return place(d) <= at; }) - all.begin()) - 1;
-}
+constexpr uint64_t shortest_rest = 8;
 
 }  // namespace
 
-Sampler::Sampler(const TokenStore& store, Packing packing, uint64_t length, double short_seq_prob, const Rng& rng)
-    : store_(store), packing_(packing), length_(length), short_seq_prob_(short_seq_prob), order_key_(rng.key("order")), short_key_(rng.key("short")) {
-  const uint64_t documents = store.num_documents();
-  if (packing == Packing::full) {
-    size_ = documents == 0 ? 0 : (store.num_tokens() + documents - 1 + length - 1) / length;   // one place between two documents
-    require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
-    return;
-  }
-  if (packing == Packing::doc_sentences || packing == Packing::full_sentences) {
-    const bool across = packing == Packing::full_sentences;
-    uint64_t filled = 0;
-    for (uint64_t d = 0; d < documents; ++d)
-      for (uint64_t sentence = store.first_sentence(d), end = store.first_sentence(d + 1); sentence < end; ++sentence) {
-        const bool opens = sentence == store.first_sentence(d);
-        const uint64_t tokens = store.first_token(sentence + 1) - store.first_token(sentence), gap = opens && filled > 0 ? 1 : 0;   // a separator
-        if (filled == 0 || (opens && !across) || filled + gap + tokens > length) first_sentence_.push_back(sentence), filled = tokens;
-        else filled += gap + tokens;
-      }
-    size_ = first_sentence_.size();
-    first_sentence_.push_back(store.first_sentence(documents));
-    require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
-    return;
-  }
-  pieces_before_.resize(documents + 1);
-  for (uint64_t d = 0; d < documents; ++d) {
-    const uint64_t tokens = store.document_token(d + 1) - store.document_token(d);
-    pieces_before_[d + 1] = pieces_before_[d] + (packing == Packing::whole ? 1 : pieces_in(tokens, length));
-  }
-  size_ = pieces_before_.back();
-  require<DataError>(size_ > 0, "the text has no sequence to give; prepare more text");
+Sampler::Sampler(const TokenStore& store, const SamplerOptions& options, const Rng& rng)
+    : store_(store), options_(options), order_key_(rng.key("order")), half_key_(rng.key("half")), pieces_(cut(rng.key("short"))) {
+  require<DataError>(!pieces_.empty(), "the text has no sequence to give; prepare more text");
+  if (!makes_pairs()) return;
+  const auto has_two = [&](const Piece& piece) { return std::min(sentence_end(piece.first), piece.first + options_.length) < piece.first + piece.tokens; };
+  divisible_ = static_cast<uint64_t>(std::stable_partition(pieces_.begin(), pieces_.end(), has_two) - pieces_.begin());
+  // (single + 2 halved) / (all + halved) = the share that was asked for.
+  const auto all = static_cast<double>(pieces_.size());
+  const double single = all - static_cast<double>(divisible_);
+  const double halved = (options_.random_next_prob * all - single) / (2 - options_.random_next_prob);
+  halved_ = std::min(divisible_, static_cast<uint64_t>(std::llround(std::max(0.0, halved))));
 }
 
-uint64_t Sampler::size() const { return size_; }
+double Sampler::random_next_share() const {
+  if (!makes_pairs()) return 0;
+  return static_cast<double>(pieces_.size() - divisible_ + 2 * halved_) / static_cast<double>(size());
+}
 
-/// Tokens that a row of it has, about; of a pair those of its longer side.
+/// The end of the sentence that holds a token.
+uint64_t Sampler::sentence_end(uint64_t token) const { return store_.first_token(store_.sentence_of(token) + 1); }
+
+std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
+  const auto packing = options_.packing;
+  const bool by_tokens = packing == Packing::document || packing == Packing::full;
+  const bool across = packing == Packing::full || packing == Packing::full_sentences;
+  const bool fits = packing == Packing::doc_sentences || packing == Packing::full_sentences;
+  std::vector<Piece> pieces;
+  uint64_t at = 0, document = 0, sentence = 0;
+  while (at < store_.num_tokens()) {
+    uint64_t target = options_.length;
+    Stream stream(short_key, 0, pieces.size());
+    if (options_.short_seq_prob > 0 && target > 2 && stream.bernoulli(options_.short_seq_prob)) target = 2 + stream.below(target - 1);
+    const uint64_t first = at;
+    uint64_t filled = 0, units = 0;   // positions, separators among them; sentences, or tokens of one document
+    for (bool full = false; !full && at < store_.num_tokens(); ++units) {
+      const uint64_t document_end = store_.document_token(document + 1);
+      const uint64_t gap = units > 0 && at == store_.document_token(document) ? 1 : 0;
+      uint64_t end = document_end;
+      if (by_tokens) {
+        if (filled + gap >= target) break;
+        end = std::min(document_end, at + target - filled - gap);
+        const uint64_t rest = document_end - end;
+        if (!across && rest > 0 && rest < shortest_rest) end -= std::min(shortest_rest - rest, (end - at) / 2);
+      } else if (packing != Packing::whole) {
+        while (store_.first_token(sentence + 1) <= at) ++sentence;
+        end = std::min(store_.first_token(sentence + 1), at + options_.length);
+        if (fits && units > 0 && filled + gap + end - at > target) break;
+      }
+      filled += gap + end - at;
+      at = end;
+      if (at == document_end) ++document;
+      const bool ends = at == document_end && !across;
+      if (packing == Packing::two_sentences) full = ends || units == 1;
+      else full = ends || filled >= target || (by_tokens && !across);
+    }
+    pieces.push_back({.first = first, .tokens = static_cast<uint32_t>(at - first), .target = static_cast<uint32_t>(target)});
+  }
+  return pieces;
+}
+
+/// Tokens that a row of it has, about; of a pair of texts those of its longer side.
 uint64_t Sampler::length_of(const Example& example) const {
   uint64_t tokens = 0;
   for (const auto& span : example.spans) tokens += span.count;
-  if (packing_ != Packing::whole) return std::min(tokens, example.target_length);
+  if (example.random_next) return example.target_length;
+  if (options_.packing != Packing::whole) return std::min(tokens, example.target_length);
   const uint64_t source = store_.first_token(store_.first_sentence(example.document) + 1) - example.spans.front().first;
-  return std::min(length_, std::max(source, tokens - source));
+  return std::min(options_.length, std::max(source, tokens - source));
 }
 
 std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const {
   std::vector<uint64_t> order;
-  if (accumulation < 2 || packing_ == Packing::full) {   // a step is a batch, or all are of one length
+  if (accumulation < 2 || options_.packing == Packing::full) {   // a step is a batch, or nearly all are of one length
     order.resize(count);
     std::iota(order.begin(), order.end(), first);
     return order;
@@ -83,7 +97,10 @@ std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_
   for (uint64_t place = first; place < first + count; ++place) {
     const uint64_t step = place / together, begin = step * together;
     if (order.empty() || place == begin) {
-      for (uint64_t i = 0; i < together; ++i) sample(begin + i, example), sorted[i] = {length_of(example), begin + i};
+      for (uint64_t i = 0; i < together; ++i) {
+        sample(begin + i, example);
+        sorted[i] = {length_of(example), begin + i};
+      }
       std::ranges::sort(sorted);
     }
     const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))((place - begin) / batch_size);   // a part of a step is a fair sample of it
@@ -92,80 +109,57 @@ std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_
   return order;
 }
 
-void Sampler::take_sentences(Example& example) const {
-  const uint64_t from = first_sentence_[example.item], to = first_sentence_[example.item + 1];
-  uint64_t at = store_.first_token(from), low = last_document(store_.num_documents(), at, [&](uint64_t d) { return store_.document_token(d); });
-  example.document = low;
-  for (const uint64_t end = store_.first_token(to); at < end; ++low) {
-    const uint64_t stop = std::min(end, store_.document_token(low + 1));
-    example.spans.push_back({at, stop - at});
-    at = stop;
+/// Finds the sentences of a piece for pairs, and takes one part of them where it is halved: 1 or 2, 0 = all.
+void Sampler::take_sentences(Example& example, uint64_t half) const {
+  auto& span = example.spans.front();
+  auto& cuts = example.cuts;
+  const uint64_t end = span.first + span.count;
+  for (uint64_t at = span.first;;) {
+    at = std::min(sentence_end(at), at + options_.length);
+    if (at >= end) break;
+    cuts.push_back(at - span.first);
   }
+  example.random_next = half > 0 || cuts.empty();
+  if (half == 0) return;
+  const uint64_t piece = example.item % pieces_.size();
+  const uint64_t chosen = Stream(half_key_, example.epoch, piece).below(cuts.size());
+  const uint64_t offset = cuts[chosen];
+  if (half == 1) {
+    span.count = offset;
+    cuts.resize(chosen);
+    return;
+  }
+  span = {span.first + offset, span.count - offset};
+  cuts.erase(cuts.begin(), cuts.begin() + static_cast<int64_t>(chosen) + 1);
+  for (auto& cut : cuts) cut -= offset;
 }
 
 void Sampler::sample(uint64_t index, Example& example) const {
-  example.epoch = index / size_;
-  example.item = Permutation(size_, mix(order_key_, example.epoch))(index % size_);
+  example.epoch = index / size();
   example.spans.clear();
   example.cuts.clear();
-  uint64_t available = 0;
-  if (!first_sentence_.empty()) {
-    take_sentences(example);
-    available = example.spans.size() - 1;
-    for (const auto& span : example.spans) available += span.count;
-    available = std::min(available, length_);
-  } else if (packing_ == Packing::full) {
-    // Document d starts at place document_token(d) + d of a text in which a separator follows every document but the last.
-    uint64_t at = example.item * length_;
-    const uint64_t end = std::min(at + length_, store_.num_tokens() + store_.num_documents() - 1);
-    available = end - at;
-    const uint64_t low = last_document(store_.num_documents(), at, [&](uint64_t d) { return store_.document_token(d) + d; });
-    example.document = low;
-    for (uint64_t document = low; at < end; ++document) {
-      const uint64_t first = at - document, stop = store_.document_token(document + 1);
-      const uint64_t count = std::min(stop - std::min(first, stop), end - at);
-      if (count > 0) example.spans.push_back({first, count});
-      at += count + 1;
-      if (count == 0) available -= 1;   // the piece begins with a separator, which is not needed there
-    }
-    if (example.spans.empty()) example.spans.push_back({store_.document_token(low + 1) - 1, 1}), available = 1;
-  } else {
-    const auto document = static_cast<uint64_t>(std::upper_bound(pieces_before_.begin(), pieces_before_.end(), example.item) - pieces_before_.begin()) - 1;
-    example.document = document;
-    const uint64_t first = store_.document_token(document), end = store_.document_token(document + 1);
-    const uint64_t piece = example.item - pieces_before_[document], pieces = pieces_before_[document + 1] - pieces_before_[document];
-    const uint64_t begin = first + piece * length_;
-    const bool last = piece + 1 == pieces;
-    const uint64_t stop = last ? end : std::min(end, begin + length_);
-    if (packing_ == Packing::whole) {
-      example.spans.push_back({first, end - first});
-    } else if (packing_ == Packing::document) {
-      example.spans.push_back({begin, std::min(stop - begin, length_)});
-    } else {
-      // The sentences whose first token lies in [begin, stop); a sentence longer than that is cut where it lies.
-      const auto start_of = [&](uint64_t token) {
-        const uint64_t sentence = store_.sentence_of(token);
-        return store_.first_token(sentence) == token ? sentence : sentence + 1;
-      };
-      const uint64_t from = start_of(begin), to = last ? store_.first_sentence(document + 1) : start_of(stop);
-      if (from == to) {
-        example.spans.push_back({begin, stop - begin});
-      } else {
-        const uint64_t start = store_.first_token(from);
-        example.spans.push_back({start, store_.first_token(to) - start});
-        for (uint64_t sentence = from + 1; sentence < to; ++sentence) example.cuts.push_back(store_.first_token(sentence) - start);
-      }
-    }
-    available = std::min(example.spans.front().count, length_);
+  example.random_next = false;
+  // Numbers of an epoch: two for each halved piece, one for each of the others.
+  const uint64_t number = Permutation(size(), mix(order_key_, example.epoch))(index % size());
+  const uint64_t half = number < 2 * halved_ ? 1 + number % 2 : 0;
+  uint64_t drawn = half > 0 ? number / 2 : number - halved_;
+  if (halved_ > 0 && drawn < divisible_) drawn = Permutation(divisible_, mix(half_key_, example.epoch))(drawn);
+  const Piece& piece = pieces_[drawn];
+  example.item = drawn + (half == 2 ? pieces_.size() : 0);
+  example.document = store_.document_of(piece.first);
+  if (makes_pairs()) {
+    example.spans.push_back({piece.first, piece.tokens});
+    example.target_length = piece.target;
+    take_sentences(example, half);
+    return;
   }
-  example.target_length = packing_ == Packing::sentences ? length_ : available;
-  if (short_seq_prob_ > 0 && packing_ != Packing::whole) {
-    Stream stream(short_key_, example.epoch, example.item);
-    if (stream.bernoulli(short_seq_prob_)) {
-      const uint64_t most = std::max<uint64_t>(2, example.target_length);
-      example.target_length = 2 + stream.below(most - 1);
-    }
+  uint64_t document = example.document;
+  for (uint64_t at = piece.first, end = at + piece.tokens; at < end; ++document) {
+    const uint64_t stop = std::min(end, store_.document_token(document + 1));
+    example.spans.push_back({at, stop - at});
+    at = stop;
   }
+  example.target_length = std::min<uint64_t>(piece.tokens + example.spans.size() - 1, options_.length);
 }
 
 }  // namespace cloze

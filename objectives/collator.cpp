@@ -24,7 +24,7 @@ std::optional<Kind> only(const Objectives& objectives) {
 std::optional<PairRule> pairs_of(const Objectives& objectives, const DataConfig& data) {
   const bool single = data.packing == "sentence_pair";
   if (only<PlmConfig>(objectives)) return std::nullopt;   // makes its own
-  if (const auto nsp = only<NspConfig>(objectives)) return PairRule{.random_next_prob = nsp->random_next_prob, .single_sentences = single};
+  if (only<NspConfig>(objectives)) return PairRule{.single_sentences = single};
   if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
   if (single || data.packing == "segment_pair") return PairRule{.single_sentences = single};
   return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<PairRule> pairs_of(const Objectives& objectives, const DataConfig&
 
 /// The packing that the objectives need: pairs are made of sentences.
 Packing packing_of(const DataConfig& data, bool pairs) {
-  if (pairs) return Packing::sentences;
+  if (pairs) return data.packing == "sentence_pair" ? Packing::two_sentences : Packing::sentences;
   if (data.packing == "doc_sentences") return Packing::doc_sentences;
   if (data.packing == "full_sentences") return Packing::full_sentences;
   return data.packing == "full" ? Packing::full : Packing::document;
@@ -71,8 +71,14 @@ struct Collator::Impl {
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
-    else sampler.emplace(store, writing ? writer().packing() : packing_of(data, pairs.has_value()), writing ? writer().length() : budget, writing ? 0 : data.short_seq_prob, Rng(rng.key(stage)));
+    else sampler.emplace(store, sampling(objectives), Rng(rng.key(stage)));
     if (pairs) require_documents(stage);
+  }
+
+  SamplerOptions sampling(const Objectives& objectives) const {
+    if (writing) return {.packing = writer().packing(), .length = writer().length()};
+    const auto nsp = only<NspConfig>(objectives);
+    return {.packing = packing_of(data, pairs.has_value()), .length = budget, .short_seq_prob = data.short_seq_prob, .random_next_prob = nsp ? nsp->random_next_prob : 0};
   }
 
   /// A random B comes from another document.
@@ -150,9 +156,9 @@ struct Collator::Impl {
         continues = place.continues;
       } else {
         sampler->sample(sequence, example);
-        int64_t second = 0, label = 0, forced = 0;
-        const int64_t length = write_row(example, line.data(), second, label, forced);
-        rows.push_back(plm_row({line.begin() + 1, line.begin() + length - 1}, backward, vocabulary.special));
+        const auto row = write_row(example, line.data());
+        rows.push_back(plm_row({line.begin() + 1, line.begin() + row.length - 1}, backward, vocabulary.special));
+        if (draws) note_reading(example, row, (*draws)[rows.size() - 1]);
         streams.emplace_back(mask_key, example.epoch, example.item);
       }
     }
@@ -163,9 +169,19 @@ struct Collator::Impl {
     return batch;
   }
 
-  /// Writes [CLS] A [SEP] (B [SEP]) and returns its length; `second` receives where segment B starts, `forced` counts pairs whose label was not drawn.
-  int64_t write_row(const Example& example, int64_t* ids, int64_t& second, int64_t& label, int64_t& forced) const {
-    int64_t n = 0;
+  /// A line of ids that was written.
+  struct Row {
+    int64_t length = 0;
+    int64_t second = 0;     ///< where segment B starts
+    int64_t label = 0;
+    bool forced = false;    ///< the label was not drawn
+    int64_t read = 0;       ///< tokens of the example's own text
+  };
+
+  /// Writes [CLS] A [SEP] (B [SEP]).
+  Row write_row(const Example& example, int64_t* ids) const {
+    Row row;
+    int64_t& n = row.length;
     const auto put = [&](Span span) {
       store.read(span.first, span.count, ids + n);
       check_ids(ids + n, span.count);
@@ -175,21 +191,29 @@ struct Collator::Impl {
     ids[n++] = vocabulary.special.cls;
     if (pairs) {
       const Pair pair = arrange_pair(*pairs, store, example, budget, Stream(pair_key, example.epoch, example.item));
-      label = pair.label, forced += pair.forced;
+      row.label = pair.label;
+      row.forced = pair.forced;
+      row.read = static_cast<int64_t>(pair.a.count + (example.random_next ? 0 : pair.b.count));
       put(pair.a);
-      second = n;
+      row.second = n;
       put(pair.b);
-    } else {
-      uint64_t left = example.target_length;
-      for (const auto& span : example.spans) {
-        if (left == 0) break;
-        const uint64_t count = std::min(span.count, left);
-        put({span.first, count});
-        left -= std::min(left, count + 1);   // a separator takes the place that the sampler left free
-      }
-      second = n;
+      return row;
     }
-    return n;
+    uint64_t left = example.target_length;
+    for (const auto& span : example.spans) {
+      if (left == 0) break;
+      const uint64_t count = std::min(span.count, left);
+      put({span.first, count});
+      row.read += static_cast<int64_t>(count);
+      left -= std::min(left, count + 1);   // a separator takes the position that the sampler left free
+    }
+    row.second = n;
+    return row;
+  }
+
+  static void note_reading(const Example& example, const Row& row, RowDraws& draws) {
+    for (const auto& span : example.spans) draws.text += static_cast<int64_t>(span.count);
+    draws.read = row.read;
   }
 };
 
@@ -197,6 +221,16 @@ Collator::Collator(TokenStore store, const Objectives& objectives, const DataCon
     : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model, rows)) {}
 
 uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler->size(); }
+double Collator::text_share() const {
+  if (!impl_->running) return 1;
+  const auto& [forward, backward, order, stride, reuse_len] = *impl_->running;
+  const uint64_t pieces = order.batch_size == 0 ? order.pieces : order.steps() * order.parts();
+  const uint64_t last = static_cast<uint64_t>(impl_->max_length) - stride;   // a row reads on behind its piece
+  return static_cast<double>(std::min(forward.size(), pieces * stride + last)) / static_cast<double>(forward.size());
+}
+
+double Collator::random_next_share() const { return impl_->sampler ? impl_->sampler->random_next_share() : 0; }
+
 const TokenStore& Collator::store() const { return impl_->store; }
 
 Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const {
@@ -212,7 +246,12 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
       in.sampler->sample(sequences[static_cast<size_t>(row)], written);
       Infilled infilled;
       writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], draws ? &infilled : nullptr);
-      if (draws) (*draws)[static_cast<size_t>(row)].lengths = std::move(infilled.words), (*draws)[static_cast<size_t>(row)].hidden = infilled.hidden;
+      if (!draws) continue;
+      auto& drawn = (*draws)[static_cast<size_t>(row)];
+      drawn.lengths = std::move(infilled.words);
+      drawn.hidden = infilled.hidden;
+      for (const auto& span : written.spans) drawn.text += static_cast<int64_t>(span.count);
+      drawn.read = writer.read();
     }
     return writer.batch(rows);
   }
@@ -228,7 +267,12 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
   for (int64_t row = 0; row < count; ++row) {
     in.sampler->sample(sequences[static_cast<size_t>(row)], example);
     int64_t* out = ids.data() + row * stride;
-    lengths[row] = in.write_row(example, out, seconds[row], labels[row], forced);
+    const auto written = in.write_row(example, out);
+    lengths[row] = written.length;
+    seconds[row] = written.second;
+    labels[row] = written.label;
+    forced += written.forced;
+    if (draws) in.note_reading(example, written, (*draws)[static_cast<size_t>(row)]);
     // Places are numbered at full width here and moved once the longest row is known.
     if (!maskers.empty()) {
       const auto drawn = draw_masking(in.maskings, Stream(in.mixture_key, example.epoch, example.item));

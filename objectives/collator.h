@@ -14,6 +14,8 @@ struct RowDraws {
   size_t masking = 0;             ///< its number in the mixture
   std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
   int64_t hidden = 0;             ///< tokens that text_infilling took away or replaced
+  int64_t text = 0;               ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
+  int64_t read = 0;               ///< so many of them are in the row
 };
 
 /// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their length.
@@ -33,6 +35,10 @@ class Collator {
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Sequences in an epoch.
   uint64_t size() const;
+  /// Share of the text that is in the pieces of an epoch: 1, but where rows run through the text and its end is too short for another one.
+  double text_share() const;
+  /// Share of an epoch's pairs whose B comes from another document.
+  double random_next_share() const;
   const TokenStore& store() const;
 
  private:

@@ -9,7 +9,6 @@ namespace cloze {
 
 /// What is done with two segments that follow each other.
 struct PairRule {
-  double random_next_prob = 0;   ///< B is taken from another document (nsp)
   double swap_prob = 0;          ///< A and B change places (sop)
   bool single_sentences = false; ///< a segment is one sentence
 };
@@ -18,14 +17,12 @@ struct PairRule {
 struct Pair {
   Span a, b;
   int64_t label = 0;   ///< 0 = B follows A in the text, 1 = it does not
-  bool forced = false; ///< a single sentence: the label was not drawn
+  bool forced = false; ///< B had to come from another document: the label was not drawn here
 };
 
-/// Splits the sentences of `example` into A and B, changes them by the rule (a single sentence always gets a random B), and
-/// cuts both to `budget` tokens together.
+/// Splits the sentences of `example` into A and B and changes them by the rule, or gives all of them, as A, a B from another document where the
+/// example says so, and cuts both to `budget` tokens together. `store` has two documents at least.
 /// Source: google-research/bert and google-research/albert, create_pretraining_data.py.
-/// Differs: sentences that a random B displaces, and those beyond a short target, wait for another epoch instead of the
-/// next sequence, so that a sequence is a function of its number.
 Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& example, uint64_t budget, Stream stream);
 
 }  // namespace cloze

@@ -169,11 +169,17 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     store_.read(first, middle - first, row.source.data());
     store_.read(middle, end - middle, row.target.data());
     check_ids(row.source), check_ids(row.target);
-    row.source.push_back(eos_), row.target.push_back(eos_);
-    return finish(row);
+    row.source.push_back(eos_);
+    row.target.push_back(eos_);
+    finish(row);
+    const int64_t added = model_.texts_begin ? 4 : 2;   // beginnings and ends
+    read_ = std::max<int64_t>(0, static_cast<int64_t>(row.source.size() + row.target.size()) - added);
+    return;
   }
   gather(example);
   const auto n = static_cast<int64_t>(tokens_.size());
+  const auto separators = static_cast<int64_t>(example.spans.size()) - 1;
+  read_ = n - separators;
   if (as<ClmConfig>(objective_)) {
     const auto& last = example.spans.back();
     const bool ends = last.first + last.count == store_.document_token(store_.document_of(last.first) + 1);   // of its document
@@ -189,6 +195,7 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     if (fits(length) || tokens_.size() < 2) break;
     shorten(length);   // more was put in than usual
   }
+  read_ -= n - static_cast<int64_t>(tokens_.size());
   finish(row);
 }
 

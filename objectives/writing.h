@@ -28,6 +28,8 @@ class Writer {
   /// One row, end token included, each side at most data.max_seq_length. What is read and what is asked belong to one text, which is drawn anew,
   /// and shorter, where noise made it too long; only pairs are cut. `infilled` receives what text_infilling did.
   void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled = nullptr);
+  /// Tokens of the example's text that the row written last holds, read or asked for.
+  int64_t read() const { return read_; }
   /// Rows side by side. An encoder reads sources, its decoder the targets moved on by one; a decoder alone reads both in one line and is asked
   /// for the targets.
   Batch batch(const std::vector<SourceTarget>& rows) const;
@@ -53,6 +55,7 @@ class Writer {
   const Vocabulary& vocabulary_;
   NoiseIds ids_;
   int64_t eos_;
+  int64_t read_ = 0;
   std::vector<int64_t> tokens_;               // of the example, with a separator between documents
   std::vector<int64_t> sentence_lengths_;
   std::vector<uint8_t> word_starts_;

@@ -95,6 +95,8 @@ class Inspector {
         e.labels.assign(labels.begin() + begin, labels.begin() + begin + length);
         if (batch.pair_label.defined()) e.pair_label = batch.pair_label.data_ptr<int64_t>()[row];
         const auto& drawn = draws[static_cast<size_t>(row)];
+        text_ += drawn.text;
+        read_ += drawn.read;
         if (mixes()) e.masking = static_cast<int64_t>(drawn.masking);
         count(e, drawn);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
@@ -206,16 +208,17 @@ class Inspector {
     for (const auto& c : counts_) all += c;
     found_.facts = facts_of(all);
     found_.facts["padding_share"] = 1 - share(all.tokens, places_), found_.facts["unknown_share"] = share(unknown_, all.tokens);
+    found_.facts["full_share"] = share(all.tokens, all.sequences * config_.data.max_seq_length);
+    found_.facts["read_share"] = collator_.text_share() * (text_ > 0 ? share(read_, text_) : 1);
     if (pairs_ > 0) {
       found_.facts["pair_label_1_share"] = share(second_, pairs_);
-      double probability = 0;
-      for (const auto& o : config_.objectives) {
-        if (const auto* nsp = std::get_if<NspConfig>(&o)) probability = nsp->random_next_prob;
-        if (const auto* sop = std::get_if<SopConfig>(&o)) probability = sop->swap_prob;
-      }
-      // A single sentence always gets another document's: its label is not drawn.
-      const auto drawn = static_cast<double>(pairs_ - forced_);
-      found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_), static_cast<double>(forced_) + drawn * probability, drawn * probability * (1 - probability)));
+      double swapped = 0;
+      for (const auto& o : config_.objectives)
+        if (const auto* sop = std::get_if<SopConfig>(&o)) swapped = sop->swap_prob;
+      // So many pairs of an epoch have another document's B; those that are swapped are drawn among the others.
+      const auto rows = static_cast<double>(pairs_), drawn = static_cast<double>(pairs_ - forced_), share = collator_.random_next_share();
+      found_.checks.push_back(sum_check("pairs with another document's text", static_cast<double>(forced_), rows * share, rows * share * (1 - share)));
+      if (swapped > 0) found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_), static_cast<double>(forced_) + drawn * swapped, drawn * swapped * (1 - swapped)));
     }
     if (permuting_) {
       found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
@@ -275,6 +278,7 @@ class Inspector {
   Collator collator_;
   std::vector<Counts> counts_;   // of each masking, or of all rows
   int64_t places_ = 0, unknown_ = 0, pairs_ = 0, second_ = 0, forced_ = 0;
+  int64_t text_ = 0, read_ = 0;   // tokens of the pieces that rows were made of, and of those the ones in the rows
   Inspection found_;
 };
 
@@ -333,6 +337,7 @@ std::string to_text(const Inspection& found, bool colour) {
     out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                  percent(f["unknown_share"]), "\n", predicted(f));
   }
+  out += words("reading    ", percent(f["read_share"]), " of the text is read in an epoch; rows are ", percent(f["full_share"]), " full\n");
   out += split(f);
   if (f.contains("pair_label_1_share")) out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
   const auto histogram = [&](const char* name, const char* unit, const auto& counts) {

@@ -39,6 +39,8 @@ class WritingInspector {
         }
         count(e);
         not_read_ += draws[static_cast<size_t>(row)].hidden;
+        own_ += draws[static_cast<size_t>(row)].text;
+        used_ += draws[static_cast<size_t>(row)].read;
         for (const auto n : draws[static_cast<size_t>(row)].lengths) note(found_.lengths[0].drawn, n);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
         e.corrupted = pieces(e.input_ids), e.targets = pieces(e.labels), e.text = store_.tokenizer().decode(e.labels);
@@ -138,6 +140,9 @@ class WritingInspector {
     const auto share = [](int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; };
     found_.facts = {{"sequences", sequences_}, {"tokens", tokens_}, {"padding_share", 1 - share(tokens_, places_)}, {"unknown_share", share(unknown_, source_)}, {"source_length", share(source_, sequences_)},
                     {"target_length", share(target_, sequences_)}, {"masks_in_a_source", share(masks_, sequences_)}, {"as_long_as_allowed_share", share(long_, sequences_)}};
+    // Of an encoder with a decoder, sources and targets are rows.
+    found_.facts["full_share"] = share(source_ + (model_.is_encoder_decoder ? target_ : 0), sequences_ * config_.data.max_seq_length * (model_.is_encoder_decoder ? 2 : 1));
+    found_.facts["read_share"] = share(used_, own_);
     if (tells_hidden()) found_.facts["hidden_share"] = share(not_read_, text_);
     auto& checks = found_.checks;
     if (model_.is_encoder_decoder) checks.push_back(none_check("sources and targets that do not end with the end of a text", unended_));
@@ -173,6 +178,7 @@ class WritingInspector {
   Collator collator_;
   Inspection found_;
   int64_t sequences_ = 0, places_ = 0, tokens_ = 0, source_ = 0, target_ = 0, unknown_ = 0, masks_ = 0, long_ = 0, unended_ = 0, wrong_ = 0, drawn_ = 0, hidden_ = 0, text_ = 0, not_read_ = 0;
+  int64_t own_ = 0, used_ = 0;   // tokens of the pieces that rows were made of, and of those the ones in the rows
   double mean_ = 0, variance_ = 0;
 };
 

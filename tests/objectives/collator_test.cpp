@@ -1,6 +1,8 @@
 #include "objectives/collator.h"
 
 #include <array>
+#include <numeric>
+#include <random>
 
 #include "objectives/pairs.h"
 #include "tests/objectives/store.h"
@@ -38,25 +40,19 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
 TEST_CASE("a pair of sentences is two that follow each other, with and without a pair objective", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
   const auto whole = [&](const Span& span) { return store.first_token(store.sentence_of(span.first)) == span.first && span.first + span.count == store.first_token(store.sentence_of(span.first) + 1); };
-  int pairs = 0, random = 0;
-  for (uint64_t i = 0; i < sampler.size(); ++i) {
-    Example example;
-    sampler.sample(i, example);
-    if (example.cuts.empty()) continue;
-    const auto plain = arrange_pair({.single_sentences = true}, store, example, 1000, Stream(1, 0, i));
-    CHECK(plain.label == 0);
-    CHECK(whole(plain.a));
-    CHECK(whole(plain.b));
-    CHECK(plain.a.first + plain.a.count == plain.b.first);
-    const auto nsp = arrange_pair({.random_next_prob = 0.5, .single_sentences = true}, store, example, 1000, Stream(1, 0, i));
-    CHECK(whole(nsp.a));
-    CHECK(whole(nsp.b));
-    ++pairs, random += nsp.label == 1;
+  for (const double random_next_prob : {0.0, 0.5}) {
+    const Sampler sampler(store, {.packing = Packing::two_sentences, .length = 29, .random_next_prob = random_next_prob}, Rng(1));
+    for (uint64_t i = 0; i < sampler.size(); ++i) {
+      Example example;
+      sampler.sample(i, example);
+      const auto pair = arrange_pair({.single_sentences = true}, store, example, 1000, Stream(1, 0, i));
+      CHECK(whole(pair.a));
+      CHECK(whole(pair.b));
+      CHECK(pair.label == example.random_next);
+      if (pair.label == 0) CHECK(pair.a.first + pair.a.count == pair.b.first);
+    }
   }
-  REQUIRE(pairs > 50);
-  CHECK(std::abs(random - 0.5 * pairs) < 4.5 * std::sqrt(0.25 * pairs));
   for (const std::string packing : {"sentence_pair", "segment_pair"}) {   // without nsp the rows are pairs all the same
     const auto batch = Collator(store, {MlmConfig{}}, data_of(32, 0, packing), Rng(5), "train").batch(0, 16);
     CHECK(batch.token_type_ids.max().item<int64_t>() == 1);
@@ -144,13 +140,13 @@ TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alo
 TEST_CASE("half of the pairs have a second segment from another document, and the label says which", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  const PairRule rule{.random_next_prob = 0.5};
-  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
+  const Sampler sampler(store, {.packing = Packing::sentences, .length = 29, .random_next_prob = 0.5}, Rng(1));
   Example example;
-  int64_t random = 0, pairs = 0;
-  for (uint64_t i = 0; i < 4000; ++i) {
+  double random = 0;
+  const uint64_t sequences = 10 * sampler.size();
+  for (uint64_t i = 0; i < sequences; ++i) {
     sampler.sample(i, example);
-    const auto pair = arrange_pair(rule, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    const auto pair = arrange_pair({}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
     REQUIRE(pair.a.count >= 1);
     REQUIRE(pair.b.count >= 1);
     REQUIRE(pair.a.count + pair.b.count <= 29);
@@ -159,19 +155,75 @@ TEST_CASE("half of the pairs have a second segment from another document, and th
     const bool elsewhere = store.document_of(pair.b.first) != example.document;
     REQUIRE(elsewhere == (pair.label == 1));
     if (!elsewhere) REQUIRE(pair.b.first >= pair.a.first + pair.a.count);
-    if (example.cuts.empty()) {
-      REQUIRE(pair.label == 1);   // one sentence has nothing to be followed by
-    } else {
-      ++pairs, random += pair.label;
+    random += static_cast<double>(pair.label);
+  }
+  CHECK(std::abs(random / static_cast<double>(sequences) - 0.5) <= 1.0 / static_cast<double>(sampler.size()));
+}
+
+TEST_CASE("pairs read as much of the text, and fill their rows as well, as those of BERT's code", "[objectives]") {
+  TempDir dir;
+  const auto store = tiny_store(dir, 400, 60);
+  MlmConfig none;
+  none.mlm_probability = 0;
+  constexpr int64_t budget = 61;
+  const Collator collator(store, {none, NspConfig{}}, data_of(budget + 3, 0.1), Rng(5), "train");
+  const auto sequences = static_cast<int64_t>(collator.size());
+  std::vector<RowDraws> draws;
+  const auto batch = collator.batch(0, sequences, &draws);
+  double text = 0, read = 0;
+  for (const auto& row : draws) {
+    text += static_cast<double>(row.text);
+    read += static_cast<double>(row.read);
+  }
+  CHECK(text == static_cast<double>(store.num_tokens()));
+  const double full = static_cast<double>(batch.tokens) / static_cast<double>(sequences * (budget + 3));
+  const double random = batch.pair_label.sum().item<double>() / static_cast<double>(sequences);
+
+  // google-research/bert, create_pretraining_data.py, in lengths alone.
+  std::mt19937_64 engine(1);
+  const auto draw = [&](int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(engine); };
+  const auto coin = [&](double p) { return std::bernoulli_distribution(p)(engine); };
+  const auto sentence = [&](uint64_t s) { return static_cast<int64_t>(store.first_token(s + 1) - store.first_token(s)); };
+  double theirs_read = 0, theirs_tokens = 0, rows = 0, theirs_random = 0;
+  for (uint64_t d = 0; d < store.num_documents(); ++d) {
+    const int64_t target = coin(0.1) ? draw(2, budget) : budget;
+    const auto begin = static_cast<int64_t>(store.first_sentence(d)), end = static_cast<int64_t>(store.first_sentence(d + 1));
+    std::vector<int64_t> chunk;
+    for (int64_t i = begin; i < end; ++i) {
+      chunk.push_back(sentence(static_cast<uint64_t>(i)));
+      if (i + 1 < end && std::accumulate(chunk.begin(), chunk.end(), int64_t{0}) < target) continue;
+      const auto n = static_cast<int64_t>(chunk.size()), split = n >= 2 ? draw(1, n - 1) : 1;
+      int64_t a = std::accumulate(chunk.begin(), chunk.begin() + split, int64_t{0}), b = 0;
+      const bool elsewhere = n == 1 || coin(0.5);
+      if (elsewhere) {
+        auto other = static_cast<uint64_t>(draw(0, static_cast<int64_t>(store.num_documents()) - 2));
+        other += other >= d;
+        auto s = static_cast<uint64_t>(draw(static_cast<int64_t>(store.first_sentence(other)), static_cast<int64_t>(store.first_sentence(other + 1)) - 1));
+        for (; s < store.first_sentence(other + 1) && (b == 0 || b < target - a); ++s) b += sentence(s);
+        i -= n - split;
+      } else {
+        b = std::accumulate(chunk.begin() + split, chunk.end(), int64_t{0});
+      }
+      while (a + b > budget) --(a > b ? a : b);
+      theirs_read += static_cast<double>(a + (elsewhere ? 0 : b));
+      theirs_tokens += static_cast<double>(a + b + 3);
+      theirs_random += elsewhere;
+      ++rows;
+      chunk.clear();
     }
   }
-  CHECK(std::abs(random - pairs * 0.5) < 4.5 * std::sqrt(pairs * 0.25));
+  const double theirs_full = theirs_tokens / (rows * (budget + 3));
+  const auto all = static_cast<double>(store.num_tokens());
+  CAPTURE(read / all, theirs_read / all, full, theirs_full, random, theirs_random / rows);
+  CHECK(read / all > theirs_read / all - 0.01);
+  CHECK(full > theirs_full - 0.01);
+  CHECK(std::abs(random - 0.5) <= std::abs(theirs_random / rows - 0.5));
 }
 
 TEST_CASE("sentence order prediction swaps half of the pairs, and the label says which", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  const Sampler sampler(store, Packing::sentences, 29, 0, Rng(1));
+  const Sampler sampler(store, {.packing = Packing::sentences, .length = 29}, Rng(1));
   Example example;
   int64_t swapped = 0, pairs = 0;
   for (uint64_t i = 0; i < 4000; ++i) {
