@@ -24,6 +24,11 @@ struct StepRows {
   int64_t accumulation = 1;
 };
 
+/// The number of the rules by which rows are cut and masked, which a checkpoint notes: raised where the same seed gives other rows.
+///   1  tokens that no epoch reads (rests, short sequences, displaced segments); n-grams that overlap are shortened
+///   2  every epoch reads all of the text; n-grams that overlap are passed over
+inline constexpr int64_t row_rules = 2;
+
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:

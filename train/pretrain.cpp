@@ -158,6 +158,8 @@ class Run {
     if (!best.empty()) write_atomic(options_.run + "/best", fs::path(best).filename().string() + "\n");
     saved_at_ = state_.step;
     log_info("train", words("resumed from ", checkpoint));
+    if (state_.row_rules != row_rules)
+      log_warning("train", words(checkpoint, ": was made by a version of Cloze that cut and masked rows otherwise; from here on rows are those of this version, so that the run ends in other weights than it would have there"));
   }
 
   void check_disk() const {

@@ -106,6 +106,18 @@ TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[t
   CHECK_FALSE(find_checkpoint(dir / "run").empty());
 }
 
+TEST_CASE("a checkpoint says by which rules its rows were made, and one that does not was made by the first", "[train][checkpoint]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  const auto folder = dir / "run/step-00000002";
+  CHECK(load_state(folder, nullptr).row_rules == row_rules);
+  auto state = nlohmann::json::parse(read_file(folder + "/state.json"));
+  state.erase("row_rules");
+  dir.write("old/state.json", state.dump());
+  CHECK(load_state(dir / "old", nullptr).row_rules == 1);
+}
+
 TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one", "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
