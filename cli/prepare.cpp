@@ -13,6 +13,7 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
   if (json) {
     std::printf("%s\n", nlohmann::json{{"out", options.out}, {"reused", r.reused}, {"documents", r.documents}, {"sentences", r.sentences}, {"tokens", r.tokens}, {"valid_documents", r.valid_documents},
                                        {"valid_tokens", r.valid_tokens}, {"unknown_tokens", r.unknown_tokens}, {"invalid_utf8", r.invalid_utf8}, {"duplicate_documents", r.duplicate_documents},
+                                       {"near_duplicates", r.near_duplicates}, {"leaked_documents", r.leaked_documents}, {"removed_documents", r.removed_documents}, {"removed_valid_documents", r.removed_valid_documents},
                                        {"bytes", r.bytes}, {"seconds", r.seconds}}
                             .dump()
                             .c_str());
@@ -21,7 +22,7 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
   log_info("data", words(options.out, r.reused ? " is there already" : " is made", ": ", thousands(r.documents), " documents, ", thousands(r.tokens), " tokens; held out: ",
                          thousands(r.valid_documents), " documents, ", thousands(r.valid_tokens), " tokens"));
   if (!r.reused)
-    log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ", thousands(r.unknown_tokens), " unknown tokens, ", thousands(r.duplicate_documents), " copies of documents"));
+    log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ", thousands(r.unknown_tokens), " unknown tokens, ", thousands(r.duplicate_documents), " copies and ", thousands(r.near_duplicates), " near copies of documents"));
 }
 
 }  // namespace
@@ -41,7 +42,8 @@ void add_prepare(CLI::App& app, Globals&) {
   verb->add_option("--vocab-size", options->vocab_size, "pieces of a tokenizer that is trained")->capture_default_str();
   verb->add_option("--sentinels", options->sentinels, "tokens <extra_id_0>, <extra_id_1>, ... behind the vocabulary, which span corruption writes; T5 has 100")->capture_default_str();
   verb->add_flag("--lowercase", options->lowercase, "a tokenizer that is trained folds case");
-  verb->add_option("--held-out", options->held_out, "share of the documents to hold out, chosen by a hash of their content")->capture_default_str();
+  verb->add_option("--held-out", options->held_out, "share of the text to hold out, in documents that a hash of their content chooses; a copy or near copy goes where its document goes")->capture_default_str();
+  verb->add_flag("--dedup", options->dedup, "leave out copies and near copies of documents (MinHash), and of training text those of held-out text");
   verb->add_option("--valid", options->valid_inputs, "held-out text of its own, instead of --held-out");
   verb->add_option("--valid-target", options->valid_targets, "pairs: the other side of --valid");
   verb->add_option("--invalid-utf8", options->invalid_utf8, "replace (and count) or refuse")->capture_default_str();

@@ -1,5 +1,6 @@
 #include "data/prepare.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,16 +10,16 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <unordered_set>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "data/encode_pool.h"
+#include "data/document_pool.h"
 #include "data/manifest.h"
 #include "data/reader.h"
 #include "data/sentences.h"
+#include "data/split.h"
 #include "data/tokenizer.h"
 #include "data/train_tokenizer.h"
 
@@ -30,18 +31,37 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint64_t batch_bytes = 256 << 10;
-
-/// Which documents are held out.
-struct Split {
-  uint64_t below = 0;        // documents whose content hash is below this
-  double tail = 0;           // of a single document: the share of its last sentences
+/// A document in ids.
+struct EncodedDocument {
+  uint64_t number = 0;
+  std::vector<int32_t> ids{};
+  std::vector<uint32_t> lengths{};   // of its sentences
+  size_t tail = 0;                 // so many of them, its last ones, are held out
 };
+
+EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given, std::vector<std::string_view>& found) {
+  EncodedDocument out{.number = raw.number};
+  std::vector<uint8_t> empty;   // sentences without a piece
+  for (const auto& line : raw.lines) {
+    found.clear();
+    if (sentences_given) found.emplace_back(line);
+    else split_sentences(line, found);
+    for (const auto sentence : found) {
+      const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
+      empty.push_back(ids.empty());
+      if (ids.empty()) continue;
+      out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+      out.lengths.push_back(static_cast<uint32_t>(ids.size()));
+    }
+  }
+  const auto tail = static_cast<int64_t>(tail_sentences(raw, sentences_given));
+  out.tail = static_cast<size_t>(std::count(empty.end() - tail, empty.end(), uint8_t{0}));
+  return out;
+}
 
 /// What a pass over one text has made so far; written to progress.json after every part, so that a later run goes on.
 struct Progress {
-  uint64_t documents_read = 0;
-  uint64_t smallest_hash = ~uint64_t{0};
+  uint64_t documents_read = 0;   // those that were removed among them
   std::map<std::string, std::vector<ShardFacts>> splits;
   std::vector<uint64_t> counts;
   PrepareReport report;
@@ -50,7 +70,7 @@ struct Progress {
 json save(const Progress& p) {
   json splits = json::object();
   for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
-  return {{"documents_read", p.documents_read}, {"smallest_hash", p.smallest_hash}, {"splits", splits}, {"counts", p.counts},
+  return {{"documents_read", p.documents_read}, {"splits", splits}, {"counts", p.counts},
           {"documents", p.report.documents}, {"sentences", p.report.sentences}, {"tokens", p.report.tokens},
           {"valid_documents", p.report.valid_documents}, {"valid_tokens", p.report.valid_tokens}, {"unknown_tokens", p.report.unknown_tokens},
           {"incomplete_pairs", p.report.incomplete_pairs}};
@@ -59,7 +79,6 @@ json save(const Progress& p) {
 Progress load_progress(const json& j) {
   Progress p;
   p.documents_read = j.at("documents_read");
-  p.smallest_hash = j.at("smallest_hash");
   for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
   p.counts = j.at("counts").get<std::vector<uint64_t>>();
   p.report.documents = j.at("documents"), p.report.sentences = j.at("sentences"), p.report.tokens = j.at("tokens");
@@ -71,23 +90,35 @@ Progress load_progress(const json& j) {
 /// One pass over one text.
 class Pass {
  public:
-  Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, std::string only_split, Split split)
-      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), key_{{"made_from", std::move(key)}, {"split", only_split}, {"below", split.below}, {"tail", split.tail}},
-        only_split_(std::move(only_split)), split_(split), id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+  /// `split`: of the text; `fates`: of the documents of this one.
+  Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, const Split& split, const std::vector<Fate>& fates)
+      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), split_(split), fates_(fates), id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+    key_ = {{"made_from", std::move(key)}, {"split", &fates == &split.documents ? "text" : "valid"}, {"fates", split.fingerprint()}};
     progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
     resume();
   }
 
   Progress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
     DocumentReader reader(reader_of(options_, inputs, targets));
-    const int64_t threads = options_.threads > 0 ? options_.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
-    Encoders encoders(tokenizer_, reader.sentences_given(), threads);
-    uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
+    const bool given = reader.sentences_given();
+    using Encoded = std::vector<EncodedDocument>;
+    DocumentPool<Encoded> encoders(threads_of(options_), [&](const RawBatch& batch) {
+      Encoded encoded;
+      std::vector<std::string_view> found;
+      for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, found));
+      return encoded;
+    });
+    const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
+    const auto wanted = [&](RawDocument& document) {
+      require<DataError>(document.number < fates_.size(), inputs.front(), ": the text has become longer while it was prepared; prepare it again");
+      if (&fates_ == &split_.documents && document.number == split_.tail_document) document.tail_bytes = split_.tail_bytes;
+      return document.number >= skip && fates_[document.number] != Fate::removed;
+    };
     bool more = true;
     while (more || !encoders.idle()) {
       if (interrupted) throw Interrupted("stopped; the same command goes on where it stopped");
       if (more && !encoders.full()) {
-        RawBatch batch = read_batch(reader, skip, more);
+        RawBatch batch = read_batch(reader, more, wanted);
         if (!batch.documents.empty()) encoders.send(std::move(batch));
       } else {
         write(encoders.receive());
@@ -99,7 +130,6 @@ class Pass {
     end_progress();
     progress_.report.bytes = reader.bytes();
     progress_.report.invalid_utf8 = reader.invalid_utf8();
-    progress_.report.duplicate_documents = duplicates_;
     progress_.report.incomplete_pairs += reader.incomplete_pairs();
     if (reader.split_documents() > 0) log_info("data", words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
     return progress_;
@@ -117,22 +147,6 @@ class Pass {
     return total;
   }
 
-  RawBatch read_batch(DocumentReader& reader, uint64_t& skip, bool& more) {
-    RawBatch batch;
-    RawDocument document;
-    for (uint64_t bytes = 0; bytes < batch_bytes;) {
-      if (!(more = reader.next(document))) break;
-      if (!seen_.insert(content_hash(document)).second) ++duplicates_;
-      if (skip > 0) {
-        --skip;
-        continue;
-      }
-      bytes += document.bytes;
-      batch.documents.push_back(std::move(document));
-    }
-    return batch;
-  }
-
   ShardWriter& writer(const std::string& split) {
     auto found = writers_.find(split);
     if (found == writers_.end()) {
@@ -143,19 +157,18 @@ class Pass {
     return *found->second;
   }
 
-  void write(const EncodedBatch& batch) {
-    for (const auto& document : batch.documents) {
-      ++progress_.documents_read;
+  void write(const std::vector<EncodedDocument>& documents) {
+    for (const auto& document : documents) {
+      progress_.documents_read = document.number + 1;
       if (document.lengths.empty()) continue;
       if (options_.format == "pairs" && document.lengths.size() != 2) {   // a side without a piece
         ++progress_.report.incomplete_pairs;
         continue;
       }
-      progress_.smallest_hash = std::min(progress_.smallest_hash, document.hash);
-      const std::string split = !only_split_.empty() ? only_split_ : document.hash < split_.below ? "valid" : "train";
-      const auto tail = static_cast<size_t>(std::ceil(split_.tail * static_cast<double>(document.lengths.size())));
-      put(document, 0, document.lengths.size() - tail, split);
-      if (tail > 0) put(document, document.lengths.size() - tail, document.lengths.size(), "valid");
+      const size_t sentences = document.lengths.size();
+      const size_t kept = sentences - document.tail;
+      put(document, 0, kept, fates_[document.number] == Fate::valid ? "valid" : "train");
+      put(document, kept, sentences, "valid");
     }
   }
 
@@ -220,13 +233,11 @@ class Pass {
   const Tokenizer& tokenizer_;
   std::string folder_;
   json key_;   // of the progress that this pass goes on with
-  std::string only_split_;
-  Split split_;
+  const Split& split_;
+  const std::vector<Fate>& fates_;
   uint32_t id_bytes_;
   Progress progress_;
   std::map<std::string, std::unique_ptr<ShardWriter>> writers_;
-  std::unordered_set<uint64_t> seen_;
-  uint64_t duplicates_ = 0;
   Clock::time_point start_ = Clock::now();
   double shown_ = 0, shown_plain_ = 0;
 };
@@ -270,6 +281,7 @@ json made_from(const PrepareOptions& o) {
     return list;
   };
   json j{{"inputs", files(o.inputs)}, {"format", o.format}, {"field", o.field}, {"held_out", o.held_out}, {"invalid_utf8", o.invalid_utf8}};
+  if (o.dedup) j["dedup"] = true;
   if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
   if (!o.targets.empty()) j["targets"] = files(o.targets);
@@ -280,30 +292,38 @@ json made_from(const PrepareOptions& o) {
   return j;
 }
 
-bool reads_stdin(const PrepareOptions& o) { return std::find(o.inputs.begin(), o.inputs.end(), "-") != o.inputs.end(); }
+bool can_be_read_again(const std::string& input) { return input != "-" && (fs::is_regular_file(input) || !fs::exists(input)); }
 
-/// Standard input can be read once; a tokenizer that is trained needs it twice.
-std::string spool_stdin(const std::string& folder) {
-  const std::string path = folder + "/input.txt";
+bool reads_once(const PrepareOptions& o) { return !std::all_of(o.inputs.begin(), o.inputs.end(), can_be_read_again); }
+
+/// Standard input and pipes can be read once; the text is read to compare its documents, to train a tokenizer, and to make tokens.
+std::string spool(const std::string& input, const std::string& folder, size_t number) {
+  const std::string path = words(folder, "/input-", number, ".txt");
+  const std::string name = input == "-" ? "standard input" : input;
+  const int in = input == "-" ? 0 : ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
+  require<DataError>(in >= 0, name, ": cannot be read (", system_reason(), ")");
   std::FILE* out = std::fopen(path.c_str(), "wb");
   require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
   const InterruptibleReads may_wait;
   char block[1 << 16];
   ssize_t n = 0;
   bool written = true;
-  while (written && !interrupted && (n = ::read(0, block, sizeof block)) > 0) written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
+  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0) written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
   const auto reason = n < 0 ? system_reason() : std::string();
   written = std::fclose(out) == 0 && written;
+  if (in > 0) ::close(in);
   if (interrupted || n < 0) {
     std::error_code ignored;
     fs::remove(path, ignored);
     fs::remove(folder, ignored);   // unless it holds more
   }
-  if (interrupted) throw Interrupted("stopped before the end of standard input");
-  require<DataError>(n >= 0, "standard input: cannot be read (", reason, ")");
+  if (interrupted) throw Interrupted(words("stopped before the end of ", name));
+  require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
   require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
   return path;
 }
+
+bool is_spooled(const fs::path& path) { return path.filename().string().rfind("input-", 0) == 0; }
 
 }  // namespace
 
@@ -316,6 +336,33 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
           .refuse_invalid_utf8 = options.invalid_utf8 == "refuse"};
 }
 
+namespace {
+
+void warn_of_copies(const PrepareOptions& options, const Split& split) {
+  if (options.dedup) {
+    log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid), " of held-out text were left out, copies and near copies of others"));
+    return;
+  }
+  const uint64_t copies = split.copies + split.near_copies;
+  if (copies * 20 > split.documents.size())
+    log_warning("data", words(thousands(copies), " of ", thousands(split.documents.size()), " documents are copies or near copies of another; a model learns them by heart: leave them out with --dedup"));
+  if (split.leaked > 0)
+    log_warning("data", words(thousands(split.leaked), " of ", thousands(split.valid_documents.size()), " held-out documents have a copy or near copy in the training text, "
+                              "which makes held-out losses too low; leave it out there with --dedup"));
+}
+
+/// Says where the share that is held out is far from the one that was asked for.
+void warn_of_share(double asked, const PrepareReport& report) {
+  const double all = static_cast<double>(report.tokens + report.valid_tokens);
+  const double share = static_cast<double>(report.valid_tokens) / all;
+  if (share <= 2 * asked && share >= asked / 2) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "%.3g %% of the tokens are held out, %.3g %% was asked for: the documents are too few, or too long, to come nearer", 100 * share, 100 * asked);
+  log_warning("data", text);
+}
+
+}  // namespace
+
 PrepareReport prepare(const PrepareOptions& given) {
   const auto start = Clock::now();
   check(given);
@@ -325,7 +372,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (fs::exists(options.out) && !fs::exists(options.out + "/manifest.json"))
     require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out, ": exists and holds something else; name another --out");
   const json key = made_from(options);
-  if (!options.force && fs::exists(options.out + "/manifest.json") && !reads_stdin(options)) {
+  if (!options.force && fs::exists(options.out + "/manifest.json") && !reads_once(options)) {
     const auto manifest = read_manifest(options.out);
     require<ConfigError>(manifest.made_from == key, options.out, ": holds tokens of other text or options; name another --out, or make it anew with --force");
     PrepareReport report;
@@ -338,16 +385,22 @@ PrepareReport prepare(const PrepareOptions& given) {
   require<ConfigError>(options.force || !fs::exists(options.out + "/manifest.json"), options.out, ": exists; name another --out, or make it anew with --force");
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be made (", error.message(), ")");
-  if (reads_stdin(options)) options.inputs = {spool_stdin(partial)};
+  size_t spooled = 0;
+  for (auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
+    for (auto& input : *inputs)
+      if (!can_be_read_again(input)) input = spool(input, partial, spooled++);
   const auto files = expand_inputs(options.inputs);
+
+  const Split split = split_text(options, partial);
+  require<DataError>(!split.documents.empty(), files.front(), ": holds no text; name files with text");
 
   // A tokenizer that was trained for the same text and options is kept by a run that was cut off.
   const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
   const bool same = fs::exists(key_file) && json::parse(read_text(key_file), nullptr, false) == key;
   if (!same) {
     for (const auto& entry : fs::directory_iterator(partial))
-      if (entry.path().filename() != "input.txt") fs::remove_all(entry.path());
-    if (options.tokenizer.empty()) train_tokenizer(options, tokenizer_folder);
+      if (!is_spooled(entry.path())) fs::remove_all(entry.path());
+    if (options.tokenizer.empty()) train_tokenizer(options, split, tokenizer_folder);
     write_atomic(key_file, key.dump());
   }
   auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? tokenizer_folder : options.tokenizer);
@@ -355,18 +408,9 @@ PrepareReport prepare(const PrepareOptions& given) {
   tokenizer.save(tokenizer_folder);
 
   const bool own_valid = !options.valid_inputs.empty();
-  Split split{.below = own_valid ? 0 : static_cast<uint64_t>(options.held_out * 0x1p64)};
-  Progress done = Pass(options, tokenizer, partial, key, own_valid ? "train" : "", split).run(options.inputs, options.targets);
-  require<DataError>(done.report.documents + done.report.valid_documents > 0, files.front(), ": holds no text; name files with text");
-  const uint64_t documents = done.report.documents + done.report.valid_documents;
-  if (!own_valid && options.held_out > 0 && (options.format != "pairs" || documents > 1) && (done.report.valid_documents == 0 || done.report.documents == 0)) {
-    // Too few documents for the share: hold out exactly one, or the end of the only one.
-    Split one{.below = documents > 1 ? done.smallest_hash + 1 : 0, .tail = documents > 1 ? 0 : std::max(options.held_out, 0.05)};
-    done = Pass(options, tokenizer, partial, key, "", one).run(options.inputs, options.targets);
-    if (documents == 1) log_info("data", "the text is one document: its last sentences are held out");
-  }
+  Progress done = Pass(options, tokenizer, partial, key, split, split.documents).run(options.inputs, options.targets);
   if (own_valid) {
-    auto held = Pass(options, tokenizer, partial, key, "valid", {}).run(options.valid_inputs, options.valid_targets);
+    auto held = Pass(options, tokenizer, partial, key, split, split.valid_documents).run(options.valid_inputs, options.valid_targets);
     done.splits["valid"] = held.splits["valid"];
     done.report.valid_documents = held.report.valid_documents, done.report.valid_tokens = held.report.valid_tokens;
     done.report.sentences += held.report.sentences, done.report.unknown_tokens += held.report.unknown_tokens;
@@ -375,20 +419,27 @@ PrepareReport prepare(const PrepareOptions& given) {
   auto& report = done.report;
   require<DataError>(report.documents > 0 && report.tokens > 0, files.front(), ": leaves no text to train on; lower --held-out or name more text");
   report.files = files.size();
+  report.duplicate_documents = split.copies;
+  report.near_duplicates = split.near_copies;
+  report.leaked_documents = split.leaked;
+  report.removed_documents = split.removed;
+  report.removed_valid_documents = split.removed_valid;
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   Manifest manifest{.tokenizer_kind = tokenizer.kind(), .tokenizer_fingerprint = tokenizer.fingerprint(), .vocab_size = tokenizer.size(), .splits = done.splits,
                     .counts = done.counts, .made_from = key,
                     .report = {{"documents", report.documents}, {"sentences", report.sentences}, {"tokens", report.tokens}, {"valid_documents", report.valid_documents},
                                {"valid_tokens", report.valid_tokens}, {"unknown_tokens", report.unknown_tokens}, {"duplicate_documents", report.duplicate_documents},
-                               {"invalid_utf8", report.invalid_utf8}},
+                               {"near_duplicates", report.near_duplicates}, {"leaked_documents", report.leaked_documents}, {"removed_documents", report.removed_documents},
+                               {"removed_valid_documents", report.removed_valid_documents}, {"invalid_utf8", report.invalid_utf8}},
                     .fingerprint = {}};
-  for (const auto* file : {"/progress.json", "/key.json", "/input.txt"}) fs::remove(partial + file);
+  for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
+  for (size_t n = 0; n < spooled; ++n) fs::remove(words(partial, "/input-", n, ".txt"));
   write_manifest(partial, manifest);
   if (fs::exists(options.out)) fs::remove_all(options.out);
   fs::rename(partial, options.out, error);
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
-  if (report.duplicate_documents * 20 > documents)
-    log_warning("data", words(thousands(report.duplicate_documents), " of ", thousands(documents), " documents are copies of another; a model learns them by heart"));
+  warn_of_copies(options, split);
+  if (!own_valid && options.held_out > 0 && split.documents.size() > 1) warn_of_share(options.held_out, report);
   if (report.incomplete_pairs > 0) log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
   if (report.invalid_utf8 > 0) log_warning("data", words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
   if (report.unknown_tokens * 20 > report.tokens)

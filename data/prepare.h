@@ -22,7 +22,8 @@ struct PrepareOptions {
   int64_t vocab_size = 8000;
   bool lowercase = false;                  ///< of a tokenizer that is trained
   int64_t sentinels = 0;                   ///< <extra_id_0> ... that span corruption writes
-  double held_out = 0.01;                  ///< share of the documents, chosen by a hash of their content
+  double held_out = 0.01;                  ///< share of the text, in documents that a hash of their content chooses
+  bool dedup = false;                      ///< leave out copies and near copies of documents, and of training text those of held-out text
   std::string invalid_utf8 = "replace";    ///< replace (and count) or refuse
   int64_t threads = 0;                     ///< 0: one for each core
   uint64_t seed = 1;
@@ -33,7 +34,11 @@ struct PrepareOptions {
 struct PrepareReport {
   uint64_t files = 0, bytes = 0, documents = 0, sentences = 0, tokens = 0;
   uint64_t valid_documents = 0, valid_tokens = 0;
-  uint64_t unknown_tokens = 0, invalid_utf8 = 0, duplicate_documents = 0, incomplete_pairs = 0;
+  uint64_t unknown_tokens = 0, invalid_utf8 = 0, incomplete_pairs = 0;
+  uint64_t duplicate_documents = 0;        ///< like one before them in the text
+  uint64_t near_duplicates = 0;            ///< nearly so
+  uint64_t leaked_documents = 0;           ///< documents of held-out text of its own that the text has too, or nearly
+  uint64_t removed_documents = 0, removed_valid_documents = 0;   ///< by `dedup`
   double seconds = 0;
   bool reused = false;                     ///< the folder was there, complete, and made by the same options
 };

@@ -209,7 +209,7 @@ struct DocumentReader::Impl {
   std::unique_ptr<Lines> target_lines;   // of pairs in two files
   std::optional<Table> table;
   bool in_document = false, pairs_are_json = false;   // the latter of this file, so far
-  uint64_t done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
+  uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
   bool open_next() {
     if (lines) done_bytes += lines->bytes;
@@ -391,7 +391,11 @@ DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_u
   require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(), impl_->files.front(), ": ", impl_->files.size(), " files of sources were given ", impl_->options.targets.size(), " of targets; name one for each");
 }
 DocumentReader::~DocumentReader() = default;
-bool DocumentReader::next(RawDocument& document) { return impl_->next(document); }
+bool DocumentReader::next(RawDocument& document) {
+  if (!impl_->next(document)) return false;
+  document.number = impl_->documents++;
+  return true;
+}
 bool DocumentReader::sentences_given() const { return impl_->options.format == "lines" || impl_->options.format == "pairs"; }
 uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }

@@ -11,7 +11,13 @@ namespace cloze {
 struct RawDocument {
   std::vector<std::string> lines;
   uint64_t bytes = 0;
-  void clear() { lines.clear(), bytes = 0; }
+  uint64_t number = 0;       ///< of all documents of the reader, from 0
+  uint64_t tail_bytes = 0;   ///< of its last sentences, which are held out
+  void clear() {
+    lines.clear();
+    bytes = 0;
+    tail_bytes = 0;
+  }
 };
 
 struct ReaderOptions {

@@ -47,8 +47,8 @@ struct Sentences final : sentencepiece::SentenceIterator {
   size_t at = 0;
 };
 
-/// An even sample of the text's sentences (reservoir sampling: Vitter 1985, algorithm R).
-std::vector<std::string> sample_sentences(const PrepareOptions& options) {
+/// An even sample of the training text's sentences (reservoir sampling: Vitter 1985, algorithm R).
+std::vector<std::string> sample_sentences(const PrepareOptions& options, const Split& split) {
   DocumentReader reader(reader_of(options, options.inputs, options.targets));
   Stream stream = Rng(options.seed).stream("tokenizer sample");
   std::vector<std::string> kept;
@@ -57,19 +57,22 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options) {
   uint64_t seen = 0, bytes_kept = 0;
   while (reader.next(document)) {
     if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
+    if (split.documents[document.number] != Fate::train) continue;
+    if (document.number == split.tail_document) document.tail_bytes = split.tail_bytes;
+    found.clear();
     for (const auto& line : document.lines) {
-      found.clear();
       if (reader.sentences_given()) found.emplace_back(line);
       else split_sentences(line, found);
-      for (const auto sentence : found) {
-        if (sentence.size() > longest_sentence) continue;
-        ++seen;
-        if (kept.size() < most_sentences && bytes_kept < most_bytes) {
-          kept.emplace_back(sentence);
-          bytes_kept += sentence.size();
-        } else if (const uint64_t place = stream.below(seen); place < kept.size()) {
-          kept[place] = sentence;
-        }
+    }
+    found.resize(found.size() - tail_sentences(document, reader.sentences_given()));
+    for (const auto sentence : found) {
+      if (sentence.size() > longest_sentence) continue;
+      ++seen;
+      if (kept.size() < most_sentences && bytes_kept < most_bytes) {
+        kept.emplace_back(sentence);
+        bytes_kept += sentence.size();
+      } else if (const uint64_t place = stream.below(seen); place < kept.size()) {
+        kept[place] = sentence;
       }
     }
   }
@@ -78,8 +81,8 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options) {
 
 }  // namespace
 
-void train_tokenizer(const PrepareOptions& options, const std::string& folder) {
-  const auto sentences = sample_sentences(options);
+void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder) {
+  const auto sentences = sample_sentences(options, split);
   require<DataError>(!sentences.empty(), options.inputs.front(), ": holds no text to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ", thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ", thousands(sentences.size()), " sentences"));
   std::filesystem::create_directories(folder);

@@ -2,12 +2,12 @@
 // SentencePiece models trained in the process.
 #include <string>
 
-#include "data/prepare.h"
+#include "data/split.h"
 
 namespace cloze {
 
-/// Trains a unigram or BPE model on sentences drawn from the text that `options` name and writes it to
+/// Trains a unigram or BPE model on sentences drawn from the training text of `split` and writes it to
 /// `folder`/spiece.model. Specials: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4. Throws DataError in words.
-void train_tokenizer(const PrepareOptions& options, const std::string& folder);
+void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder);
 
 }  // namespace cloze

@@ -184,6 +184,27 @@ TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][pr
   CHECK_FALSE(prepare(options).reused);
 }
 
+namespace {
+
+/// Kills a preparation when it has begun this file; false where it was done before: then the text is too short for the test.
+bool killed_behind(const PrepareOptions& options, const std::string& file) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prepare(options);
+    _exit(0);
+  }
+  while (!fs::exists(options.out + ".partial/" + file)) {
+    if (waitpid(child, nullptr, WNOHANG) != 0) return false;
+    usleep(200);
+  }
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status);
+}
+
+}  // namespace
+
 TEST_CASE("a preparation that was killed goes on behind its closed files and ends in the same bytes", "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
@@ -196,16 +217,7 @@ TEST_CASE("a preparation that was killed goes on behind its closed files and end
   options.out = dir / "whole";
   prepare(options);
   options.out = dir / "cut";
-  const pid_t child = fork();
-  if (child == 0) {
-    prepare(options);
-    _exit(0);
-  }
-  for (int wait = 0; wait < 20000 && !std::filesystem::exists(dir / "cut.partial/train-00002.tokens"); ++wait) usleep(200);
-  kill(child, SIGKILL);
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(WIFSIGNALED(status));   // else the text is too short for the test
+  REQUIRE(killed_behind(options, "train-00002.tokens"));
   REQUIRE_FALSE(std::filesystem::exists(dir / "cut"));
   prepare(options);
   CHECK(TokenStore(dir / "cut", "train").fingerprint() == TokenStore(dir / "whole", "train").fingerprint());
@@ -228,8 +240,6 @@ TEST_CASE("a preparation that was cut off reports in the end what one that was n
     pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";   // a zero-width space has no piece
     incomplete += i % 7 == 0 || i % 11 == 0;
   }
-  auto damaged = pairs;
-  damaged[damaged.rfind('\t')] = ' ';
   PrepareOptions options;
   options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)}, options.format = "pairs";
   options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
@@ -238,14 +248,8 @@ TEST_CASE("a preparation that was cut off reports in the end what one that was n
   CHECK(whole.incomplete_pairs == 2 * incomplete);
   for (const std::string side : {"train", "valid"}) {
     INFO("cut off in " << side);
-    const auto file = dir / (side + ".tsv");
-    const auto written = fs::last_write_time(file);   // what a preparation knows its files by, with their size
-    const auto put = [&](const std::string& text) { dir.write(side + ".tsv", text), fs::last_write_time(file, written); };
-    put(damaged);
     options.out = dir / ("cut-" + side);
-    CHECK_THROWS_WITH(prepare(options), Catch::Contains(side + ".tsv:40000: no tab between source and target"));
-    REQUIRE(fs::exists(options.out + ".partial/" + side + "-00002.tokens"));
-    put(pairs);
+    REQUIRE(killed_behind(options, side + "-00002.tokens"));
     const auto report = prepare(options);
     CHECK(report.incomplete_pairs == whole.incomplete_pairs);
     CHECK(report.sentences == whole.sentences);

@@ -1,15 +1,15 @@
 #pragma once
-// Documents to ids, on many threads, in the order in which they came.
+// Work on documents on many threads, in the order in which they came.
 #include <xxhash.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
 
-#include "data/reader.h"
-#include "data/sentences.h"
-#include "data/tokenizer.h"
+#include "data/prepare.h"
 
 namespace cloze {
 
@@ -18,16 +18,10 @@ struct RawBatch {
   std::vector<RawDocument> documents;
 };
 
-/// A document in ids.
-struct EncodedDocument {
-  uint64_t hash = 0;
-  std::vector<int32_t> ids;
-  std::vector<uint32_t> lengths;   // of its sentences
-};
-
-struct EncodedBatch {
-  std::vector<EncodedDocument> documents;
-};
+/// Threads that `options` asks for.
+inline int64_t threads_of(const PrepareOptions& options) {
+  return options.threads > 0 ? options.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
+}
 
 /// A hash of the lines alone: copies of a document have one.
 inline uint64_t content_hash(const RawDocument& document) {
@@ -36,30 +30,30 @@ inline uint64_t content_hash(const RawDocument& document) {
   return hash;
 }
 
-inline EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given, std::vector<std::string_view>& found) {
-  EncodedDocument out;
-  out.hash = content_hash(raw);
-  for (const auto& line : raw.lines) {
-    found.clear();
-    if (sentences_given) found.emplace_back(line);
-    else split_sentences(line, found);
-    for (const auto sentence : found) {
-      const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
-      if (ids.empty()) continue;
-      out.ids.insert(out.ids.end(), ids.begin(), ids.end());
-      out.lengths.push_back(static_cast<uint32_t>(ids.size()));
-    }
+/// The next documents of a text that `wanted` takes; `more` becomes false at its end.
+template <class Wanted>
+RawBatch read_batch(DocumentReader& reader, bool& more, const Wanted& wanted) {
+  constexpr uint64_t batch_bytes = 256 << 10;
+  RawBatch batch;
+  RawDocument document;
+  for (uint64_t bytes = 0; bytes < batch_bytes;) {
+    more = reader.next(document);
+    if (!more) break;
+    if (!wanted(document)) continue;
+    bytes += document.bytes;
+    batch.documents.push_back(std::move(document));
   }
-  return out;
+  return batch;
 }
 
-/// Batches go in numbered and come out in order, encoded by `threads` threads; few are under way at a time.
-class Encoders {
+/// Batches go in numbered and come out in order, as what `work` made of them on one of `threads` threads; few are under way at a time.
+template <class Result>
+class DocumentPool {
  public:
-  Encoders(const Tokenizer& tokenizer, bool sentences_given, int64_t threads) : tokenizer_(tokenizer), given_(sentences_given), limit_(static_cast<size_t>(4 * threads)) {
-    for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  DocumentPool(int64_t threads, std::function<Result(const RawBatch&)> work) : work_(std::move(work)), limit_(static_cast<size_t>(4 * threads)) {
+    for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
   }
-  ~Encoders() {
+  ~DocumentPool() {
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -83,18 +77,16 @@ class Encoders {
     }
     changed_.notify_all();
   }
-  /// The next batch in order; waits for it.
-  EncodedBatch receive() {
+  /// The next result in order; waits for it.
+  Result receive() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_.count(received_) > 0 || error_; });
     if (error_) std::rethrow_exception(error_);
-    auto batch = std::move(done_.extract(received_++).mapped());
-    return batch;
+    return std::move(done_.extract(received_++).mapped());
   }
 
  private:
-  void work() {
-    std::vector<std::string_view> found;
+  void run() {
     for (;;) {
       RawBatch batch;
       {
@@ -104,29 +96,28 @@ class Encoders {
         batch = std::move(waiting_.front());
         waiting_.erase(waiting_.begin());
       }
-      EncodedBatch encoded;
+      Result result;
       std::exception_ptr error;
       try {
-        for (const auto& document : batch.documents) encoded.documents.push_back(encode(document, tokenizer_, given_, found));
+        result = work_(batch);
       } catch (...) {
         error = std::current_exception();
       }
       {
         const std::lock_guard lock(mutex_);
         if (error) error_ = error;
-        done_.emplace(batch.number, std::move(encoded));
+        done_.emplace(batch.number, std::move(result));
       }
       changed_.notify_all();
     }
   }
 
-  const Tokenizer& tokenizer_;
-  bool given_;
+  std::function<Result(const RawBatch&)> work_;
   size_t limit_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<RawBatch> waiting_;
-  std::map<uint64_t, EncodedBatch> done_;
+  std::map<uint64_t, Result> done_;
   uint64_t sent_ = 0, received_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
