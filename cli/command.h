@@ -41,7 +41,7 @@ struct ImportCommand {
 };
 struct ExportCommand {
   std::string run, to, out, dtype = "float32", part, program;
-  bool json = false;
+  bool force = false, json = false;
 };
 struct VerifyParityCommand {
   std::string folder;

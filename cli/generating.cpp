@@ -90,7 +90,7 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("--file", *file, "a text in each line; - for standard input, which is read as well where no text is given and it is a file or a pipe");
   add_search_options(*verb, c->search, c->batch_size);
   verb->add_option("--num-return-sequences", c->search.num_return_sequences, "texts for each one given, best first")->capture_default_str();
-  verb->add_flag("--json", c->json, "one line of JSON for each text");
+  verb->add_flag("--json", c->json, "one line of JSON for each text: prompt, prompt_ids, and what was generated alone (text, ids, score)");
   verb->footer("Example:\n  cloze generate runs/gpt2 \"In the beginning\" --sample --top-p 0.9\n  cloze generate runs/en-de --file test.en --num-beams 4 > test.de\n\n"
                "One text without beams appears as it is written.");
   verb->callback([c, file, verb, &globals] {

@@ -106,6 +106,7 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
   export_verb->add_option("--out", x->out, "file (torchscript) or folder (huggingface) to write")->required();
   export_verb->add_option("--dtype", x->dtype, "torchscript: float32 or bfloat16")->check(CLI::IsMember({"float32", "bfloat16"}))->capture_default_str();
   export_verb->add_option("--part", x->part, "generator: that of replaced token detection, instead of the discriminator")->check(CLI::IsMember({"generator"}));
+  export_verb->add_flag("--force", x->force, "replace a file or a model folder that is there already");
   export_verb->add_flag("--json", x->json, "one line of JSON on standard output");
   export_verb->footer("Example:\n  cloze export runs/first --to torchscript --out first.pt\n\nA TorchScript file is loaded in a new process, run at other shapes and compared before it is given to you.");
   export_verb->callback([x, &globals] {

@@ -73,8 +73,9 @@ void write_atomic(const std::string& path, std::string_view content) {
   fail(path, ": cannot be written (", why, ")");
 }
 
-StagedFolder::StagedFolder(const std::string& final_path)
-    : final_(fs::path(final_path).lexically_normal().string()), staged_(words(final_, ".tmp-", getpid())) {
+StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(final_path).lexically_normal().string()) {
+  while (final_.size() > 1 && final_.back() == '/') final_.pop_back();   // of out/, too, the staged folder stands next to it
+  staged_ = words(final_, ".tmp-", getpid());
   std::error_code error;
   fs::remove_all(staged_, error);
   fs::create_directories(staged_, error);
@@ -93,6 +94,8 @@ void StagedFolder::commit() {
   const std::string old = staged_ + ".old";
   if (fs::exists(final_)) fs::rename(final_, old, error);
   if (!error) fs::rename(staged_, final_, error);
+  std::error_code ignored;
+  if (error && fs::exists(old)) fs::rename(old, final_, ignored);   // what was there stays
   require(!error, final_, ": cannot be put in place (", error.message(), ")");
   committed_ = true;
   sync_path(parent_of(final_));

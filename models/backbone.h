@@ -45,8 +45,10 @@ class Backbone : public Layer {
   /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
   virtual Memory encode(const Inputs& in, Trace* trace = nullptr);
   /// Hidden states [B, U, D] of tokens that follow those in `cache` (a block each; empty: there are none), which receives them.
+  /// attention_mask  bool [B, S + U], of a decoder alone: true = a real token of those in the cache and these; positions count
+  ///                 real tokens, so that a row padded on the left is the row alone; undefined: all are real
   /// Throws ConfigError for a backbone that sees both sides, or has no layers.
-  virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache);
+  virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache, const Tensor& attention_mask = {});
   /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// The token embedding [V, E], tied to prediction heads.

@@ -45,14 +45,15 @@ struct Bert final : Backbone {
     return stack->forward(x, {.key_mask = in.attention_mask, .prefix = in.prefix, .global_mask = globals(in)}, drop, traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
   }
 
-  Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache) override {
+  Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache, const Tensor& attention_mask) override {
     if (!config.is_decoder) return Backbone::decode(ids, {}, cache);
     require<ConfigError>(stack->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
     cache.resize(static_cast<size_t>(stack->depth()));
     const auto places = places_behind(ids, cache[0].own);
-    auto x = embeddings->forward({ids, {}, config.positions_after_padding ? places + (config.pad_token_id + 1) : places}, {});
+    const auto positions = attention_mask.defined() ? (attention_mask.cumsum(1) - 1).clamp_min(0).gather(1, places) : places;
+    auto x = embeddings->forward({ids, {}, config.positions_after_padding ? positions + (config.pad_token_id + 1) : positions}, {});
     if (projection) x = projection->forward(x);
-    AttentionContext context;
+    AttentionContext context{.key_mask = attention_mask};
     // What is read at once, before anything else, is the prefix.
     if (config.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * places.select(1, 0).eq(0);
     return stack->forward(x, context, {}, nullptr, nullptr, &cache);
@@ -91,7 +92,7 @@ struct Bert final : Backbone {
 }  // namespace
 
 Memory Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model has no decoder that reads an encoder"); }
-Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&) {
+Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&, const Tensor&) {
   fail<ConfigError>("this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
 }
 

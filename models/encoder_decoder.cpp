@@ -42,7 +42,7 @@ struct EncoderDecoder final : Backbone {
     return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites), traces ? &traces->decoder : nullptr, &memory);
   }
 
-  Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache) override {
+  Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache, const Tensor&) override {
     require<ConfigError>(decoder->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
     cache.resize(static_cast<size_t>(decoder->depth()));
     const auto x = decoder_embeddings->forward({.ids = ids, .positions = rows(places_behind(ids, cache[0].own))}, {});

@@ -151,10 +151,20 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
     for (size_t i = 0; i < lists.size(); ++i) {
       auto& written = all.emplace_back();
       for (const auto& one : lists[i]) {
-        const auto begin = one.ids.begin() + static_cast<int64_t>(some[i].beginning.size()), end = std::find(begin, one.ids.end(), search.eos_token_id);
-        std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
-        auto text = text_of(run.tokenizer, std::span(ids).subspan(goes_on ? 0 : some[i].beginning.size()));
-        written.push_back({std::move(text), std::move(ids), one.score});
+        const auto& prompt = some[i].beginning;
+        const auto begin = one.ids.begin() + static_cast<int64_t>(prompt.size());
+        const auto end = std::find(begin, one.ids.end(), search.eos_token_id);
+        const std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
+        const auto all_ids = std::span(ids), new_ids = all_ids.subspan(prompt.size());
+        const auto text = text_of(run.tokenizer, goes_on ? all_ids : new_ids);
+        const auto before = goes_on ? text_of(run.tokenizer, prompt) : "";
+        // A piece alone does not know its spaces, so the continuation is what follows the prompt in the whole text.
+        const bool follows = text.compare(0, before.size(), before) == 0;
+        written.push_back({.text = text,
+                           .continuation = follows ? text.substr(before.size()) : text_of(run.tokenizer, new_ids),
+                           .prompt_ids = prompt,
+                           .ids = {new_ids.begin(), new_ids.end()},
+                           .score = one.score});
       }
     }
     if (emit) {   // what was held back, and the prompt where nothing came

@@ -24,8 +24,10 @@ struct GenerateOptions {
 };
 /// One text that was written.
 struct Written {
-  std::string text;   ///< of a causal language model with what it went on from
-  std::vector<int64_t> ids;   ///< with the end of the text, where it came, and nothing behind it
+  std::string text;           ///< of a causal language model with what it went on from
+  std::string continuation;   ///< what was written alone
+  std::vector<int64_t> prompt_ids;   ///< what stood before it: of a decoder next to an encoder its start alone
+  std::vector<int64_t> ids;   ///< what was written, with the end of the text, where it came, and nothing after it
   double score = 0;
 };
 /// The texts written for each of `texts`, best first. Throws CheckpointError for a run without a tokenizer, ConfigError as above.

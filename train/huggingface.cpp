@@ -339,7 +339,8 @@ void require_decoder_class(const RunConfig& config) {
   require<ConfigError>(std::holds_alternative<FullAttention>(c.attention), "model.attention of another kind than full has no class at Hugging Face for ", kind, "; export to torchscript");
 }
 
-/// Refuses what no class of transformers computes.
+}  // namespace
+
 void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   if (writes_text(config.model)) return require_decoder_class(config);
@@ -361,8 +362,6 @@ void require_huggingface(const RunConfig& config) {
     require<ConfigError>((!sop || model == "albert") && (!nsp || model == "bert" || model == "bigbird") && (!rtd || model == "electra"), "Hugging Face has no class of ", model, " with the head of ", sop ? "sop" : nsp ? "nsp" : "rtd", "; export to torchscript");
   }
 }
-
-}  // namespace
 
 ImportReport import_huggingface(const std::string& folder, const std::string& run) {
   require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
@@ -404,8 +403,11 @@ std::optional<Tokenizer::Frame> frame_of(const EncoderConfig& model, const Speci
 
 }  // namespace
 
-void export_huggingface(const std::string& run, const std::string& out, const std::string& part) {
-  require<ConfigError>(!fs::exists(out) || (fs::is_directory(out) && fs::is_empty(out)), out, ": exists; name another --out");
+void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
+  const bool taken = fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out));
+  const bool is_model = fs::exists(out + "/config.json");
+  require<ConfigError>(!taken || is_model, out, ": exists and is no model folder; name another --out");
+  require<ConfigError>(!taken || replace, out, ": is there already; name another folder, or replace it with --force");
   auto opened = open_run(run);
   if (part == "generator") take_generator(opened);
   require_huggingface(opened.config);

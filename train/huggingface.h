@@ -32,6 +32,9 @@ Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor
 /// Copies tensors into a network; lists what was not used and what was not there.
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh);
 
+/// Refuses what no class of transformers computes. Throws ConfigError.
+void require_huggingface(const RunConfig& config);
+
 /// config.json of a model with these objectives.
 nlohmann::json huggingface_config(const RunConfig& config);
 

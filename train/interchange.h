@@ -16,8 +16,9 @@ struct ImportReport {
 ImportReport import_huggingface(const std::string& folder, const std::string& run);
 
 /// Writes config.json, model.safetensors, tokenizer files: what `from_pretrained` loads. `part`: `generator` of a run with
-/// replaced token detection, or empty.
-void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "");
+/// replaced token detection, or empty. A model folder that is there is refused, or with `replace` replaced; other folders that hold
+/// something never are. The folder appears whole or not at all. Throws ConfigError.
+void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "", bool replace = false);
 
 /// What was compared after an export.
 struct Receipt {
@@ -30,8 +31,10 @@ struct Receipt {
 
 /// Writes a TorchScript file that needs only LibTorch or PyTorch: forward(input_ids, attention_mask=None,
 /// token_type_ids=None) -> Dict[str, Tensor]. Then loads it in a new process (`self` is the program to start), runs it at
-/// other shapes, compares with the network, and writes the receipt beside it as PATH.receipt.json. dtype: float32, bfloat16.
-Receipt export_torchscript(const std::string& run, const std::string& out, const std::string& dtype, const std::string& self, const std::string& part = "");
+/// other shapes, compares with the network, and writes the receipt next to it as PATH.receipt.json. dtype: float32, bfloat16. A file
+/// that is there is refused (ConfigError), or with `replace` replaced; file and receipt are written when both are complete.
+Receipt export_torchscript(const std::string& run, const std::string& out, const std::string& dtype, const std::string& self,
+                           const std::string& part = "", bool replace = false);
 
 /// The other half of `export_torchscript`, in the new process: runs `script` on the inputs of `cases` (safetensors:
 /// input_ids.K, attention_mask.K, token_type_ids.K) and writes its outputs (NAME.K) to `out`.

@@ -61,7 +61,7 @@ struct Case {
 };
 
 /// Shapes that the tracer did not see, with padding and without.
-std::vector<Case> make_cases(const EncoderConfig& c) {
+std::vector<Case> make_cases(const EncoderConfig& c, bool generative) {
   std::vector<Case> cases;
   const int64_t longest = std::min<int64_t>(c.longest_input(), 160);
   for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
@@ -69,7 +69,7 @@ std::vector<Case> make_cases(const EncoderConfig& c) {
     auto mask = at::ones({rows, length}, at::kBool);
     if (rows > 1 && length > 3) mask[rows - 1].narrow(0, length - 3, 3).fill_(false);
     Tensor global;
-    if (std::holds_alternative<WindowAttention>(c.attention)) {
+    if (std::holds_alternative<WindowAttention>(c.attention) && !generative) {
       global = ids.remainder(7).eq(3);
       global[0].fill_(false);   // one row without any
     }
@@ -85,21 +85,55 @@ std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const 
   return network.outputs({.input_ids = c.ids, .attention_mask = c.mask, .token_type_ids = c.types, .global_attention_mask = c.global, .decoder_input_ids = c.read});
 }
 
-/// Settings of the searches that a file with `generate` is tried with.
-constexpr std::array<int64_t, 2> beams_tried{1, 3};
+/// A search that a file with `generate` is tried with.
+struct Tried {
+  const char* name;
+  int64_t num_beams = 1, no_repeat_ngram_size = 0, min_new_tokens = 0;
+  double repetition_penalty = 1;
+  bool has_rules() const { return no_repeat_ngram_size > 0; }
+};
 constexpr int64_t tokens_tried = 6;
+constexpr std::array<Tried, 4> searches_tried{{{.name = "1 beam"},
+                                               {.name = "3 beams", .num_beams = 3},
+                                               {.name = "1 beam with rules", .no_repeat_ngram_size = 2, .min_new_tokens = 5, .repetition_penalty = 1.3},
+                                               {.name = "3 beams with rules", .num_beams = 3, .no_repeat_ngram_size = 1, .min_new_tokens = 4, .repetition_penalty = 0.8}}};
 
-/// What the network writes for the texts of a case, as the file's `generate` lays it out.
-Tensor written(Network& network, const Case& c, int64_t beams) {
+/// Real tokens of the texts of a case, for `generate`; undefined: all. What a decoder alone goes on from is padded on the left, and
+/// not at all under rules, since n-grams there count padding, which the network does not see.
+Tensor prompts_mask(const EncoderConfig& model, const Case& c, const Tried& search) {
+  if (model.is_encoder_decoder) return c.mask;
+  return search.has_rules() ? Tensor() : c.mask.flip(1);
+}
+
+/// The tokens that the network writes for the texts of a case, as the file's `generate` lays them out.
+Tensor written(Network& network, const Case& c, const Tried& search) {
   const auto& model = encoder_of(network.model_config());
+  const auto mask = prompts_mask(model, c, search);
   std::vector<Prompt> prompts;
   for (int64_t row = 0; row < c.ids.size(0); ++row) {
-    const auto* ids = c.ids.data_ptr<int64_t>() + row * c.ids.size(1);
-    const std::vector<int64_t> text(ids, ids + (model.is_encoder_decoder ? c.mask[row].sum().item<int64_t>() : c.ids.size(1)));
+    const auto real = mask.defined() ? c.ids[row].masked_select(mask[row]) : c.ids[row].contiguous();
+    const std::vector<int64_t> text(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
     prompts.push_back(model.is_encoder_decoder ? Prompt{.source = text, .beginning = {model.decoder_start_token_id}} : Prompt{.beginning = text});
   }
+  const SearchConfig config{.max_new_tokens = tokens_tried,
+                            .min_new_tokens = search.min_new_tokens,
+                            .num_beams = search.num_beams,
+                            .repetition_penalty = search.repetition_penalty,
+                            .no_repeat_ngram_size = search.no_repeat_ngram_size,
+                            .eos_token_id = model.eos_token_id,
+                            .pad_token_id = model.pad_token_id,
+                            .forced_bos_token_id = model.forced_bos_token_id,
+                            .forced_eos_token_id = model.forced_eos_token_id};
+  const auto lists = generate_ids(network, prompts, config);
+  size_t longest = 0;
+  for (size_t row = 0; row < lists.size(); ++row) longest = std::max(longest, lists[row][0].ids.size() - prompts[row].beginning.size());
+  const bool ends_fill = search.num_beams > 1 && model.pad_token_id == 0 && model.eos_token_id >= 0;
   std::vector<Tensor> rows;
-  for (const auto& list : generate_ids(network, prompts, {.max_new_tokens = tokens_tried, .num_beams = beams, .eos_token_id = model.eos_token_id, .pad_token_id = model.pad_token_id, .forced_bos_token_id = model.forced_bos_token_id, .forced_eos_token_id = model.forced_eos_token_id})) rows.push_back(at::tensor(list[0].ids, at::kLong));
+  for (size_t row = 0; row < lists.size(); ++row) {
+    std::vector<int64_t> ids(lists[row][0].ids.begin() + static_cast<int64_t>(prompts[row].beginning.size()), lists[row][0].ids.end());
+    ids.resize(longest, ends_fill ? model.eos_token_id : model.pad_token_id);
+    rows.push_back(at::tensor(ids, at::kLong));
+  }
   return at::stack(rows);
 }
 
@@ -117,20 +151,25 @@ torch::jit::Module two_stream_module(Network& network) {
   };
   add_traced(module, "_content", {ids, mask, ids, visible}, {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
   add_traced(module, "_query", {ids, mask, ids, visible, places}, {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
-  std::string dict;
-  for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
+  const auto dict = outputs_code(names);
   module.define("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] = None, perm_mask: Optional[Tensor] = None, target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + ids_check(encoder_of(network.model_config()), "input_ids", "attention_mask") +
                 "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = torch.ne(attention_mask, 0)\n"
                 "    types = torch.zeros_like(input_ids)\n    if token_type_ids is not None:\n        types = token_type_ids\n"
                 "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, device=input_ids.device)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
                 "    if target_mapping is not None:\n"
                 "        places = torch.argmax(target_mapping, -1)\n        places = torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(places, -1), places)\n"
-                "        out = self._query(input_ids, mask, types, visible, places)\n        return {" + dict + "}\n"
-                "    out = self._content(input_ids, mask, types, visible)\n    return {" + dict + "}\n");
+                "        out = self._query(input_ids, mask, types, visible, places)\n        return " + dict + "\n"
+                "    out = self._content(input_ids, mask, types, visible)\n    return " + dict + "\n");
   return module;
 }
 
 }  // namespace
+
+std::string outputs_code(const std::vector<std::string>& names) {
+  std::string code;
+  for (size_t i = 0; i < names.size(); ++i) code += words(i ? ", " : "{", '"', names[i], "\": out[", i, "]");
+  return code + "}";
+}
 
 std::string ids_check(const EncoderConfig& model, const std::string& name, const std::string& mask) {
   const auto most = std::to_string(model.vocab_size - 1);
@@ -148,7 +187,7 @@ std::string length_check(const EncoderConfig& model, const std::string& length, 
 namespace {
 
 torch::jit::Module traced_module(Network& network) {
-  if (writes_text(network.model_config())) return writing_module(network);
+  if (writes_text(network.model_config())) return generative_module(network);
   if (encoder_of(network.model_config()).two_streams) return two_stream_module(network);
   auto module = mirror(network, "Cloze");
   const bool window = std::holds_alternative<WindowAttention>(encoder_of(network.model_config()).attention);
@@ -171,8 +210,6 @@ torch::jit::Module traced_module(Network& network) {
       },
       [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false, &module, arguments);
   module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(c10::QualifiedName(*module.type()->name(), "_traced"), state->graph));
-  std::string dict;
-  for (size_t i = 0; i < names.size(); ++i) dict += (i ? ", \"" : "\"") + names[i] + "\": out[" + std::to_string(i) + "]";
   std::string code = ids_check(encoder_of(network.model_config()), "input_ids", "attention_mask") + length_check(encoder_of(network.model_config()), "input_ids.size(1)") +
                      "    mask = torch.ones_like(input_ids, dtype=11)\n"
                      "    if attention_mask is not None:\n"
@@ -188,7 +225,7 @@ torch::jit::Module traced_module(Network& network) {
   }
   // The order of the arguments is that of Hugging Face's classes.
   module.define(std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, ") + (window ? "global_attention_mask: Optional[Tensor] = None, " : "") +
-                "token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + code + "    out = self._traced(input_ids, mask, types" + (window ? ", everywhere" : "") + ")\n    return {" + dict + "}\n");
+                "token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + code + "    out = self._traced(input_ids, mask, types" + (window ? ", everywhere" : "") + ")\n    return " + outputs_code(names) + "\n");
   return module;
 }
 
@@ -204,7 +241,12 @@ void run_in_new_process(const std::string& program, const std::vector<std::strin
 }
 
 torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
-  torch::jit::ExtraFilesMap files{{"config.json", huggingface_config(run.config).dump(2)}, {"run.yaml", to_yaml(run.config)}, {"provenance.json", provenance.dump(2)}};
+  torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", provenance.dump(2)}};
+  try {
+    require_huggingface(run.config);
+    files["config.json"] = huggingface_config(run.config).dump(2);
+  } catch (const ConfigError&) {   // a model that Hugging Face has no class for is described by run.yaml alone
+  }
   if (run.has_tokenizer)
     for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer")) files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
   return files;
@@ -237,21 +279,23 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
     if (stored.contains("global_attention_mask." + number)) arguments.emplace_back(stored.get("global_attention_mask." + number));
     if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
     if (stored.contains("decoder_input_ids." + number)) arguments.emplace_back(stored.get("decoder_input_ids." + number));
-    if (const auto generate = module.find_method("generate"); generate && stored.contains("generate." + number))
-      for (const auto beams : beams_tried) {
-        torch::jit::Stack settings{stored.get("input_ids." + number)};
-        if (stored.contains("decoder_input_ids." + number)) settings.emplace_back(stored.get("attention_mask." + number));
-        settings.insert(settings.end(), {tokens_tried, beams});
-        results.push_back({words("generated", beams, ".", number), (*generate)(settings).toTensor().contiguous()});
-      }
+    for (const auto& search : searches_tried) {
+      const auto tried = words("generate.", search.name, ".", number);
+      if (!stored.contains(tried)) continue;
+      const auto mask = stored.get(tried);
+      const torch::jit::Stack settings{stored.get("input_ids." + number), mask.numel() > 0 ? c10::IValue(mask) : c10::IValue(), tokens_tried,
+                                       search.num_beams, 1.0, false, search.no_repeat_ngram_size, search.repetition_penalty, int64_t{0}, search.min_new_tokens};
+      results.push_back({tried, module.get_method("generate")(settings).toTensor().contiguous()});
+    }
     const auto answer = module.forward(arguments).toGenericDict();
     for (const auto& item : answer) results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
   }
   save_safetensors(out, results);
 }
 
-Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self, const std::string& part) {
+Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype, const std::string& self, const std::string& part, bool replace) {
   require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
+  require<ConfigError>(replace || !fs::exists(out), out, ": is there already; name another file, or replace it with --force");
   auto run = open_run(path);
   if (part == "generator") take_generator(run);
   const auto& encoder = encoder_of(run.config.model);
@@ -262,27 +306,31 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   const auto module = traced_module(*run.network).deepcopy();
 
   const std::string staged = words(out, ".tmp-", getpid());
-  const auto cases_file = staged + ".cases", results_file = staged + ".results";
+  const auto cases_file = staged + ".cases", results_file = staged + ".results", receipt_file = staged + ".receipt";
   struct Cleaner {
     std::vector<std::string> files;
     ~Cleaner() {
       for (const auto& file : files) unlink(file.c_str());
     }
-  } cleaner{{staged, cases_file, results_file}};
+  } cleaner{{staged, cases_file, results_file, receipt_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
-  const auto cases = make_cases(encoder);
+  const bool generative = writes_text(run.config.model);
+  const auto cases = make_cases(encoder, generative);
   // Searches are compared in float32: rounding to bf16 makes equal scores. A text must leave room for what follows it.
-  const bool writes = writes_text(run.config.model);
-  const auto tried = [&](const Case& c) { return writes && !bf16 && !run.config.objectives.empty() && c.ids.size(1) + tokens_tried <= encoder.longest_input(); };
+  const bool generates = generative && !bf16 && can_generate(*run.network);
+  const auto tried = [&](const Case& c) { return generates && c.ids.size(1) + tokens_tried <= encoder.longest_input(); };
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < cases.size(); ++k) {
     const auto number = std::to_string(k);
     inputs.push_back({"input_ids." + number, cases[k].ids});
     inputs.push_back({"attention_mask." + number, cases[k].mask});
-    if (!writes) inputs.push_back({"token_type_ids." + number, cases[k].types});
+    if (!generative) inputs.push_back({"token_type_ids." + number, cases[k].types});
     if (cases[k].read.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].read});
-    if (tried(cases[k])) inputs.push_back({"generate." + number, at::zeros({1})});
+    for (const auto& search : searches_tried) {
+      const auto mask = prompts_mask(encoder, cases[k], search);
+      if (tried(cases[k])) inputs.push_back({words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
+    }
     if (cases[k].global.defined()) inputs.push_back({"global_attention_mask." + number, cases[k].global});
   }
   save_safetensors(cases_file, inputs);
@@ -301,18 +349,28 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                                receipt.tolerance * scale, "); nothing was written");
       errors[name] = std::max(errors[name], error);
     }
-    for (const auto beams : beams_tried) {
+    for (const auto& search : searches_tried) {
       if (!tried(cases[k])) continue;
-      const auto wanted = written(*run.network, cases[k], beams), got = results.get(words("generated", beams, ".", k));
-      require<CheckpointError>(got.sizes() == wanted.sizes() && at::equal(got, wanted), "the exported file writes another text than the model, with ", beams, " beams, at shape ", shape_words(cases[k].ids), "; nothing was written");
-      errors[words("generate, ", beams, beams == 1 ? " beam" : " beams")] = 0;
+      const auto wanted = written(*run.network, cases[k], search);
+      const auto got = results.get(words("generate.", search.name, ".", k)).slice(1, encoder.is_encoder_decoder ? 1 : cases[k].ids.size(1));
+      require<CheckpointError>(at::equal(got, wanted), "the exported file writes another text than the model, with ", search.name, ", at shape ", shape_words(cases[k].ids), "; nothing was written");
+      errors[words("generate, ", search.name)] = 0;
     }
   }
   receipt.largest_error.assign(errors.begin(), errors.end());
-  require<CheckpointError>(rename(staged.c_str(), out.c_str()) == 0, out, ": cannot be written (", system_reason(), ")");
-  write_atomic(out + ".receipt.json", json{{"file", fs::path(out).filename().string()}, {"dtype", dtype}, {"shapes", receipt.shapes}, {"largest_error", errors}, {"tolerance", receipt.tolerance},
-                                           {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"}, {"provenance", provenance}}
-                                          .dump(2) + "\n");
+  const json facts{{"file", fs::path(out).filename().string()},
+                   {"dtype", dtype},
+                   {"shapes", receipt.shapes},
+                   {"largest_error", errors},
+                   {"tolerance", receipt.tolerance},
+                   {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
+                   {"provenance", provenance}};
+  write_atomic(receipt_file, facts.dump(2) + "\n");
+  const auto place = [&](const std::string& from, const std::string& to) {
+    require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
+  };
+  place(receipt_file, out + ".receipt.json");
+  place(staged, out);
   return receipt;
 }
 

@@ -20,7 +20,17 @@ std::string ids_check(const EncoderConfig& model, const std::string& name, const
 /// long and how to mend it. Nothing for a model that reads any length.
 std::string length_check(const EncoderConfig& model, const std::string& length, const std::string& what = "a text is too long; shorten it");
 
-/// The module of a network that writes: forward, generate, and of an encoder with a decoder encode and decode.
-torch::jit::Module writing_module(Network& network);
+/// Facts of a model that stand for names in TorchScript.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// The dictionary of a method that returns the tuple `out` by these names.
+std::string outputs_code(const std::vector<std::string>& names);
+
+/// True where the exported file has `generate`: the network scores the next token and keeps what it read.
+bool can_generate(Network& network);
+
+/// The module of a decoder, with an encoder or alone: forward; encode of an encoder; where it can generate, generate, and
+/// decode of a decoder that reads an encoder. Without a head forward gives hidden states.
+torch::jit::Module generative_module(Network& network);
 
 }  // namespace cloze

@@ -114,8 +114,8 @@ int run(const GenerateCommand& c) {
   for (size_t i = 0; i < all.size() && !streams; ++i) {
     if (c.json) {
       json list = json::array();
-      for (const auto& one : all[i]) list.push_back({{"text", one.text}, {"ids", one.ids}, {"score", one.score}});
-      print(json{{"text", c.texts[i]}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+      for (const auto& one : all[i]) list.push_back({{"text", one.continuation}, {"ids", one.ids}, {"score", one.score}});
+      print(json{{"prompt", c.texts[i]}, {"prompt_ids", all[i].front().prompt_ids}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
       continue;
     }
     for (const auto& one : all[i]) {
@@ -229,12 +229,12 @@ int run(const ImportCommand& c) {
 
 int run(const ExportCommand& c) {
   if (c.to == "huggingface") {
-    export_huggingface(c.run, c.out, c.part);
+    export_huggingface(c.run, c.out, c.part, c.force);
     if (c.json) std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
     else log_info("export", c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer where the run has one)");
     return 0;
   }
-  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part);
+  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part, c.force);
   if (c.json) {
     std::printf("%s\n", json{{"out", r.path}, {"to", c.to}, {"dtype", c.dtype}, {"passed", r.passed}, {"tolerance", r.tolerance}, {"largest_error", r.largest_error}, {"shapes", r.shapes}}.dump().c_str());
     return 0;

@@ -58,7 +58,7 @@ struct World {
     }
     dir.write("text.txt", text);
     tokens = dir / "tokens", run = dir / "run";
-    const auto prepared = cloze("prepare " + dir / "text.txt" + " --vocab-size 80 --held-out 0.1 --out " + tokens);
+    const auto prepared = cloze("prepare " + dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + tokens);
     INFO(prepared.text);
     REQUIRE(prepared.code == 0);
     const auto trained = cloze("pretrain " + config() + " --run " + run);
@@ -149,7 +149,7 @@ TEST_CASE("docs/config.md holds every key of every kind, and is current", "[cli]
 
 TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   auto& w = world();
-  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.1 --out " + w.tokens).text, Catch::Contains("is there already"));
+  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text, Catch::Contains("is there already"));
   CHECK(cloze("verify data " + w.tokens).code == 0);
   CHECK(cloze("verify run " + w.run).code == 0);
   CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
@@ -272,7 +272,11 @@ TEST_CASE("texts that are written for a file stay a line each, and are text what
   INFO(lines.text);
   CHECK_THAT(lines.text, Catch::Contains("The \ncat \n"));
   CHECK_THAT(lines.text, Catch::Contains("2 texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
-  CHECK(json_of(cloze(forced("\u010A") + " --json The"))["generated"][0]["text"] == "The\n");
+  const auto told = json_of(cloze(forced("\u010A") + " --json The"));   // what was written stands apart from the prompt
+  CHECK(told["prompt"] == "The");
+  CHECK(told["prompt_ids"].size() >= 1);
+  CHECK(told["generated"][0]["text"] == "\n");
+  CHECK(told["generated"][0]["ids"].size() == 1);
   const auto byte = forced("\u00C4");   // a byte that begins a character, alone
   CHECK(cloze(byte + " The").text == "The\uFFFD\n");
   CHECK(cloze(byte, "printf 'The\\ncat\\n' | ").text == "The\uFFFD\ncat\uFFFD\n");

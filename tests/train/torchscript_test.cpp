@@ -2,8 +2,10 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/tensor/safetensors.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/train/trained.h"
@@ -91,8 +93,7 @@ TEST_CASE("an exported file answers texts without room and searches without beam
     }
     if (name == "bert") continue;
     const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {
-      torch::jit::Stack arguments{ids(length)};
-      if (name != "gpt2") arguments.emplace_back();
+      torch::jit::Stack arguments{ids(length), c10::IValue()};
       arguments.insert(arguments.end(), {tokens, beams});
       return file.get_method("generate")(arguments);
     };
@@ -110,6 +111,138 @@ TEST_CASE("an exported file answers texts without room and searches without beam
       CHECK_THROWS_WITH(generate(most - 3, 4, 2), Catch::Contains("the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"));
     }
   }
+}
+
+TEST_CASE("an exported file writes the ids of transformers, from padded texts and under every rule", "[interchange][torchscript][generate]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto tensor = [](const nlohmann::json& rows) {
+    std::vector<Tensor> list;
+    for (const auto& row : rows) list.push_back(at::tensor(row.get<std::vector<int64_t>>(), at::kLong));
+    return at::stack(list);
+  };
+  int searches = 0;
+  const auto cases = nlohmann::json::parse(read_file(SOURCE_DIR "/tests/train/generated_ids.json"));
+  for (const auto& [name, told] : cases.items()) {
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    for (const auto& search : told["searches"]) {
+      INFO(name << " " << search.dump());
+      const torch::jit::Stack arguments{tensor(told["input_ids"]), tensor(told["attention_mask"]), told["max_new_tokens"].get<int64_t>(), search["num_beams"].get<int64_t>(),
+                                        search.value("length_penalty", 1.0), search.value("early_stopping", false), search.value("no_repeat_ngram_size", int64_t{0}),
+                                        search.value("repetition_penalty", 1.0), search.value("min_length", int64_t{0}), search.value("min_new_tokens", int64_t{0})};
+      const auto found = file.get_method("generate")(arguments).toTensor(), wanted = tensor(search["ids"]);
+      CHECK(at::equal(found, wanted));
+      ++searches;
+    }
+    const auto ids = tensor(told["input_ids"]);
+    const auto generate = [&](int64_t ngram, double penalty, int64_t shortest) {
+      return file.get_method("generate")({ids, c10::IValue(), 4, 1, 1.0, false, ngram, penalty, 0, shortest});
+    };
+    CHECK_THROWS_WITH(generate(-1, 1, 0), Catch::Contains("no_repeat_ngram_size must be at least 0"));
+    CHECK_THROWS_WITH(generate(0, 0, 0), Catch::Contains("repetition_penalty must be above 0"));
+    CHECK_THROWS_WITH(generate(0, 1, 5), Catch::Contains("min_new_tokens must be from 0 to max_new_tokens"));
+    if (name == "gpt2") CHECK_THROWS_WITH(file.get_method("generate")({ids, tensor(told["attention_mask"]).flip(1)}), Catch::Contains("prompts of several lengths are padded on the left"));
+  }
+  CHECK(searches == 32);
+}
+
+TEST_CASE("networks without a head go out as TorchScript with the hidden states of those with one", "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  struct Case {
+    std::string folder, prefix, bare;
+  };
+  for (const auto& [name, prefix, bare] : {Case{"gpt2", "transformer.", "GPT2Model"}, Case{"t5", "", "T5Model"}, Case{"bart", "model.", "BartModel"}}) {
+    INFO(name);
+    const auto folder = SOURCE_DIR "/tests/parity/" + name;
+    auto config = nlohmann::json::parse(read_file(folder + "/config.json"));
+    config["architectures"] = {bare};
+    dir.write(name + "-bare/config.json", config.dump());
+    const auto stored = SafeTensors::open(folder + "/model.safetensors");
+    std::vector<NamedTensor> tensors;
+    for (const auto& key : stored.names())
+      if (key.starts_with(prefix)) tensors.push_back({key.substr(prefix.size()), stored.get(key).clone()});
+    save_safetensors(dir / (name + "-bare/model.safetensors"), tensors);
+    import_huggingface(dir / (name + "-bare"), dir / (name + "-run"));
+    import_huggingface(folder, dir / name);
+    for (const auto& run : {name + "-run", name}) CHECK(export_torchscript(dir / run, dir / (run + ".pt"), "float32", BINARY_DIR "/cloze").passed);
+    auto without = torch::jit::load(dir / (name + "-run.pt")), with = torch::jit::load(dir / (name + ".pt"));
+    const auto ids = at::arange(14, at::kLong).mul(5).add(3).view({2, 7}), mask = at::arange(7, at::kLong).lt(5).unsqueeze(0).expand({2, 7}).contiguous();
+    const auto found = without.forward({ids, mask}).toGenericDict(), wanted = with.forward({ids, mask}).toGenericDict();
+    CHECK_FALSE(found.contains("logits"));
+    CHECK(at::equal(found.at("last_hidden_state").toTensor(), wanted.at("last_hidden_state").toTensor()));
+    CHECK_FALSE(without.find_method("generate").has_value());
+    CHECK(with.find_method("generate").has_value());
+    if (name == "gpt2") continue;
+    CHECK(at::equal(without.get_method("encode")({ids, mask}).toTensor(), with.get_method("encode")({ids, mask}).toTensor()));
+  }
+}
+
+TEST_CASE("a T5 whose head is its own and whose states are scaled goes out as TorchScript, and so does a GPT-2 with random features, which keeps nothing to write with", "[interchange][torchscript]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 1);
+  const auto small = [](auto model) {
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 64;
+    model.max_position_embeddings = 32;
+    return model;
+  };
+  auto t5 = small(T5Config{});
+  t5.d_kv = 16;
+  t5.tie_word_embeddings = false;
+  base.model = t5;
+  SpanCorruptionConfig rest_of_text;   // needs no sentinels
+  rest_of_text.corruption = "prefix_lm";
+  base.objectives = {rest_of_text};
+  base.data.short_seq_prob = 0;
+  pretrain(base, {.run = dir / "t5"});
+  CHECK(export_torchscript(dir / "t5", dir / "t5.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto file = torch::jit::load(dir / "t5.pt");
+  CHECK(file.find_method("generate").has_value());
+  CHECK(read_file(dir / "t5.pt").find("extra/config.json") == std::string::npos);   // Hugging Face has no class of it
+  CHECK_THROWS_WITH(export_huggingface(dir / "t5", dir / "hf"), Catch::Contains("has no class at Hugging Face; export to torchscript"));
+
+  auto gpt2 = small(Gpt2Config{});
+  gpt2.attention = PerformerAttention{.nb_features = 16};
+  base.model = gpt2;
+  base.objectives = {ClmConfig{}};
+  pretrain(base, {.run = dir / "performer"});
+  CHECK(export_torchscript(dir / "performer", dir / "performer.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto causal = torch::jit::load(dir / "performer.pt");
+  CHECK_FALSE(causal.find_method("generate").has_value());
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(12, at::kLong).add(5).view({1, 12});
+  auto other = ids.clone();
+  other.select(1, 11).fill_(6);   // the last token changes no logits before it
+  const auto logits = [&](const Tensor& in) { return causal.forward({in}).toGenericDict().at("logits").toTensor().narrow(1, 0, 11); };
+  CHECK(error_of(logits(ids), logits(other)) < 1e-6);
+}
+
+TEST_CASE("an export replaces nothing unless it is told to, and never a folder that is no model", "[interchange]") {
+  TempDir dir;
+  import_huggingface(SOURCE_DIR "/tests/parity/bert", dir / "bert");
+  const auto to_file = [&](bool replace) { return export_torchscript(dir / "bert", dir / "m.pt", "float32", BINARY_DIR "/cloze", "", replace); };
+  dir.write("m.pt", "mine");
+  CHECK_THROWS_WITH(to_file(false), Catch::Contains("m.pt: is there already; name another file, or replace it with --force"));
+  CHECK(read_file(dir / "m.pt") == "mine");
+  CHECK(to_file(true).passed);
+  CHECK(read_file(dir / "m.pt").size() > 10000);
+  const auto to_folder = [&](const std::string& out, bool replace) { export_huggingface(dir / "bert", out, "", replace); };
+  to_folder(dir / "hf/", false);   // with a slash at its end too
+  dir.write("hf/notes.txt", "mine");
+  CHECK_THROWS_WITH(to_folder(dir / "hf", false), Catch::Contains("hf: is there already; name another folder, or replace it with --force"));
+  CHECK(fs::exists(dir / "hf/notes.txt"));
+  to_folder(dir / "hf", true);
+  CHECK(fs::exists(dir / "hf/model.safetensors"));
+  CHECK_FALSE(fs::exists(dir / "hf/notes.txt"));
+  dir.write("letters/to-her.txt", "mine");
+  CHECK_THROWS_WITH(to_folder(dir / "letters", true), Catch::Contains("letters: exists and is no model folder; name another --out"));
+  CHECK(read_file(dir / "letters/to-her.txt") == "mine");
+  for (const auto& entry : fs::directory_iterator(dir.path)) CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
 TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it", "[interchange][torchscript]") {
