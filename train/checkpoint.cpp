@@ -58,7 +58,8 @@ Ledger ledger_of(const json& state) {
 
 json to_json(const TrainState& s) {
   return {{"step", s.step}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"seconds", s.seconds}, {"best_loss", s.best_loss}, {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"row_rules", row_rules}, {"ledger", to_json(s.ledger)}, {"metrics_bytes", s.metrics_bytes}};
+          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"row_rules", row_rules}, {"ledger", to_json(s.ledger)},
+          {"metrics_bytes", s.metrics_bytes}, {"line", to_json(s.line)}};
 }
 
 /// Step folders of a run, newest first.
@@ -192,6 +193,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});
     s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});
+    if (j.contains("line")) s.line = log_line_from(j["line"]);   // runs of before have none
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }

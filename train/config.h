@@ -134,7 +134,7 @@ template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
   v("keep", c.keep, "newest checkpoints that stay, beside the best one", at_least(1));
-  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl", at_least(1));
+  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl, which give means over those steps", at_least(1));
 }
 
 /// What a run starts from.

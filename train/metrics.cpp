@@ -6,13 +6,11 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
-#include "train/process.h"
 
 namespace cloze {
 
@@ -114,43 +112,6 @@ uint64_t Metrics::sync() {
   std::fflush(out_);
   fsync(fileno(out_));
   return fs::file_size(path_);
-}
-
-bool draw_loss(const std::string& run, double unigram_loss) {
-  std::ifstream in(run + "/metrics.jsonl");
-  std::string train, held_out;
-  double smooth = 0, weight = 0;
-  int points = 0;
-  for (std::string line; std::getline(in, line);) {
-    const auto row = json::parse(line, nullptr, false);
-    if (!row.is_object()) continue;
-    if (row.contains("loss")) {
-      smooth = 0.8 * smooth + 0.2 * row["loss"].get<double>(), weight = 0.8 * weight + 0.2;
-      train += words(row["step"].get<int64_t>(), " ", row["loss"].get<double>(), " ", smooth / weight, "\n");
-      ++points;
-    }
-    if (row.contains("held_out_loss")) held_out += words(row["step"].get<int64_t>(), " ", row["held_out_loss"].get<double>(), "\n");
-  }
-  if (points < 2) return false;
-  std::string script = "set terminal svg size 900,520 font 'sans,13' background 'white'\nset output 'loss.svg'\n";
-  std::string plot = "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\nset xlabel 'step'\nset ylabel 'loss [nats a prediction]'\nset key top right\n";
-  plot += "$train << EOD\n" + train + "EOD\n";
-  if (!held_out.empty()) plot += "$held << EOD\n" + held_out + "EOD\n";
-  plot += "plot $train using 1:2 with lines lc rgb '#b8d0ea' title 'training', $train using 1:3 with lines lw 2 lc rgb '#1f5fa8' title 'training, smoothed'";
-  if (!held_out.empty()) plot += ", $held using 1:2 with linespoints pt 7 ps 0.6 lw 2 lc rgb '#c0392b' title 'held out'";
-  if (unigram_loss > 0) plot += words(", ", unigram_loss, " with lines dt 2 lc rgb '#555555' title 'unigram, held out'");
-  script += plot + "\nset terminal pngcairo size 900,520 font 'sans,11' background 'white'\nset output 'loss.png'\nreplot\n";
-  const auto file = run + "/loss.gnuplot";
-  try {
-    write_atomic(file, script);
-  } catch (const Error&) {
-    return false;
-  }
-  const bool drawn = run_gnuplot(run, "loss.gnuplot");
-  std::error_code ignored;
-  fs::remove(file, ignored);
-  if (!drawn) log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
-  return drawn;
 }
 
 }  // namespace cloze

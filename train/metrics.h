@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves for programs and pictures: metrics.jsonl, TensorBoard events, the loss curve.
+// What a run leaves for programs: metrics.jsonl, TensorBoard events.
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
@@ -35,8 +35,5 @@ std::string tf_record(const std::string& payload);
 std::string session_start_event(double wall_time, int64_t step);
 /// A serialized tensorflow.Event with one scalar.
 std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value);
-
-/// Draws `run`/loss.svg and loss.png of metrics.jsonl with gnuplot; false, with a word in the log, when that did not work.
-bool draw_loss(const std::string& run, double unigram_loss);
 
 }  // namespace cloze

@@ -9,6 +9,7 @@
 #include "objectives/writing.h"
 #include "train/init.h"
 #include "train/loader.h"
+#include "train/loss_curve.h"
 #include "train/metrics.h"
 #include "train/process.h"
 #include "train/provenance.h"
@@ -240,14 +241,16 @@ class Run {
       state_.tokens += result.tokens;
       state_.seconds = seconds_before + since(start) - pause;
       last_loss_ = result.loss;
+      state_.line.add(result.parts, result.grad_norm);
       const bool log_now = state_.step % config_.checkpoint.log_every == 0 || state_.step == 1;
       if (log_now || since(last_shown) > 1) {
         const double window = state_.seconds - seconds_at_log;
         const double speed = window > 0 ? static_cast<double>(state_.tokens - tokens_at_log) / window : 0;
-        show(result, rate, speed, log_now);
+        show(rate, speed, log_now);
         last_shown = Clock::now();
         if (log_now) {
-          record(result, rate, speed);
+          record(rate, speed);
+          state_.line = {};
           tokens_at_log = state_.tokens, seconds_at_log = state_.seconds;
         }
       }
@@ -282,24 +285,25 @@ class Run {
          "; lower the learning rate, or skip such steps with --set train.on_nonfinite=skip");
   }
 
-  void show(const Stepper::Result& result, double rate, double speed, bool plain) {
-    std::string text = words("step  ", state_.step, config_.train.budget.steps > 0 ? "/" + std::to_string(config_.train.budget.steps) : "", "  loss ", fixed(result.loss, 4));
-    if (result.parts.size() > 1)
-      for (const auto& part : result.parts) text += words("  ", part.name, " ", fixed(part.count ? part.sum.item<double>() / static_cast<double>(part.count) : 0, 3));
+  /// A line of means over the steps since the line before.
+  void show(double rate, double speed, bool plain) {
+    const auto& line = state_.line;
+    const auto last = config_.train.budget.steps > 0 ? "/" + std::to_string(config_.train.budget.steps) : "";
+    std::string text = words("step  ", state_.step, last, "  loss ", fixed(line.loss(), 4));
+    if (line.parts.size() > 1)
+      for (const auto& part : line.parts) text += words("  ", part.name, " ", fixed(part.loss(), 3));
     char numbers[96];
-    std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, result.grad_norm);
+    std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, line.grad_norm());
     const auto [done, total] = progress();
     const double part = done / total;
     text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " + (part > 0 ? duration(state_.seconds * std::max(0.0, 1 - part) / part) : "?");
     log_progress(text, plain);
   }
 
-  void record(const Stepper::Result& result, double rate, double speed) {
-    json row{{"step", state_.step}, {"loss", result.loss}, {"learning_rate", rate}, {"grad_norm", result.grad_norm}, {"tokens", state_.tokens}};
-    for (const auto& part : result.parts) {
-      const double n = std::max<double>(1, static_cast<double>(part.count));
-      row[part.name] = {{"loss", part.sum.item<double>() / n}, {"accuracy", static_cast<double>(part.correct) / n}, {"count", part.count}};
-    }
+  void record(double rate, double speed) {
+    const auto& line = state_.line;
+    json row{{"step", state_.step}, {"loss", line.loss()}, {"learning_rate", rate}, {"grad_norm", line.grad_norm()}, {"tokens", state_.tokens}};
+    for (const auto& part : line.parts) row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
     const auto time = ledger();
     row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
     metrics_->write(row);
@@ -377,7 +381,7 @@ class Run {
   PretrainReport finish() {
     if (state_.evaluated_at != state_.step || last_held_out_.empty()) evaluate_now();
     save(true);
-    draw_loss(options_.run, config_.objectives.size() == 1 ? baseline_.loss : 0);
+    draw_loss(options_.run, baseline_.loss);
     PretrainReport report;
     report.steps = state_.step, report.tokens = state_.tokens, report.seconds = state_.seconds, report.train_loss = last_loss_;
     report.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.seconds, 1e-9);

@@ -15,6 +15,7 @@
 #include "data/tokenizer.h"
 #include "objectives/network.h"
 #include "train/config.h"
+#include "train/log_line.h"
 
 namespace cloze {
 
@@ -45,6 +46,7 @@ struct TrainState {
   int64_t averages_from = 0;      ///< step behind which its averages began: 0, or where the run was given another one
   Ledger ledger{};                ///< of the steps done; empty: of a checkpoint that does not say
   uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume
+  LogLine line{};                 ///< what ran since its last line
 };
 
 /// Writes a step folder: beside, fsynced, renamed, with a manifest of sizes and XXH3 checksums; `latest` moves last.

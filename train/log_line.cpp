@@ -1,0 +1,48 @@
+#include "train/log_line.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace cloze {
+
+using nlohmann::json;
+
+double LogLine::loss() const {
+  double all = 0;
+  for (const auto& part : parts) all += part.weight * part.loss();
+  return all;
+}
+
+void LogLine::add(const std::vector<LossPart>& losses, double norm) {
+  ++steps;
+  grad_norms += norm;
+  for (const auto& loss : losses) {
+    const auto same = [&](const LinePart& part) { return part.name == loss.name; };
+    auto part = std::find_if(parts.begin(), parts.end(), same);
+    if (part == parts.end()) part = parts.insert(part, LinePart{.name = loss.name, .weight = loss.weight});
+    part->sum += loss.sum.item<double>();
+    part->count += loss.count;
+    part->correct += loss.correct;
+  }
+}
+
+json to_json(const LogLine& line) {
+  json parts = json::array();
+  for (const auto& part : line.parts)
+    parts.push_back({{"name", part.name}, {"weight", part.weight}, {"sum", part.sum}, {"count", part.count}, {"correct", part.correct}});
+  return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
+}
+
+LogLine log_line_from(const json& saved) {
+  LogLine line{.steps = saved.at("steps"), .grad_norms = saved.at("grad_norms")};
+  for (const auto& part : saved.at("parts")) {
+    line.parts.push_back({.name = part.at("name"),
+                          .weight = part.at("weight"),
+                          .sum = part.at("sum"),
+                          .count = part.at("count"),
+                          .correct = part.at("correct")});
+  }
+  return line;
+}
+
+}  // namespace cloze

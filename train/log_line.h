@@ -1,0 +1,34 @@
+#pragma once
+// A line of the log and of metrics.jsonl: means over the steps since the line before.
+#include <nlohmann/json_fwd.hpp>
+
+#include "objectives/batch.h"
+
+namespace cloze {
+
+/// One loss, over the predictions of several steps.
+struct LinePart {
+  std::string name;
+  double weight = 1, sum = 0;
+  int64_t count = 0, correct = 0;
+  double loss() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
+  double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
+};
+
+/// Sums since the line before; a checkpoint between two lines keeps them.
+struct LogLine {
+  int64_t steps = 0;
+  double grad_norms = 0;            ///< sum of the gradient norms
+  std::vector<LinePart> parts{};
+  /// The weighted sum of the parts' means over all predictions.
+  double loss() const;
+  double grad_norm() const { return steps > 0 ? grad_norms / static_cast<double>(steps) : 0; }
+  /// Takes a step in.
+  void add(const std::vector<LossPart>& losses, double norm);
+};
+
+nlohmann::json to_json(const LogLine& line);
+/// Throws json::exception for what is no line.
+LogLine log_line_from(const nlohmann::json& saved);
+
+}  // namespace cloze
