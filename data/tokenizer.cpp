@@ -96,6 +96,12 @@ Said said(const std::string& folder) {
     if (fs::exists(fs::path(folder) / "vocab.txt")) read_word_rules(facts, path, ours, found);
     if (ours) break;   // our own facts are complete
   }
+  // A model of Hugging Face's without a word on its tokenizer: as its own code cuts words, but for capitals, which the vocabulary shows.
+  const bool silent = !fs::exists(fs::path(folder) / facts_file) && !fs::exists(fs::path(folder) / "tokenizer_config.json");
+  if (silent && fs::exists(fs::path(folder) / "config.json")) {
+    found.words.as_tokenizers = true;
+    found.words.longest_word = 100;
+  }
   return found;
 }
 

@@ -52,7 +52,7 @@ void TokenFinder::split(NormalizedText& text) const {
       continue;
     }
     const auto view = text.view(part);
-    size_t last = 0;   // where the token before ends
+    size_t last = 0;  // where the token before ends
     for (size_t at = 0; at < view.size();) {
       size_t length = 0;
       int32_t which = -1;
@@ -68,9 +68,11 @@ void TokenFinder::split(NormalizedText& text) const {
       size_t begin = at, end = at + length;
       at = end;
       if (token.special || (token.single_word && !stands_alone(view, begin, end))) continue;
-      while (token.lstrip && begin > last && is_white_space(character_before(view, begin)))
-        do --begin; while ((view[begin] & 0xC0) == 0x80);
-      for (size_t next = end; token.rstrip && next < view.size() && is_white_space(next_code_point(view, next));) end = next;
+      while (token.lstrip && begin > last && is_white_space(character_before(view, begin))) do
+          --begin;
+        while ((view[begin] & 0xC0) == 0x80);
+      for (size_t next = end; token.rstrip && next < view.size() && is_white_space(next_code_point(view, next));)
+        end = next;
       begin = std::max(begin, last);
       if (last < begin) parts.push_back(text.slice(part, last, begin));
       parts.push_back(text.slice(part, begin, end));

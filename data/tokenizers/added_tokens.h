@@ -14,10 +14,10 @@ namespace cloze {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool special = false;       ///< never taken from a text: text that spells it is text
-  bool single_word = false;   ///< taken only where no letter stands next to it
-  bool lstrip = false, rstrip = false;   ///< takes the white space before it, after it
-  bool normalized = true;     ///< looked for in the normalised text
+  bool special = false;                 ///< never taken from a text: text that spells it is text
+  bool single_word = false;             ///< taken only where no letter stands next to it
+  bool lstrip = false, rstrip = false;  ///< takes the white space before it, after it
+  bool normalized = true;               ///< looked for in the normalised text
 };
 
 std::vector<AddedToken> read_added_tokens(const Field& field);
@@ -34,7 +34,7 @@ class TokenFinder {
 
  private:
   std::vector<AddedToken> tokens_;
-  PieceTrie trie_;   // spelling -> place in `tokens_`
+  PieceTrie trie_;  // spelling -> place in `tokens_`
   bool takes_any_ = false;
 };
 

@@ -15,23 +15,28 @@ struct Bpe final : PartModel {
   };
   struct Symbol {
     int32_t id;
-    uint32_t begin, end;      // bytes of the part
-    int32_t before, behind;   // neighbours, -1 for none
-    bool joined = false;      // it has become part of the symbol before
+    uint32_t begin, end;     // bytes of the part
+    int32_t before, behind;  // neighbours, -1 for none
+    bool joined = false;     // it has become part of the symbol before
   };
   struct Candidate {
     int32_t rank, left, id;
-    bool operator<(const Candidate& other) const { return rank != other.rank ? rank > other.rank : left > other.left; }   // a heap's top is its largest
+    bool operator<(const Candidate& other) const {
+      return rank != other.rank ? rank > other.rank : left > other.left;
+    }  // a heap's top is its largest
   };
 
-  static uint64_t pair(int32_t left, int32_t right) { return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right); }
+  static uint64_t pair(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
+  }
 
   void encode(std::string_view part, std::vector<TextPiece>& out) const override {
     if (part.empty()) return;
     thread_local std::string spelled;
     if (ignore_merges) {
       spelled = part;
-      if (const auto whole = vocabulary.find_in_text(spelled); whole >= 0) return out.push_back({whole, 0, part.size()});
+      if (const auto whole = vocabulary.find_in_text(spelled); whole >= 0)
+        return out.push_back({whole, 0, part.size()});
     }
     thread_local std::vector<Symbol> symbols;
     symbols.clear();
@@ -46,12 +51,16 @@ struct Bpe final : PartModel {
   void split(std::string_view part, std::vector<Symbol>& symbols) const {
     const auto add = [&](int32_t id, size_t begin, size_t end) {
       const auto at = static_cast<int32_t>(symbols.size());
-      symbols.push_back({.id = id, .begin = static_cast<uint32_t>(begin), .end = static_cast<uint32_t>(end), .before = at - 1, .behind = at + 1});
+      symbols.push_back({.id = id,
+                         .begin = static_cast<uint32_t>(begin),
+                         .end = static_cast<uint32_t>(end),
+                         .before = at - 1,
+                         .behind = at + 1});
     };
     struct Pending {
       size_t begin = 0, end = 0;
       bool there = false;
-    } pending;   // an unknown stretch that has not been written yet
+    } pending;  // an unknown stretch that has not been written yet
     const auto write_pending = [&] {
       if (pending.there) add(unknown, pending.begin, pending.end);
       pending.there = false;
@@ -69,7 +78,8 @@ struct Bpe final : PartModel {
         add(known, begin, at);
         continue;
       }
-      if (!bytes.empty() && std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; })) {
+      if (!bytes.empty() &&
+          std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; })) {
         for (const char c : spelled) add(bytes[static_cast<uint8_t>(c)], begin, at);
         continue;
       }
@@ -105,7 +115,7 @@ struct Bpe final : PartModel {
       if (left.joined || left.behind < 0) continue;
       auto& right = symbols[static_cast<size_t>(left.behind)];
       const auto found = merges.find(pair(left.id, right.id));
-      if (found == merges.end() || found->second.id != best.id) continue;   // its neighbour has changed since
+      if (found == merges.end() || found->second.id != best.id) continue;  // its neighbour has changed since
       left.id = best.id;
       left.end = std::max(left.end, right.end);
       left.behind = right.behind;
@@ -119,7 +129,7 @@ struct Bpe final : PartModel {
   std::unordered_map<uint64_t, Merge> merges;
   std::string end_of_word;
   bool fuse_unknown = false, ignore_merges = false;
-  std::vector<int32_t> bytes;   // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
+  std::vector<int32_t> bytes;  // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
 };
 
 /// The two pieces of a merge, written as a list or with a space between.
@@ -144,14 +154,16 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
   read_vocabulary(field["vocab"], bpe.vocabulary);
   bpe.vocabulary.special = special;
   if (const auto dropout = field["dropout"]; !dropout.is_null() && dropout.number() != 0)
-    dropout.refuse(words("is ", dropout.shown(), ": merges that are left out by chance; Cloze cuts a text in one way, so set it to null"));
+    dropout.refuse(words("is ", dropout.shown(),
+                         ": merges that are left out by chance; Cloze cuts a text in one way, so set it to null"));
   bpe.continuing = field["continuing_subword_prefix"].text_or("");
   bpe.end_of_word = field["end_of_word_suffix"].text_or("");
   bpe.fuse_unknown = field["fuse_unk"].flag(false);
   bpe.ignore_merges = field["ignore_merges"].flag(false);
   if (const auto unknown = field["unk_token"]; !unknown.is_null()) bpe.unknown = bpe.vocabulary.find(unknown.text());
   if (field["byte_fallback"].flag(false))
-    for (int byte = 0; byte < 256; ++byte) bpe.bytes.push_back(bpe.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
+    for (int byte = 0; byte < 256; ++byte)
+      bpe.bytes.push_back(bpe.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
   const auto list = field["merges"];
   if (!list.json().is_array()) list.refuse("is not a list of merges");
   int32_t rank = 0;
@@ -159,10 +171,12 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
     const auto& merge = list.json()[i];
     if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
     const auto [left, right] = pieces_of(list, merge, i);
-    if (!right.starts_with(bpe.continuing)) list.refuse(words("[", i, "]: '", right, "' does not begin with the prefix '", bpe.continuing, "'"));
+    if (!right.starts_with(bpe.continuing))
+      list.refuse(words("[", i, "]: '", right, "' does not begin with the prefix '", bpe.continuing, "'"));
     const auto a = bpe.vocabulary.find(left), b = bpe.vocabulary.find(right);
     const auto whole = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
-    if (a < 0 || b < 0 || whole < 0) list.refuse(words("[", i, "]: '", left, "' and '", right, "' or what they make is no piece of the vocabulary"));
+    if (a < 0 || b < 0 || whole < 0)
+      list.refuse(words("[", i, "]: '", left, "' and '", right, "' or what they make is no piece of the vocabulary"));
     const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
     if (!is_special) bpe.merges[Bpe::pair(a, b)] = {rank, whole};
     ++rank;

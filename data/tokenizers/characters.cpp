@@ -30,12 +30,14 @@ bool is_ascii(std::string_view text) {
     std::memcpy(&eight, text.data() + at, 8);
     if ((eight & 0x8080808080808080) != 0) return false;
   }
-  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(),
+                     [](char c) { return static_cast<signed char>(c) >= 0; });
 }
 
 bool is_white_space(int32_t c) {
   if (c < 128) return c == ' ' || between(c, '\t', '\r');
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || between(c, 0x2000, 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || between(c, 0x2000, 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 bool is_punctuation(int32_t c) {
@@ -47,7 +49,9 @@ bool is_number(int32_t c) {
   return c < 128 ? between(c, '0', '9') : between(utf8proc_category(c), UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO);
 }
 
-bool is_mark(int32_t c) { return c >= 0x300 && between(utf8proc_category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
+bool is_mark(int32_t c) {
+  return c >= 0x300 && between(utf8proc_category(c), UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME);
+}
 bool is_nonspacing_mark(int32_t c) { return c >= 0x300 && utf8proc_category(c) == UTF8PROC_CATEGORY_MN; }
 
 bool is_control(int32_t c) {
@@ -60,13 +64,15 @@ bool is_word_character(int32_t c) {
   if (c < 128) return between(c, 'a', 'z') || between(c, 'A', 'Z') || between(c, '0', '9') || c == '_';
   const auto category = utf8proc_category(c);
   if (between(category, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_NL) || category == UTF8PROC_CATEGORY_PC) return true;
-  const bool circled = between(c, 0x24B6, 0x24E9) || between(c, 0x1F130, 0x1F149) || between(c, 0x1F150, 0x1F169) || between(c, 0x1F170, 0x1F189);
+  const bool circled = between(c, 0x24B6, 0x24E9) || between(c, 0x1F130, 0x1F149) || between(c, 0x1F150, 0x1F169) ||
+                       between(c, 0x1F170, 0x1F189);
   return circled || c == 0x200C || c == 0x200D;
 }
 
 bool is_ideograph(int32_t c) {
-  return between(c, 0x4E00, 0x9FFF) || between(c, 0x3400, 0x4DBF) || between(c, 0x20000, 0x2A6DF) || between(c, 0x2A700, 0x2B73F) ||
-         between(c, 0x2B740, 0x2B81F) || between(c, 0x2B920, 0x2CEAF) || between(c, 0xF900, 0xFAFF) || between(c, 0x2F800, 0x2FA1F);
+  return between(c, 0x4E00, 0x9FFF) || between(c, 0x3400, 0x4DBF) || between(c, 0x20000, 0x2A6DF) ||
+         between(c, 0x2A700, 0x2B73F) || between(c, 0x2B740, 0x2B81F) || between(c, 0x2B920, 0x2CEAF) ||
+         between(c, 0xF900, 0xFAFF) || between(c, 0x2F800, 0x2FA1F);
 }
 
 int32_t lower(int32_t c, int32_t& second) {
@@ -80,15 +86,18 @@ std::vector<Rewritten> decomposed(std::string_view text, bool compatible) {
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
   std::vector<Rewritten> out;
   out.reserve(text.size());
-  size_t starter = 0;   // where the marks after the last character of class 0 begin
+  size_t starter = 0;  // where the marks after the last character of class 0 begin
   const auto sort_marks = [&] {
-    const auto earlier = [](const Rewritten& a, const Rewritten& b) { return combining_class(a.code) < combining_class(b.code); };
+    const auto earlier = [](const Rewritten& a, const Rewritten& b) {
+      return combining_class(a.code) < combining_class(b.code);
+    };
     std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(starter), out.end(), earlier);
   };
   for (size_t at = 0; at < text.size();) {
     const int32_t c = next_code_point(text, at);
     utf8proc_int32_t parts[32] = {c};
-    const auto count = c < 128 ? 1 : std::clamp<utf8proc_ssize_t>(utf8proc_decompose_char(c, parts, 32, options, nullptr), 0, 32);
+    const auto count =
+        c < 128 ? 1 : std::clamp<utf8proc_ssize_t>(utf8proc_decompose_char(c, parts, 32, options, nullptr), 0, 32);
     for (utf8proc_ssize_t i = 0; i < count; ++i) {
       if (combining_class(parts[i]) == 0) {
         sort_marks();
@@ -103,9 +112,9 @@ std::vector<Rewritten> decomposed(std::string_view text, bool compatible) {
 
 std::vector<Rewritten> composed(std::string_view text, bool compatible) {
   std::vector<Rewritten> out;
-  size_t base = 0;          // the character that what follows may join
+  size_t base = 0;  // the character that what follows may join
   bool has_base = false;
-  int last_class = -1;      // of the marks that stand between, -1 for none
+  int last_class = -1;  // of the marks that stand between, -1 for none
   for (const auto& next : decomposed(text, compatible)) {
     const int its_class = combining_class(next.code);
     const bool may_join = has_base && (last_class < 0 || (last_class < its_class && its_class != 0));

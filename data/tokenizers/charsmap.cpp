@@ -10,11 +10,12 @@ namespace cloze {
 
 Charsmap::Charsmap(std::string_view bytes, const std::string& where) {
   uint32_t size = 0;
-  require<DataError>(bytes.size() > sizeof size, where, " is no table of SentencePiece: it has ", bytes.size(), " bytes");
+  require<DataError>(bytes.size() > sizeof size, where, " is no table of SentencePiece: it has ", bytes.size(),
+                     " bytes");
   std::memcpy(&size, bytes.data(), sizeof size);
   bytes.remove_prefix(sizeof size);
-  require<DataError>(size >= 4 && size % 4 == 0 && size < bytes.size(), where, " is no table of SentencePiece: its trie has ", size,
-                     " of the ", bytes.size(), " bytes");
+  require<DataError>(size >= 4 && size % 4 == 0 && size < bytes.size(), where,
+                     " is no table of SentencePiece: its trie has ", size, " of the ", bytes.size(), " bytes");
   units_.resize(size / 4);
   std::memcpy(units_.data(), bytes.data(), size);
   written_ = bytes.substr(size);
@@ -49,7 +50,8 @@ std::string from_base64(std::string_view text, const std::string& where) {
   int count = 0;
   for (const char c : text) {
     const size_t digit = digits.find(c);
-    require<DataError>(digit != std::string_view::npos, where, " is not written in base64: it has the character '", std::string(1, c), "'");
+    require<DataError>(digit != std::string_view::npos, where, " is not written in base64: it has the character '",
+                       std::string(1, c), "'");
     bits = bits << 6 | static_cast<uint32_t>(digit);
     count += 6;
     if (count < 8) continue;

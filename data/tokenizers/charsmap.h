@@ -8,9 +8,9 @@
 
 namespace cloze {
 
-/// A trie from spelling to what is written instead, laid out as one array; every index is checked, so that a damaged table
-/// changes text and reads no foreign memory.
-/// Source: google/sentencepiece, normalizer.cc, `DecodePrecompiledCharsMap`; third_party/darts_clone, `DoubleArrayUnit`.
+/// A trie from spelling to what is written instead, laid out as one array; every index is checked, so that a damaged
+/// table changes text and reads no foreign memory. Source: google/sentencepiece, normalizer.cc,
+/// `DecodePrecompiledCharsMap`; third_party/darts_clone, `DoubleArrayUnit`.
 class Charsmap {
  public:
   /// Throws DataError with `where` for bytes that are no table.
@@ -20,7 +20,7 @@ class Charsmap {
 
  private:
   std::vector<uint32_t> units_;
-  std::string written_;   // texts, each with a zero byte after it
+  std::string written_;  // texts, each with a zero byte after it
 };
 
 /// The bytes that base64 stands for. Throws DataError with `where` for what is none.

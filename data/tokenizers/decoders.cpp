@@ -17,10 +17,12 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence) field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= deepest_sequence)
+      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
     for (const auto& step : field["decoders"].list()) read(step, depth + 1, steps);
   } else if (type == "WordPiece") {
-    steps.emplace_back(WordPieceDecoder{.prefix = field["prefix"].text_or("##"), .cleanup = field["cleanup"].flag(true)});
+    steps.emplace_back(
+        WordPieceDecoder{.prefix = field["prefix"].text_or("##"), .cleanup = field["cleanup"].flag(true)});
   } else if (type == "ByteLevel") {
     steps.emplace_back(ByteLevelDecoder{});
   } else if (type == "Metaspace") {
@@ -32,7 +34,8 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
     steps.emplace_back(FuseDecoder{});
   } else if (type == "Strip") {
     const auto stop = field["stop"].count(0, INT32_MAX);
-    steps.emplace_back(StripDecoder{.content = field["content"].text(), .start = field["start"].count(0, INT32_MAX), .stop = stop});
+    steps.emplace_back(
+        StripDecoder{.content = field["content"].text(), .start = field["start"].count(0, INT32_MAX), .stop = stop});
   } else if (type == "Replace") {
     steps.emplace_back(ReplaceDecoder{Pattern(field["pattern"]), field["content"].text()});
   } else if (type == "ByteFallback") {
@@ -46,19 +49,23 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty()) return;
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 void apply(const WordPieceDecoder& step, Pieces& pieces) {
   struct Change {
     const char *from, *to;
   };
-  static constexpr Change changes[] = {{" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
-                                       {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  static constexpr Change changes[] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+                                       {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+                                       {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (size_t i = 0; i < pieces.size(); ++i) {
     auto& piece = pieces[i];
-    if (i > 0 && piece.starts_with(step.prefix)) piece.erase(0, step.prefix.size());
-    else if (i > 0) piece.insert(0, 1, ' ');
+    if (i > 0 && piece.starts_with(step.prefix))
+      piece.erase(0, step.prefix.size());
+    else if (i > 0)
+      piece.insert(0, 1, ' ');
     if (!step.cleanup) continue;
     for (const auto& change : changes) replace_all(piece, change.from, change.to);
   }
@@ -102,7 +109,8 @@ void apply(const StripDecoder& step, Pieces& pieces) {
   if (step.content.empty()) return;
   for (auto& piece : pieces) {
     for (int64_t i = 0; i < step.start && piece.starts_with(step.content); ++i) piece.erase(0, step.content.size());
-    for (int64_t i = 0; i < step.stop && piece.ends_with(step.content); ++i) piece.erase(piece.size() - step.content.size());
+    for (int64_t i = 0; i < step.stop && piece.ends_with(step.content); ++i)
+      piece.erase(piece.size() - step.content.size());
   }
 }
 
@@ -113,8 +121,10 @@ void apply(const ReplaceDecoder& step, Pieces& pieces) {
     step.pattern.split(piece, stretches);
     std::string text;
     for (const auto& stretch : stretches) {
-      if (stretch.matched) text += step.content;
-      else text.append(piece, stretch.begin, stretch.end - stretch.begin);
+      if (stretch.matched)
+        text += step.content;
+      else
+        text.append(piece, stretch.begin, stretch.end - stretch.begin);
     }
     piece = std::move(text);
   }
@@ -125,8 +135,10 @@ void apply(const ByteFallbackDecoder&, Pieces& pieces) {
   std::string bytes;
   const auto write = [&] {
     if (bytes.empty()) return;
-    if (find_invalid_utf8(bytes) == std::string::npos) out.push_back(bytes);
-    else out.insert(out.end(), bytes.size(), "\uFFFD");
+    if (find_invalid_utf8(bytes) == std::string::npos)
+      out.push_back(bytes);
+    else
+      out.insert(out.end(), bytes.size(), "\uFFFD");
     bytes.clear();
   };
   for (auto& piece : pieces) {

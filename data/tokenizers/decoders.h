@@ -12,7 +12,7 @@ namespace cloze {
 
 struct WordPieceDecoder {
   std::string prefix = "##";
-  bool cleanup = true;   ///< no space before marks and English endings
+  bool cleanup = true;  ///< no space before marks and English endings
 };
 struct ByteLevelDecoder {};
 struct MetaspaceDecoder {
@@ -25,7 +25,7 @@ struct BpeDecoder {
 struct FuseDecoder {};
 struct StripDecoder {
   std::string content;
-  int64_t start, stop;   ///< at most so many of them go at the begin and the end of a piece
+  int64_t start, stop;  ///< at most so many of them go at the begin and the end of a piece
 };
 struct ReplaceDecoder {
   Pattern pattern;
@@ -33,7 +33,8 @@ struct ReplaceDecoder {
 };
 struct ByteFallbackDecoder {};
 
-using Decoder = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, BpeDecoder, FuseDecoder, StripDecoder, ReplaceDecoder, ByteFallbackDecoder>;
+using Decoder = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecoder, BpeDecoder, FuseDecoder,
+                             StripDecoder, ReplaceDecoder, ByteFallbackDecoder>;
 
 /// The steps of `decoder`; none for null. Throws DataError for an unknown kind or an option of another type.
 std::vector<Decoder> read_decoders(const Field& field);

@@ -27,7 +27,8 @@ class Field {
     std::vector<Field> fields;
     if (value_->is_null()) return fields;
     if (!value_->is_array()) refuse("is not a list");
-    for (size_t i = 0; i < value_->size(); ++i) fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]");
+    for (size_t i = 0; i < value_->size(); ++i)
+      fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]");
     return fields;
   }
   bool is_null() const { return value_->is_null(); }
@@ -46,7 +47,8 @@ class Field {
   int64_t count(int64_t fallback, int64_t most) const {
     if (is_null()) return fallback;
     const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
-    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(most)) refuse(words("is ", shown(), ", not a whole number from 0 to ", most));
+    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(most))
+      refuse(words("is ", shown(), ", not a whole number from 0 to ", most));
     return value_->get<int64_t>();
   }
   double number() const {

@@ -7,7 +7,7 @@ namespace cloze {
 namespace {
 
 constexpr int64_t most_pieces = int64_t{1} << 24;
-constexpr int64_t most_holes = 100000;   // ids that no piece has
+constexpr int64_t most_holes = 100000;  // ids that no piece has
 
 std::string type_of(const Field& field) {
   if (!field["type"].is_null()) return field["type"].text();
@@ -21,7 +21,8 @@ std::string type_of(const Field& field) {
 
 void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
   const auto most = std::min(most_pieces, static_cast<int64_t>(ids.size()) + most_holes);
-  if (id < 0 || id >= most) where.refuse(words("gives '", piece, "' the id ", id, ", and there are only ", ids.size(), " other pieces"));
+  if (id < 0 || id >= most)
+    where.refuse(words("gives '", piece, "' the id ", id, ", and there are only ", ids.size(), " other pieces"));
   const auto at = static_cast<size_t>(id);
   if (at >= pieces.size()) pieces.resize(at + 1);
   const bool taken = !pieces[at].empty() && pieces[at] != piece;
@@ -56,11 +57,16 @@ std::unique_ptr<PartModel> read_model(const Field& field, const Spellings& speci
   if (!field.json().is_object()) field.refuse("is no object with a vocabulary");
   const auto type = type_of(field);
   std::unique_ptr<PartModel> model;
-  if (type == "WordPiece") model = read_word_piece(field, special);
-  else if (type == "BPE") model = read_bpe(field, special);
-  else if (type == "Unigram") model = read_unigram(field, special);
-  else if (type == "WordLevel") model = read_word_level(field, special);
-  else field.refuse(words("is of the kind '", type, "', which Cloze does not know among models"));
+  if (type == "WordPiece")
+    model = read_word_piece(field, special);
+  else if (type == "BPE")
+    model = read_bpe(field, special);
+  else if (type == "Unigram")
+    model = read_unigram(field, special);
+  else if (type == "WordLevel")
+    model = read_word_level(field, special);
+  else
+    field.refuse(words("is of the kind '", type, "', which Cloze does not know among models"));
   model->type = type;
   return model;
 }

@@ -20,7 +20,7 @@ using Spellings = std::unordered_set<std::string>;
 struct Vocabulary {
   std::vector<std::string> pieces;
   std::unordered_map<std::string, int32_t> ids;
-  Spellings special;   ///< spellings that are no pieces in a text
+  Spellings special;  ///< spellings that are no pieces in a text
 
   /// The id of a piece, or -1.
   int32_t find(const std::string& piece) const {
@@ -36,13 +36,14 @@ struct Vocabulary {
 /// A model over one part of a text. Every const member may be called from many threads.
 struct PartModel {
   virtual ~PartModel() = default;
-  /// Appends the pieces of `part`, with their bytes in it. Throws DataError for text that neither a piece nor an unknown token stands for.
+  /// Appends the pieces of `part`, with their bytes in it. Throws DataError for text that neither a piece nor an
+  /// unknown token stands for.
   virtual void encode(std::string_view part, std::vector<TextPiece>& out) const = 0;
 
-  std::string type;          ///< `WordPiece`, `BPE`, `Unigram` or `WordLevel`
+  std::string type;  ///< `WordPiece`, `BPE`, `Unigram` or `WordLevel`
   Vocabulary vocabulary;
-  int32_t unknown = -1;      ///< -1: none
-  std::string continuing;    ///< what a piece inside a word begins with; empty: nothing
+  int32_t unknown = -1;    ///< -1: none
+  std::string continuing;  ///< what a piece inside a word begins with; empty: nothing
 };
 
 /// special   spellings of special tokens, which text is not cut into

@@ -26,11 +26,13 @@ struct Part {
 /// A text cut into parts. Without `tracked`, `origins` stays empty.
 struct NormalizedText {
   std::string text;
-  std::vector<Origin> origins;   // of each byte
+  std::vector<Origin> origins;  // of each byte
   std::vector<Part> parts;
   bool tracked = false;
 
-  std::string_view view(const Part& part) const { return std::string_view(text).substr(part.begin, part.end - part.begin); }
+  std::string_view view(const Part& part) const {
+    return std::string_view(text).substr(part.begin, part.end - part.begin);
+  }
   /// Bytes of the source that bytes of the text came from.
   Origin origin(const Part& part, size_t begin, size_t end) const {
     if (!tracked || begin >= end || part.begin + end > origins.size()) return {part.source, part.source};
@@ -61,8 +63,10 @@ class Rewriter {
       part_ = part;
       at_ = part.begin;
       const auto begin = static_cast<uint32_t>(made_.text.size());
-      if (part.id < 0) change(text_.view(part));
-      else keep(part.end - part.begin);
+      if (part.id < 0)
+        change(text_.view(part));
+      else
+        keep(part.end - part.begin);
       made_.parts.push_back({begin, static_cast<uint32_t>(made_.text.size()), part.source, part.id});
     }
     text_ = std::move(made_);
@@ -116,8 +120,10 @@ class Rewriter {
   }
   void write(int32_t code, Origin origin) {
     if (code < 0) return;
-    if (code < 128) made_.text += static_cast<char>(code);
-    else append_code_point(made_.text, code);
+    if (code < 128)
+      made_.text += static_cast<char>(code);
+    else
+      append_code_point(made_.text, code);
     if (text_.tracked) made_.origins.resize(made_.text.size(), origin);
   }
 

@@ -14,7 +14,8 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence) field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= deepest_sequence)
+      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
     for (const auto& step : field["normalizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertNormalizer" || type == "Bert") {
     const bool lowercase = field["lowercase"].flag(true);
@@ -31,7 +32,8 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   } else if (type == "StripAccents") {
     steps.emplace_back(StripAccentsNormalizer{});
   } else if (type == "Strip") {
-    steps.emplace_back(StripNormalizer{.left = field["strip_left"].flag(true), .right = field["strip_right"].flag(true)});
+    steps.emplace_back(
+        StripNormalizer{.left = field["strip_left"].flag(true), .right = field["strip_right"].flag(true)});
   } else if (type == "Replace") {
     steps.emplace_back(ReplaceNormalizer{Pattern(field["pattern"]), field["content"].text()});
   } else if (type == "Prepend") {
@@ -61,8 +63,10 @@ void each_character(NormalizedText& text, const F& change) {
 }
 
 void keep_or_drop(Rewriter& to, bool keep, size_t bytes) {
-  if (keep) to.keep(bytes);
-  else to.drop_bytes(bytes);
+  if (keep)
+    to.keep(bytes);
+  else
+    to.drop_bytes(bytes);
 }
 
 void lowercase(NormalizedText& text) {
@@ -84,16 +88,20 @@ void normal_form(NormalizedText& text, const NormalForm& form) {
   if (is_ascii(text.text)) return;
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
-    for (const auto& change : form.compose ? composed(part, form.compatible) : decomposed(part, form.compatible)) to.apply(change);
+    for (const auto& change : form.compose ? composed(part, form.compatible) : decomposed(part, form.compatible))
+      to.apply(change);
   });
 }
 
 void apply(const BertNormalizer& bert, NormalizedText& text, bool) {
   if (bert.clean_text)
     each_character(text, [](Rewriter& to, int32_t c, size_t bytes) {
-      if (c == 0 || c == 0xFFFD || is_control(c)) to.drop_bytes(bytes);
-      else if (is_white_space(c)) to.replace(' ');
-      else to.keep(bytes);
+      if (c == 0 || c == 0xFFFD || is_control(c))
+        to.drop_bytes(bytes);
+      else if (is_white_space(c))
+        to.replace(' ');
+      else
+        to.keep(bytes);
     });
   if (bert.split_ideographs && !is_ascii(text.text))
     each_character(text, [](Rewriter& to, int32_t c, size_t bytes) {
@@ -104,7 +112,8 @@ void apply(const BertNormalizer& bert, NormalizedText& text, bool) {
     });
   if (bert.strip_accents && !is_ascii(text.text)) {
     normal_form(text, {});
-    each_character(text, [](Rewriter& to, int32_t c, size_t bytes) { keep_or_drop(to, !is_nonspacing_mark(c), bytes); });
+    each_character(text,
+                   [](Rewriter& to, int32_t c, size_t bytes) { keep_or_drop(to, !is_nonspacing_mark(c), bytes); });
   }
   if (bert.lowercase) lowercase(text);
 }
@@ -113,11 +122,15 @@ void apply(const NormalForm& form, NormalizedText& text, bool) { normal_form(tex
 
 void apply(const NmtNormalizer&, NormalizedText& text, bool) {
   each_character(text, [](Rewriter& to, int32_t c, size_t bytes) {
-    if ((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F) return to.drop_bytes(bytes);
-    const bool space = c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
-                       c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
-    if (space) to.replace(' ');
-    else to.keep(bytes);
+    if ((c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F)
+      return to.drop_bytes(bytes);
+    const bool space = c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 ||
+                       (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF ||
+                       c == 0xFFFD;
+    if (space)
+      to.replace(' ');
+    else
+      to.keep(bytes);
   });
 }
 
@@ -186,8 +199,8 @@ void write(Rewriter& to, std::string_view written, size_t old) {
   to.drop(old);
 }
 
-/// A cluster below six bytes is looked up whole, of which the shortest entry at its begin counts; others by their characters.
-/// Source: huggingface/tokenizers, normalizers/precompiled.rs.
+/// A cluster below six bytes is looked up whole, of which the shortest entry at its begin counts; others by their
+/// characters. Source: huggingface/tokenizers, normalizers/precompiled.rs.
 void apply(const PrecompiledNormalizer& step, NormalizedText& text, bool) {
   constexpr size_t longest_cluster = 5;
   Rewriter to(text);
@@ -216,8 +229,10 @@ void apply(const PrecompiledNormalizer& step, NormalizedText& text, bool) {
         const size_t first = at;
         next_code_point(cluster, at);
         const auto written = step.charsmap->find(cluster.substr(first, at - first));
-        if (written) write(to, *written, 1);
-        else to.keep(at - first);
+        if (written)
+          write(to, *written, 1);
+        else
+          to.keep(at - first);
       }
     }
   });

@@ -15,9 +15,9 @@
 namespace cloze {
 
 struct BertNormalizer {
-  bool clean_text = true;           ///< control characters go, white space becomes a space
-  bool split_ideographs = true;     ///< a space on both sides of each
-  bool strip_accents = true;        ///< decomposed, without nonspacing marks
+  bool clean_text = true;        ///< control characters go, white space becomes a space
+  bool split_ideographs = true;  ///< a space on both sides of each
+  bool strip_accents = true;     ///< decomposed, without nonspacing marks
   bool lowercase = true;
 };
 struct NormalForm {
@@ -41,14 +41,16 @@ struct PrecompiledNormalizer {
 };
 struct ByteLevelNormalizer {};
 
-using Normalizer = std::variant<BertNormalizer, NormalForm, NmtNormalizer, LowercaseNormalizer, StripAccentsNormalizer, StripNormalizer,
-                                ReplaceNormalizer, PrependNormalizer, PrecompiledNormalizer, ByteLevelNormalizer>;
+using Normalizer =
+    std::variant<BertNormalizer, NormalForm, NmtNormalizer, LowercaseNormalizer, StripAccentsNormalizer,
+                 StripNormalizer, ReplaceNormalizer, PrependNormalizer, PrecompiledNormalizer, ByteLevelNormalizer>;
 
 /// The steps of `normalizer`, those of nested sequences one after the other; none for null.
 /// Throws DataError for an unknown kind or an option of another type.
 std::vector<Normalizer> read_normalizers(const Field& field);
 
-/// Rewrites each part that is text. `goes_on`: the text stands right after another character, so nothing is put before it.
+/// Rewrites each part that is text. `goes_on`: the text stands right after another character, so nothing is put before
+/// it.
 void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool goes_on);
 
 /// Writes each byte as the printable character that stands for it.

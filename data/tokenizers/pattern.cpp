@@ -29,7 +29,7 @@ struct Region {
 
 struct Pattern::Compiled {
   std::string source, literal;
-  regex_t* regex = nullptr;   // null for a literal
+  regex_t* regex = nullptr;  // null for a literal
   Compiled() = default;
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
@@ -53,8 +53,10 @@ Pattern::Pattern(const Field& field) {
     onig_initialize(encodings, 1);
     OnigErrorInfo info;
     const auto text = bytes(made->source);
-    const int code = onig_new(&made->regex, text, text + made->source.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
-    if (code != ONIG_NORMAL) source.refuse(words("is '", made->source, "', which is no expression of Oniguruma's: ", message(code, &info)));
+    const int code = onig_new(&made->regex, text, text + made->source.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8,
+                              ONIG_SYNTAX_DEFAULT, &info);
+    if (code != ONIG_NORMAL)
+      source.refuse(words("is '", made->source, "', which is no expression of Oniguruma's: ", message(code, &info)));
   }
   compiled_ = made;
 }
@@ -68,7 +70,8 @@ void Pattern::split(std::string_view text, std::vector<Stretch>& out) const {
   };
   const auto& c = *compiled_;
   if (!c.regex) {
-    for (size_t at = 0; (at = text.find(c.literal, at)) != std::string_view::npos; at = last) add(at, at + c.literal.size());
+    for (size_t at = 0; (at = text.find(c.literal, at)) != std::string_view::npos; at = last)
+      add(at, at + c.literal.size());
   } else {
     thread_local Region region;
     const auto begin = bytes(text), end = begin + text.size();
@@ -76,9 +79,10 @@ void Pattern::split(std::string_view text, std::vector<Stretch>& out) const {
     for (size_t at = 0; !text.empty() && at <= text.size();) {
       const int found = onig_search(c.regex, begin, end, begin + at, end, region.of, ONIG_OPTION_NONE);
       if (found == ONIG_MISMATCH) break;
-      require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(), " bytes: ", message(found, nullptr));
+      require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
+                         " bytes: ", message(found, nullptr));
       const auto first = static_cast<size_t>(region.of->beg[0]), behind = static_cast<size_t>(region.of->end[0]);
-      if (first == behind && matched_before && behind == last) {   // an empty match at the end of the one before
+      if (first == behind && matched_before && behind == last) {  // an empty match at the end of the one before
         if (at >= text.size()) break;
         next_code_point(text, at);
         continue;

@@ -19,7 +19,8 @@ struct Stretch {
 /// A compiled pattern; copies share it. May be used from many threads.
 class Pattern {
  public:
-  /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form and for an expression that Oniguruma refuses.
+  /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form and for an expression that Oniguruma
+  /// refuses.
   explicit Pattern(const Field& field);
   /// The text from end to end, as stretches that match and those between. Throws DataError for a text on which the
   /// expression needs more than Oniguruma's limit of steps.

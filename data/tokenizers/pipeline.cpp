@@ -19,9 +19,9 @@ namespace {
 
 /// What `post_processor` says about a text: the special tokens around it, and whether positions leave out spaces.
 struct PostProcessor {
-  std::string before, after;   ///< spelled; empty for none
+  std::string before, after;  ///< spelled; empty for none
   bool trims = false;
-  bool trims_all = true;       ///< the space before the first piece as well
+  bool trims_all = true;  ///< the space before the first piece as well
 };
 
 void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
@@ -87,12 +87,16 @@ struct Pipeline final : Encoder {
     for (const auto& part : whole.parts) {
       found.clear();
       const auto view = whole.view(part);
-      if (part.id >= 0) found.push_back({part.id, 0, view.size()});
-      else model->encode(view, found);
+      if (part.id >= 0)
+        found.push_back({part.id, 0, view.size()});
+      else
+        model->encode(view, found);
       for (const auto& piece : found) {
         const auto origin = whole.origin(part, piece.begin, piece.end);
-        placed.push_back({piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size())});
-        if (post.trims) trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, placed.size() == 1, placed.back());
+        placed.push_back(
+            {piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size())});
+        if (post.trims)
+          trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, placed.size() == 1, placed.back());
       }
     }
     return placed;
@@ -106,10 +110,12 @@ struct Pipeline final : Encoder {
   std::string kind() const override {
     if (model->type == "BPE") return in_bytes ? "byte_bpe" : "bpe";
     std::string name = model->type;
-    std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     return name;
   }
-  /// What decides the ids of a text, in one spelling: without post-processor and without special tokens after the vocabulary.
+  /// What decides the ids of a text, in one spelling: without post-processor and without special tokens after the
+  /// vocabulary.
   std::map<std::string, std::string> files() const override {
     auto json = Field::Json::parse(content);
     for (const auto* other : {"post_processor", "padding", "truncation"}) json.erase(other);
@@ -122,7 +128,8 @@ struct Pipeline final : Encoder {
   bool starts_word(int64_t id) const override {
     const auto& piece = pieces[static_cast<size_t>(id)];
     if (controls[static_cast<size_t>(id)] || !spoken_for(id)) return true;
-    if (!model->continuing.empty()) return piece.size() <= model->continuing.size() || !piece.starts_with(model->continuing);
+    if (!model->continuing.empty())
+      return piece.size() <= model->continuing.size() || !piece.starts_with(model->continuing);
     return space_mark.empty() || piece.starts_with(space_mark);
   }
   bool is_control(int64_t id) const override { return controls[static_cast<size_t>(id)] != 0; }
@@ -137,13 +144,16 @@ struct Pipeline final : Encoder {
 
  private:
   void add_tokens(std::vector<AddedToken> tokens, const Field& field) {
-    std::stable_sort(tokens.begin(), tokens.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+    std::stable_sort(tokens.begin(), tokens.end(),
+                     [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
     auto& vocabulary = model->vocabulary;
     std::vector<std::pair<int32_t, std::string>> normalized;
     for (auto& token : tokens) {
       const auto known = vocabulary.find(token.content);
-      if (known < 0) vocabulary.add(token.content, token.id, field);
-      else token.id = known;
+      if (known < 0)
+        vocabulary.add(token.content, token.id, field);
+      else
+        token.id = known;
       std::string spelling = token.content;
       if (token.normalized) {
         NormalizedText text;
@@ -200,7 +210,7 @@ struct Pipeline final : Encoder {
         encode_text(word, false, first);
         encode_text(" " + word, true, inside);
       } catch (const DataError&) {
-        continue;   // the model does not know this word
+        continue;  // the model does not know this word
       }
       if (first != inside) return false;
     }
@@ -209,7 +219,8 @@ struct Pipeline final : Encoder {
 
   /// The text normalised and cut. `goes_on`: it stands right after another character.
   NormalizedText prepared(std::string_view text, bool tracked, bool goes_on) const {
-    require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(), " bytes is too long for a tokenizer; 4 GB are the most");
+    require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
+                       " bytes is too long for a tokenizer; 4 GB are the most");
     NormalizedText whole;
     whole.tracked = tracked || tracks;
     read_text(text, whole);
@@ -253,8 +264,10 @@ struct Pipeline final : Encoder {
     };
     for (const auto& part : whole.parts) {
       const auto view = whole.view(part);
-      if (part.id >= 0) out.push_back(part.id);
-      else if (!cache.append(serial, view, out, by_model)) by_model(view, out);
+      if (part.id >= 0)
+        out.push_back(part.id);
+      else if (!cache.append(serial, view, out, by_model))
+        by_model(view, out);
     }
   }
 
@@ -272,8 +285,9 @@ struct Pipeline final : Encoder {
     }
     const bool added = (first || piece.begin == 0) && !post.trims_all && leading == 1;
     for (size_t i = 0; i < leading && !added && piece.begin < piece.end; ++i) next_code_point(text, piece.begin);
-    for (size_t i = 0; i < trailing && piece.end > piece.begin; ++i)
-      do --piece.end; while (piece.end > piece.begin && (text[piece.end] & 0xC0) == 0x80);
+    for (size_t i = 0; i < trailing && piece.end > piece.begin; ++i) do
+        --piece.end;
+      while (piece.end > piece.begin && (text[piece.end] & 0xC0) == 0x80);
   }
 
   std::unique_ptr<Encoder> fast_path(const Field& root) const;
@@ -282,19 +296,19 @@ struct Pipeline final : Encoder {
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   std::unique_ptr<PartModel> model;
-  size_t model_size = 0;     // ids below are of the model's vocabulary
+  size_t model_size = 0;  // ids below are of the model's vocabulary
   std::vector<Decoder> decoders;
   PostProcessor post;
   TokenFinder in_source, in_normalized;
   std::vector<int32_t> special;
-  std::vector<std::string> spelled_in_decoding;   // added tokens as the normalised text has them
+  std::vector<std::string> spelled_in_decoding;  // added tokens as the normalised text has them
   std::vector<uint8_t> controls;
-  std::string space_mark;    // what pieces at the start of a word begin with
-  bool in_bytes = false;     // pieces are written in symbols of bytes
-  bool tracks = false;       // where a part begins in the source decides ids
+  std::string space_mark;  // what pieces at the start of a word begin with
+  bool in_bytes = false;   // pieces are written in symbols of bytes
+  bool tracks = false;     // where a part begins in the source decides ids
   bool keeps = false;
-  uint64_t serial = 0;       // of this tokenizer among all that were opened
-  std::unique_ptr<Encoder> fast;   // gives the same ids sooner; null where none is known to
+  uint64_t serial = 0;            // of this tokenizer among all that were opened
+  std::unique_ptr<Encoder> fast;  // gives the same ids sooner; null where none is known to
 };
 
 /// BERT's WordPiece and GPT-2's byte-level BPE have encoders of their own.
@@ -306,8 +320,10 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
   if (!dense || !one_step || !in_source.empty() || !in_normalized.empty()) return nullptr;
 
   const auto* bert = normalizers.empty() ? nullptr : std::get_if<BertNormalizer>(&normalizers[0]);
-  if (model->type == "WordPiece" && bert && bert->clean_text && std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0])) {
-    if (model->continuing != "##" || model_field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0) return nullptr;
+  if (model->type == "WordPiece" && bert && bert->clean_text &&
+      std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0])) {
+    if (model->continuing != "##" || model_field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0)
+      return nullptr;
     // A word that is a special token must not come out of a text: one with punctuation in it cannot.
     for (const auto& token : model->vocabulary.special)
       if (std::none_of(token.begin(), token.end(), [](char c) { return c > 0 && is_punctuation(c); })) return nullptr;
@@ -335,10 +351,12 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
   std::string merges = "#version: 0.2\n";
   std::unordered_set<std::string> seen;
   for (const auto& merge : model_field["merges"].json()) {
-    const auto line = merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
+    const auto line =
+        merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
     if (line.starts_with("#version") && merge.is_string()) continue;
     const auto space = line.find(' ');
-    const bool plain = std::count(line.begin(), line.end(), ' ') == 1 && line.find_first_of("\n\r") == std::string::npos;
+    const bool plain =
+        std::count(line.begin(), line.end(), ' ') == 1 && line.find_first_of("\n\r") == std::string::npos;
     if (!plain || !seen.insert(line).second) return nullptr;
     if (model->vocabulary.special.contains(line.substr(0, space) + line.substr(space + 1))) return nullptr;
     merges += line + "\n";

@@ -9,7 +9,8 @@
 namespace cloze {
 
 /// The tokenizer of a tokenizer.json: normalizer, pre-tokenizer, model, added tokens and decoder, whatever their kinds.
-/// Text that spells a special token is text, as everywhere in Cloze; added tokens that are not special are taken from it.
+/// Text that spells a special token is text, as everywhere in Cloze; added tokens that are not special are taken from
+/// it.
 ///
 /// content, json   of the file, as it is and parsed
 /// path            of the file, for messages

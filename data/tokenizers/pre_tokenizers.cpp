@@ -24,7 +24,8 @@ Behavior behavior_of(const Field& field) {
   if (field.is_null()) return Behavior::isolated;
   for (const auto& named : all)
     if (field.text() == named.name) return named.behavior;
-  field.refuse(words("is '", field.text(), "'; it can be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous"));
+  field.refuse(
+      words("is '", field.text(), "'; it can be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous"));
 }
 
 /// A text of one character.
@@ -42,7 +43,8 @@ MetaspacePreTokenizer metaspace(const Field& field) {
   append_code_point(made.mark, character(field["replacement"]));
   const auto scheme = field["prepend_scheme"];
   const auto name = scheme.text_or(field["add_prefix_space"].flag(true) ? "always" : "never");
-  if (name != "always" && name != "first" && name != "never") scheme.refuse(words("is '", name, "'; it can be always, first or never"));
+  if (name != "always" && name != "first" && name != "never")
+    scheme.refuse(words("is '", name, "'; it can be always, first or never"));
   made.prepend = name == "always" ? Prepend::always : name == "first" ? Prepend::first : Prepend::never;
   return made;
 }
@@ -51,7 +53,8 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence) field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= deepest_sequence)
+      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
     for (const auto& step : field["pretokenizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertPreTokenizer") {
     steps.emplace_back(BertPreTokenizer{});
@@ -60,7 +63,8 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   } else if (type == "WhitespaceSplit") {
     steps.emplace_back(WhitespaceSplit{});
   } else if (type == "ByteLevel") {
-    steps.emplace_back(ByteLevelPreTokenizer{.add_prefix_space = field["add_prefix_space"].flag(true), .use_regex = field["use_regex"].flag(true)});
+    steps.emplace_back(ByteLevelPreTokenizer{.add_prefix_space = field["add_prefix_space"].flag(true),
+                                             .use_regex = field["use_regex"].flag(true)});
   } else if (type == "Metaspace") {
     steps.emplace_back(metaspace(field));
   } else if (type == "Punctuation") {
@@ -68,7 +72,8 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   } else if (type == "Digits") {
     steps.emplace_back(DigitsPreTokenizer{.individual = field["individual_digits"].flag(false)});
   } else if (type == "Split") {
-    steps.emplace_back(SplitPreTokenizer{Pattern(field["pattern"]), behavior_of(field["behavior"]), field["invert"].flag(false)});
+    steps.emplace_back(
+        SplitPreTokenizer{Pattern(field["pattern"]), behavior_of(field["behavior"]), field["invert"].flag(false)});
   } else if (type == "CharDelimiterSplit") {
     steps.emplace_back(DelimiterSplit{.delimiter = character(field["delimiter"])});
   } else if (type == "FixedLength") {
@@ -86,8 +91,10 @@ void cut(const std::vector<Stretch>& stretches, Behavior behavior, std::vector<S
     bool matched_next = false;
     const size_t first = out.size();
     for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch) {
-      if (stretch->matched && !matched_next && out.size() > first) out.back().begin = stretch->begin;
-      else out.push_back(*stretch);
+      if (stretch->matched && !matched_next && out.size() > first)
+        out.back().begin = stretch->begin;
+      else
+        out.push_back(*stretch);
       matched_next = stretch->matched;
     }
     std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
@@ -100,8 +107,10 @@ void cut(const std::vector<Stretch>& stretches, Behavior behavior, std::vector<S
                        (behavior == Behavior::merged_with_previous && stretch.matched && !matched_before);
     matched_before = stretch.matched;
     if (behavior == Behavior::removed && stretch.matched) continue;
-    if (joins && out.size() > first) out.back().end = stretch.end;
-    else out.push_back(stretch);
+    if (joins && out.size() > first)
+      out.back().end = stretch.end;
+    else
+      out.push_back(stretch);
   }
 }
 
@@ -128,7 +137,8 @@ void split_parts(NormalizedText& text, Behavior behavior, const F& find) {
 
 template <class Is>
 void split_at(NormalizedText& text, Behavior behavior, const Is& is) {
-  split_parts(text, behavior, [&](std::string_view part, std::vector<Stretch>& out) { split_characters(part, is, out); });
+  split_parts(text, behavior,
+              [&](std::string_view part, std::vector<Stretch>& out) { split_characters(part, is, out); });
 }
 
 void apply(const BertPreTokenizer&, NormalizedText& text, bool) {
@@ -203,7 +213,9 @@ void apply(const MetaspacePreTokenizer& step, NormalizedText& text, bool goes_on
   });
 }
 
-void apply(const PunctuationPreTokenizer& step, NormalizedText& text, bool) { split_at(text, step.behavior, is_punctuation); }
+void apply(const PunctuationPreTokenizer& step, NormalizedText& text, bool) {
+  split_at(text, step.behavior, is_punctuation);
+}
 
 void apply(const DigitsPreTokenizer& step, NormalizedText& text, bool) {
   split_at(text, step.individual ? Behavior::isolated : Behavior::contiguous, is_number);

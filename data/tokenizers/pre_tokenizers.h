@@ -15,7 +15,7 @@ namespace cloze {
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct BertPreTokenizer {};
-struct WhitespacePreTokenizer {};   ///< words, and runs of what is neither word nor white space
+struct WhitespacePreTokenizer {};  ///< words, and runs of what is neither word nor white space
 struct WhitespaceSplit {};
 struct ByteLevelPreTokenizer {
   bool add_prefix_space = true, use_regex = true;
@@ -41,11 +41,12 @@ struct DelimiterSplit {
   int32_t delimiter;
 };
 struct FixedLengthPreTokenizer {
-  size_t length;   ///< characters
+  size_t length;  ///< characters
 };
 
-using PreTokenizer = std::variant<BertPreTokenizer, WhitespacePreTokenizer, WhitespaceSplit, ByteLevelPreTokenizer, MetaspacePreTokenizer,
-                                  PunctuationPreTokenizer, DigitsPreTokenizer, SplitPreTokenizer, DelimiterSplit, FixedLengthPreTokenizer>;
+using PreTokenizer = std::variant<BertPreTokenizer, WhitespacePreTokenizer, WhitespaceSplit, ByteLevelPreTokenizer,
+                                  MetaspacePreTokenizer, PunctuationPreTokenizer, DigitsPreTokenizer, SplitPreTokenizer,
+                                  DelimiterSplit, FixedLengthPreTokenizer>;
 
 /// The steps of `pre_tokenizer`, those of nested sequences one after the other; none for null.
 /// Throws DataError for an unknown kind or an option of another type.

@@ -11,7 +11,7 @@ namespace cloze {
 
 namespace {
 
-constexpr double unknown_penalty = 10;   // by which an unknown character is less likely than the least likely piece
+constexpr double unknown_penalty = 10;  // by which an unknown character is less likely than the least likely piece
 
 struct Unigram final : PartModel {
   void encode(std::string_view part, std::vector<TextPiece>& out) const override {
@@ -41,13 +41,16 @@ struct Unigram final : PartModel {
       if (!known) reach(next, from, before + unknown_score, unknown);
       begin = next;
     }
-    thread_local std::vector<TextPiece> found;   // from the end to the begin, unknown characters together
+    thread_local std::vector<TextPiece> found;  // from the end to the begin, unknown characters together
     found.clear();
     for (size_t end = part.size(); end > 0;) {
       const auto& position = positions[end];
-      require<DataError>(position.id >= 0, "the tokenizer has no piece for '", part.substr(position.from, end - position.from), "' and its model no unk_id");
-      if (position.id == unknown && !found.empty() && found.back().id == unknown) found.back().begin = position.from;
-      else found.push_back({position.id, position.from, end});
+      require<DataError>(position.id >= 0, "the tokenizer has no piece for '",
+                         part.substr(position.from, end - position.from), "' and its model no unk_id");
+      if (position.id == unknown && !found.empty() && found.back().id == unknown)
+        found.back().begin = position.from;
+      else
+        found.push_back({position.id, position.from, end});
       end = position.from;
     }
     for (auto piece = found.rbegin(); piece != found.rend(); ++piece) write(*piece, part, out);
@@ -56,8 +59,10 @@ struct Unigram final : PartModel {
   void write(const TextPiece& piece, std::string_view part, std::vector<TextPiece>& out) const {
     if (piece.id != unknown) return out.push_back(piece);
     const std::string spelled(part.substr(piece.begin, piece.end - piece.begin));
-    if (const auto known = vocabulary.find_in_text(spelled); known >= 0) return out.push_back({known, piece.begin, piece.end});
-    const bool in_bytes = !bytes.empty() && std::all_of(spelled.begin(), spelled.end(), [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; });
+    if (const auto known = vocabulary.find_in_text(spelled); known >= 0)
+      return out.push_back({known, piece.begin, piece.end});
+    const bool in_bytes = !bytes.empty() && std::all_of(spelled.begin(), spelled.end(),
+                                                        [&](char c) { return bytes[static_cast<uint8_t>(c)] >= 0; });
     if (!in_bytes) return out.push_back(piece);
     for (const char c : spelled) out.push_back({bytes[static_cast<uint8_t>(c)], piece.begin, piece.end});
   }
@@ -65,13 +70,13 @@ struct Unigram final : PartModel {
   PieceTrie trie;
   std::vector<double> scores;
   double unknown_score = 0;
-  std::vector<int32_t> bytes;   // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
+  std::vector<int32_t> bytes;  // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
 };
 
 }  // namespace
 
 std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& special) {
-  constexpr size_t most_bytes = size_t{1} << 24;   // edges of the trie
+  constexpr size_t most_bytes = size_t{1} << 24;  // edges of the trie
   auto made = std::make_unique<Unigram>();
   auto& unigram = *made;
   unigram.vocabulary.special = special;
@@ -96,7 +101,8 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
   if (const auto unknown = field["unk_id"]; !unknown.is_null())
     unigram.unknown = static_cast<int32_t>(unknown.count(0, static_cast<int64_t>(unigram.scores.size()) - 1));
   if (field["byte_fallback"].flag(false))
-    for (int byte = 0; byte < 256; ++byte) unigram.bytes.push_back(unigram.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
+    for (int byte = 0; byte < 256; ++byte)
+      unigram.bytes.push_back(unigram.vocabulary.find(byte_piece(static_cast<uint8_t>(byte))));
   return made;
 }
 

@@ -10,7 +10,8 @@ namespace {
 
 struct WordPieces final : PartModel {
   void encode(std::string_view part, std::vector<TextPiece>& out) const override {
-    const auto characters = static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    const auto characters =
+        static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }));
     if (characters > longest_word) return write_unknown(part, out);
     const size_t kept = out.size();
     thread_local std::string spelled;
@@ -37,7 +38,8 @@ struct WordPieces final : PartModel {
   }
 
   void write_unknown(std::string_view part, std::vector<TextPiece>& out) const {
-    require<DataError>(unknown >= 0, "the tokenizer has no pieces for '", part.substr(0, 60), "', and its vocabulary no unknown token");
+    require<DataError>(unknown >= 0, "the tokenizer has no pieces for '", part.substr(0, 60),
+                       "', and its vocabulary no unknown token");
     out.push_back({unknown, 0, part.size()});
   }
 
@@ -48,7 +50,8 @@ struct WordLevel final : PartModel {
   void encode(std::string_view part, std::vector<TextPiece>& out) const override {
     auto found = vocabulary.find_in_text(std::string(part));
     if (found < 0) found = unknown;
-    require<DataError>(found >= 0, "the tokenizer does not know the word '", part.substr(0, 60), "', and its vocabulary has no unknown token");
+    require<DataError>(found >= 0, "the tokenizer does not know the word '", part.substr(0, 60),
+                       "', and its vocabulary has no unknown token");
     out.push_back({found, 0, part.size()});
   }
 };
@@ -62,7 +65,8 @@ std::unique_ptr<PartModel> read_word_piece(const Field& field, const Spellings& 
   model->unknown = model->vocabulary.find(field["unk_token"].text_or("[UNK]"));
   model->continuing = field["continuing_subword_prefix"].text_or("##");
   model->longest_word = static_cast<size_t>(field["max_input_chars_per_word"].count(100, INT64_MAX));
-  for (const auto& piece : model->vocabulary.pieces) model->longest_piece = std::max(model->longest_piece, piece.size());
+  for (const auto& piece : model->vocabulary.pieces)
+    model->longest_piece = std::max(model->longest_piece, piece.size());
   return model;
 }
 

@@ -1,10 +1,11 @@
+#include "data/tokenizers/pipeline.h"
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "data/tokenizer.h"
-#include "data/tokenizers/pipeline.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -26,7 +27,9 @@ const Json& kind(const std::string& name) {
   throw std::logic_error("unreachable");
 }
 
-std::unique_ptr<Encoder> opened(const Json& tokenizer) { return make_pipeline(tokenizer.dump(), tokenizer, "tokenizer.json"); }
+std::unique_ptr<Encoder> opened(const Json& tokenizer) {
+  return make_pipeline(tokenizer.dump(), tokenizer, "tokenizer.json");
+}
 
 std::vector<int32_t> ids_of(const Encoder& encoder, const std::string& text) {
   std::vector<int32_t> ids;
@@ -51,7 +54,8 @@ std::string refusal(const Json& tokenizer) {
 
 }  // namespace
 
-TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging Face's tokenizers", "[data][tokenizer]") {
+TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging Face's tokenizers",
+          "[data][tokenizer]") {
   const auto& lines = reference()["lines"];
   size_t compared = 0;
   for (const auto& one : reference()["cases"]) {
@@ -89,12 +93,49 @@ TEST_CASE("options next to a vocabulary are those of transformers", "[data][toke
     }
   }
   CHECK(number == 10);
+  // Beside a model of Hugging Face's a vocabulary alone is read as transformers reads it, a bare one as google-research/bert.
+  const auto words = reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
+  const std::string long_word(150, 'a');
+  dir.write("bare/vocab.txt", words);
+  dir.write("model/vocab.txt", words);
+  dir.write("model/config.json", "{\"model_type\": \"bert\"}");
+  CHECK(Tokenizer::open(dir / "bare").encode(long_word).size() > 1);
+  CHECK(Tokenizer::open(dir / "model").encode(long_word) == std::vector<int32_t>{1});
 }
 
 TEST_CASE("the encoders of BERT and GPT-2 give what the steps of their tokenizer.json give", "[data][tokenizer]") {
-  const std::vector<std::string> parts{" ", "  ", "a", "the", "Cat", "caf\u00E9", "\u0301", "\u0323", "\u00A0", "\u3000", "\u2028", "\u0085", "\t", "\u200B", "\uFF21", "7", ".", "##",
-                                       "\U0001F600", "\uD55C", "\u4E2D", "\U0002B820", "\u039F\u03A3", "\u0130", "'s", "\uE000", "\uFFFD", std::string(1, '\0'), "[MASK]", "\xC3"};
-  for (const std::string name : {"bert", "bert cased", "bert accents", "bert stripped", "byte bpe", "byte bpe with a space"}) {
+  const std::vector<std::string> parts{" ",
+                                       "  ",
+                                       "a",
+                                       "the",
+                                       "Cat",
+                                       "caf\u00E9",
+                                       "\u0301",
+                                       "\u0323",
+                                       "\u00A0",
+                                       "\u3000",
+                                       "\u2028",
+                                       "\u0085",
+                                       "\t",
+                                       "\u200B",
+                                       "\uFF21",
+                                       "7",
+                                       ".",
+                                       "##",
+                                       "\U0001F600",
+                                       "\uD55C",
+                                       "\u4E2D",
+                                       "\U0002B820",
+                                       "\u039F\u03A3",
+                                       "\u0130",
+                                       "'s",
+                                       "\uE000",
+                                       "\uFFFD",
+                                       std::string(1, '\0'),
+                                       "[MASK]",
+                                       "\xC3"};
+  for (const std::string name :
+       {"bert", "bert cased", "bert accents", "bert stripped", "byte bpe", "byte bpe with a space"}) {
     const auto encoder = opened(kind(name));
     auto stream = Rng(3).stream("fuzz");
     for (int i = 0; i < 1500; ++i) {
@@ -132,7 +173,8 @@ TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tok
     const auto tokenizer = Tokenizer::open(dir.write(name + "/tokenizer.json", one["tokenizer"].dump()));
     tokenizer.save(dir / (name + "-saved"));
     const auto written = Json::parse(read_file(dir / (name + "-saved/tokenizer.json")));
-    for (const auto* part : {"normalizer", "pre_tokenizer", "model", "decoder"}) CHECK(written[part] == one["tokenizer"][part]);
+    for (const auto* part : {"normalizer", "pre_tokenizer", "model", "decoder"})
+      CHECK(written[part] == one["tokenizer"][part]);
     const auto again = Tokenizer::open(dir / (name + "-saved"));
     CHECK(again.fingerprint() == tokenizer.fingerprint());
     CHECK(again.size() == tokenizer.size());
@@ -155,12 +197,14 @@ TEST_CASE("text that spells a special token is text, and other added tokens are 
   }
   const auto encoder = opened(kind("added tokens"));
   const auto taken = ids_of(*encoder, "a NEWTOK, newtok");
-  CHECK(std::count_if(taken.begin(), taken.end(), [&](int32_t id) { return encoder->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
+  CHECK(std::count_if(taken.begin(), taken.end(),
+                      [&](int32_t id) { return encoder->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
   CHECK(encoder->pieces[static_cast<size_t>(taken.back())] == "newtok");
 }
 
 TEST_CASE("a text behind another character has no mark before its first word", "[data][tokenizer]") {
-  for (const std::string name : {"metaspace bpe always", "metaspace bpe first", "prepended bpe", "unigram", "byte bpe with a space"}) {
+  for (const std::string name :
+       {"metaspace bpe always", "metaspace bpe first", "prepended bpe", "unigram", "byte bpe with a space"}) {
     INFO(name);
     const auto encoder = opened(kind(name));
     std::vector<int32_t> behind, after_space;
@@ -174,15 +218,19 @@ TEST_CASE("a text behind another character has no mark before its first word", "
   CHECK(opened(kind("byte bpe"))->keeps_spaces());
 }
 
-TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the part that is wrong", "[data][tokenizer]") {
+TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the part that is wrong",
+          "[data][tokenizer]") {
   const auto changed = [](const std::string& name, const char* pointer, const Json& value) {
     Json tokenizer = kind(name);
     tokenizer[Json::json_pointer(pointer)] = value;
     return refusal(tokenizer);
   };
-  CHECK_THAT(changed("bert", "/normalizer/lowercase", 3), Catch::Contains("normalizer.lowercase is neither true nor false"));
-  CHECK_THAT(changed("bert", "/normalizer/type", "Sing"), Catch::Contains("normalizer is of the kind 'Sing', which Cloze does not know among normalizers"));
-  CHECK_THAT(changed("bert", "/pre_tokenizer/type", "UnicodeScripts"), Catch::Contains("pre_tokenizer is of the kind 'UnicodeScripts'"));
+  CHECK_THAT(changed("bert", "/normalizer/lowercase", 3),
+             Catch::Contains("normalizer.lowercase is neither true nor false"));
+  CHECK_THAT(changed("bert", "/normalizer/type", "Sing"),
+             Catch::Contains("normalizer is of the kind 'Sing', which Cloze does not know among normalizers"));
+  CHECK_THAT(changed("bert", "/pre_tokenizer/type", "UnicodeScripts"),
+             Catch::Contains("pre_tokenizer is of the kind 'UnicodeScripts'"));
   CHECK_THAT(changed("bert", "/decoder/type", "CTC"), Catch::Contains("decodes speech"));
   CHECK_THAT(changed("bert", "/model/type", "Oracle"), Catch::Contains("model is of the kind 'Oracle'"));
   CHECK_THAT(changed("bert", "/model/vocab/the", 1000000000), Catch::Contains("gives 'the' the id 1000000000"));
@@ -191,24 +239,33 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
   CHECK_THAT(changed("bert", "/model/vocab", "x"), Catch::Contains("model.vocab is not an object of pieces and ids"));
   CHECK_THAT(changed("bert", "/model", nullptr), Catch::Contains("model is no object with a vocabulary"));
   CHECK_THAT(changed("added tokens", "/added_tokens/6/id", 3), Catch::Contains("the id 3"));
-  CHECK_THAT(changed("added tokens", "/added_tokens/6/content", 3), Catch::Contains("added_tokens[6].content is not a text"));
+  CHECK_THAT(changed("added tokens", "/added_tokens/6/content", 3),
+             Catch::Contains("added_tokens[6].content is not a text"));
   CHECK_THAT(changed("suffix bpe", "/model/dropout", 0.5), Catch::Contains("dropout is 0.5"));
   CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a"})), Catch::Contains("[0] is not two pieces"));
-  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a", "qqq"})), Catch::Contains("no piece of the vocabulary"));
-  CHECK_THAT(changed("prefix bpe", "/model/merges/0", Json::array({"a", "b"})), Catch::Contains("does not begin with the prefix '@@'"));
-  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "("), Catch::Contains("no expression of Oniguruma's"));
-  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/behavior", "Eaten"), Catch::Contains("it can be Removed, Isolated"));
+  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a", "qqq"})),
+             Catch::Contains("no piece of the vocabulary"));
+  CHECK_THAT(changed("prefix bpe", "/model/merges/0", Json::array({"a", "b"})),
+             Catch::Contains("does not begin with the prefix '@@'"));
+  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "("),
+             Catch::Contains("no expression of Oniguruma's"));
+  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/behavior", "Eaten"),
+             Catch::Contains("it can be Removed, Isolated"));
   CHECK_THAT(changed("metaspace bpe first", "/pre_tokenizer/replacement", "ab"), Catch::Contains("not one character"));
-  CHECK_THAT(changed("unigram", "/model/unk_id", 70000), Catch::Contains("model.unk_id is 70000, not a whole number from 0 to"));
+  CHECK_THAT(changed("unigram", "/model/unk_id", 70000),
+             Catch::Contains("model.unk_id is 70000, not a whole number from 0 to"));
   CHECK_THAT(changed("unigram", "/model/vocab/3", "x"), Catch::Contains("[3] is not a piece and its score"));
-  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "!"), Catch::Contains("is not written in base64"));
-  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"), Catch::Contains("is no table of SentencePiece"));
+  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "!"),
+             Catch::Contains("is not written in base64"));
+  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"),
+             Catch::Contains("is no table of SentencePiece"));
   CHECK_THAT(changed("byte bpe", "/post_processor/type", "Hat"), Catch::Contains("among post-processors"));
   Json nested = kind("bert")["normalizer"];
   for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   CHECK_THAT(changed("bert", "/normalizer", nested), Catch::Contains("is a sequence within 16 others"));
   TempDir dir;
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/tokenizer.json", "[")), Catch::Contains("a/tokenizer.json: is not a JSON object; it is damaged"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/tokenizer.json", "[")),
+                    Catch::Contains("a/tokenizer.json: is not a JSON object; it is damaged"));
 }
 
 TEST_CASE("a word that a model cannot write is answered in words where it has no unknown token", "[data][tokenizer]") {
@@ -222,7 +279,9 @@ TEST_CASE("a word that a model cannot write is answered in words where it has no
 
 TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]") {
   auto stream = Rng(6).stream("fuzz");
-  const std::vector<Json> values{nullptr, true, -1, 5, 1e300, uint64_t{18446744073709551615u}, "", "x", "\u2581", Json::array(), Json::array({1}), Json::object()};
+  const std::vector<Json> values{
+      nullptr,          true,          -1, 5, 1e300, uint64_t{18446744073709551615u}, "", "x", "\u2581", Json::array(),
+      Json::array({1}), Json::object()};
   const std::string text = "the cat [MASK] \u4E2D\u6587 caf\u00E9 1,2 \xFF";
   for (const auto& one : reference()["cases"]) {
     Json small = one["tokenizer"];
