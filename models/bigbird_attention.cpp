@@ -52,13 +52,19 @@ struct BigBirdAttentionLayer final : Attention {
       valid = at::cat({valid, found}, -1);
     }
     const auto head = at::ones_like(slots).cumsum(0) - 1;                                                   // [H, n, s]
-    const auto gather = [&](const Tensor& t) { return t.transpose(0, 1).transpose(1, 2).index({head, slots}).permute({3, 0, 1, 2, 4, 5}).flatten(3, 4); };   // [B, H, n, s b, C]
+    // A table of the blocks of all heads, read by row: the gradients of a block that is read twice are added up in one order.
+    const auto row = head * (last + 1) + slots;                                                             // [H, n, s]
+    const auto gather = [&](const Tensor& t) {
+      const auto table = t.permute({1, 2, 0, 3, 4}).flatten(2).flatten(0, 1);                               // [H n, B b C]
+      const auto picked = at::embedding(table, row).unflatten(-1, {-1, b, q.size(-1)});                     // [H, n, s, B, b, C]
+      return picked.permute({3, 0, 1, 2, 4, 5}).flatten(3, 4);                                              // [B, H, n, s b, C]
+    };
     const auto open = there.transpose(0, 1).index({slots}).permute({3, 0, 1, 2, 4}).logical_and(valid.unsqueeze(0).unsqueeze(-1)).flatten(3).unsqueeze(-2);   // [B, H, n, 1, s b]
     const auto attend = [&](const Tensor& queries, const Tensor& keys, const Tensor& values, const Tensor& seen, uint32_t site) {
-      const auto probabilities = masked_softmax((at::matmul(queries, keys.transpose(-1, -2)) * scale).to(wide_type(x)), seen.logical_not());
+      const auto probabilities = masked_softmax((matrix_product(queries, keys.transpose(-1, -2)) * scale).to(wide_type(x)), seen.logical_not());
       Dropout own = drop;
       own.site ^= site;
-      return at::matmul(dropout(probabilities.contiguous(), own).to(type), values);
+      return matrix_product(dropout(probabilities.contiguous(), own).to(type), values);
     };
     const auto near = attend(qb, gather(kb), gather(vb), open, 0);                                          // [B, H, n, b, C]
     const auto everything = real.unsqueeze(1).unsqueeze(1);                                                 // [B, 1, 1, T]

@@ -21,10 +21,10 @@ struct LinformerAttentionLayer final : Attention {
     const auto place = places(x);
     const auto parts = linear(real, qkv->weight, Param()).chunk(3, -1);                                                // [B, T, D] each
     const auto biased = [&](const Tensor& rows, int64_t part) { return heads_of(qkv->bias.defined() ? rows + plain::weight(qkv->bias, type).chunk(3)[static_cast<size_t>(part)] : rows, heads); };   // [B, H, ., C]
-    const auto slots = [&](const Param& weights, const Tensor& rows) { return at::matmul(plain::weight(weights, type).index_select(1, place), rows); };   // [B, k, D]
+    const auto slots = [&](const Param& weights, const Tensor& rows) { return matrix_product(plain::weight(weights, type).index_select(1, place), rows); };   // [B, k, D]
     const auto q = biased(parts[0], 0), k = biased(slots(compress_key, parts[1]), 1), v = biased(slots(compress_value, parts[2]), 2);
-    const auto scores = at::matmul(q, k.transpose(-1, -2)).to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, T, k]
-    return join_heads(at::matmul(dropout(at::softmax(scores, -1), drop).to(type), v));
+    const auto scores = matrix_product(q, k.transpose(-1, -2)).to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, T, k]
+    return join_heads(matrix_product(dropout(at::softmax(scores, -1), drop).to(type), v));
   }
 
   Param compress_key, compress_value;   // [slots, places]

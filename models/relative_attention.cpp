@@ -20,16 +20,16 @@ struct RelativeAttentionLayer final : Attention {
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);
     const auto place = places(x);
     const auto apart = place.unsqueeze(0) - place.unsqueeze(1);                                                      // [T, S]: key minus query
-    const auto content = at::matmul(q, k.transpose(-1, -2));                                                         // [B, H, T, S]
+    const auto content = matrix_product(q, k.transpose(-1, -2));                                                         // [B, H, T, S]
     const auto row = (apart.clamp(-reach, reach) + reach).expand_as(content);
-    const auto by_distance = at::matmul(q, plain::weight(distance_key, x.scalar_type()).t());                        // [B, H, T, 2 k + 1]
+    const auto by_distance = matrix_product(q, plain::weight(distance_key, x.scalar_type()).t());                        // [B, H, T, 2 k + 1]
     const auto scores = (content + at::gather(by_distance, -1, row)).to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));
     Tensor hidden;
     if (context.key_mask.defined()) hidden = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
     if (context.causal) hidden = hidden.defined() ? hidden.logical_or(apart.gt(0)) : apart.gt(0);
     const auto probabilities = dropout(masked_softmax(scores, hidden), drop).to(x.scalar_type());
     const auto mass = at::zeros_like(by_distance).scatter_add(-1, row, probabilities);                               // [B, H, T, 2 k + 1]
-    return join_heads(at::matmul(probabilities, v) + at::matmul(mass, plain::weight(distance_value, x.scalar_type())));
+    return join_heads(matrix_product(probabilities, v) + matrix_product(mass, plain::weight(distance_value, x.scalar_type())));
   }
 
   int64_t reach;

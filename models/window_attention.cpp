@@ -27,12 +27,12 @@ struct WindowAttentionLayer final : Attention {
     const auto wide = marked_places(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});                                              // [B, G, D]
     const auto q = heads_of(query_global->forward(at::gather(x, 1, wide)), heads);
     const auto kv = key_value_global->forward(x).chunk(2, -1);
-    const auto scores = at::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, G, T]
+    const auto scores = matrix_product(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, G, T]
     const auto hidden = context.key_mask.defined() ? context.key_mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
     Dropout beside = drop;
     beside.site ^= 0x20000;
     const auto probabilities = dropout(masked_softmax(scores, hidden).contiguous(), beside).to(x.scalar_type());
-    const auto mixed = join_heads(at::matmul(probabilities, heads_of(kv[1], heads)));   // [B, G, D]
+    const auto mixed = join_heads(matrix_product(probabilities, heads_of(kv[1], heads)));   // [B, G, D]
     const auto rows = at::zeros_like(local).scatter(1, wide, mixed);
     return at::where(context.global_mask.unsqueeze(-1), rows, local);
   }

@@ -20,6 +20,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
+Tensor matrix_product(const Tensor& a, const Tensor& b);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
 }  // namespace cloze::fused

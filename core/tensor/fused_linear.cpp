@@ -92,6 +92,18 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
   }
 };
 
+struct MatrixProduct : Function<MatrixProduct> {
+  static Tensor forward(AutogradContext* context, const Tensor& a, const Tensor& b) {
+    context->save_for_backward({a, b});
+    return times_each(a, b);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto dy = grads[0].contiguous();
+    return {times_each(dy, saved[1].transpose(-1, -2)), times_each(saved[0].transpose(-1, -2), dy)};
+  }
+};
+
 struct TakeRows : Function<TakeRows> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& index) {
     context->save_for_backward({index});
@@ -113,6 +125,19 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
   const auto act = kernel_activation(name);
   if (!act) return fused::dropout(plain::activation(fused::linear(x, w, b), name), drop);
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
+}
+
+Tensor matrix_product(const Tensor& a, const Tensor& b) {
+  const auto batch = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  const auto broadcast = [&](const Tensor& x) {
+    auto sizes = batch;
+    sizes.push_back(x.size(-2));
+    sizes.push_back(x.size(-1));
+    if (batch.empty()) sizes.insert(sizes.begin(), 1);
+    return x.expand(sizes);
+  };
+  const auto made = MatrixProduct::apply(broadcast(a), broadcast(b));
+  return batch.empty() ? made.squeeze(0) : made;
 }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return TakeRows::apply(x, index); }

@@ -129,6 +129,8 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
   return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, draw) : plain::draw_tokens(hidden, table, bias, draw);
 }
 
+Tensor matrix_product(const Tensor& a, const Tensor& b) { return use_fused(a) ? fused::matrix_product(a, b) : at::matmul(a, b); }
+
 Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }
 
 }  // namespace cloze

@@ -160,6 +160,9 @@ Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param
 /// Tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 
+/// a b for each matrix of a [..., M, K] and b [..., K, N], broadcast; as at::matmul, but the same for any number of threads where gradients are wanted.
+Tensor matrix_product(const Tensor& a, const Tensor& b);
+
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);
 

@@ -3,6 +3,8 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <array>
+
 #include "core/error.h"
 
 namespace cloze::plain {
@@ -14,21 +16,39 @@ Tensor weight(const Param& param, at::ScalarType dtype) {
   return at::GradMode::is_enabled() || param.compute().scalar_type() != dtype ? value.to(dtype) : param.compute();
 }
 
-Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop) {
-  auto mask = at::empty(sizes, at::kFloat);
-  auto* out = mask.data_ptr<float>();
-  const int64_t width = sizes.back(), rows = mask.numel() / std::max<int64_t>(width, 1), padded = (width + 127) / 128 * 128;
+namespace {
+
+constexpr int64_t word_mask = 0xFFFFFFFF;
+
+/// The four words of philox() with 7 rounds for each first counter word in `counter` (int64): in operators, and so on any device. Products of
+/// 32-bit words wrap around in int64, whose halves are theirs.
+std::array<Tensor, 4> philox_words(const Tensor& counter, uint32_t third, uint32_t fourth, uint64_t key) {
+  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  const auto high = [](const Tensor& product) { return product.bitwise_right_shift(32).bitwise_and(word_mask); };
+  std::array<Tensor, 4> words{counter, at::zeros_like(counter), at::full_like(counter, static_cast<int64_t>(third)), at::full_like(counter, static_cast<int64_t>(fourth))};
+  for (int round = 0; round < 7; ++round) {
+    const auto a = words[0] * int64_t{0xD2511F53}, b = words[2] * int64_t{0xCD9E8D57};
+    words = {high(b).bitwise_xor(words[1]).bitwise_xor(static_cast<int64_t>(k0)), b.bitwise_and(word_mask),
+             high(a).bitwise_xor(words[3]).bitwise_xor(static_cast<int64_t>(k1)), a.bitwise_and(word_mask)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return words;
+}
+
+}  // namespace
+
+Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device) {
+  constexpr int64_t lanes = 16, block = 128;   // elements of a row whose draws come from the same 16 counters
+  constexpr uint32_t purpose = 0x64726f70;
+  const int64_t width = sizes.back(), rows = c10::multiply_integers(sizes) / std::max<int64_t>(width, 1), blocks = (width + block - 1) / block;
   const double threshold = std::nearbyint(drop.p * 65536);
-  const auto scale = static_cast<float>(1 / (1 - threshold / 65536));
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < width; ++column) {
-      const int64_t element = row * padded + column, within = element % 128;
-      const auto counter = static_cast<uint32_t>(16 * (element / 128) + within % 16);
-      const uint32_t word = philox({counter, 0, drop.site, 0x64726f70}, drop.key, 7)[within / 32];
-      const uint32_t draw = within / 16 % 2 ? word >> 16 : word & 0xFFFF;
-      out[row * width + column] = draw >= threshold ? scale : 0;
-    }
-  return mask;
+  const auto counter = at::arange(rows * blocks * lanes, at::TensorOptions(device).dtype(at::kLong)).bitwise_and(word_mask);
+  std::vector<Tensor> draws;   // of 16 bits; each [rows blocks, 16]
+  for (const auto& word : philox_words(counter, drop.site, purpose, drop.key))
+    for (const auto& half : {word.bitwise_and(0xFFFF), word.bitwise_right_shift(16)}) draws.push_back(half.view({rows * blocks, lanes}));
+  const auto kept = at::stack(draws, 1).view({rows, blocks * block}).narrow(1, 0, width).ge(static_cast<int64_t>(threshold));
+  return (kept.to(at::kFloat) * (1 / (1 - threshold / 65536))).view(sizes);
 }
 
 namespace {
@@ -79,8 +99,7 @@ Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double
 
 Tensor dropout(const Tensor& x, const Dropout& drop) {
   if (!drop.on()) return x;
-  if (!x.is_cpu()) return at::dropout(x, drop.p, true);
-  return x * dropout_mask(x.sizes(), drop).to(x.scalar_type());
+  return x * dropout_mask(x.sizes(), drop, x.device()).to(x.scalar_type());
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
@@ -176,13 +195,13 @@ Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64
   const auto in_pieces = [&](const Tensor& rows) {
     return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length}).view({batch, heads, n, w, rows.size(-1)});
   };
-  const auto near = in_pieces(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop));
+  const auto near = in_pieces(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop, probabilities.device()));
   const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
   auto factors = at::gather(near, -1, column);
   if (side > 0) {
     Dropout beside = drop;
     beside.site ^= 0x10000;
-    factors = at::cat({in_pieces(dropout_mask({batch, part.heads, length, side}, beside)), factors}, -1);
+    factors = at::cat({in_pieces(dropout_mask({batch, part.heads, length, side}, beside, probabilities.device())), factors}, -1);
   }
   return factors;
 }

@@ -18,8 +18,8 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& hidden);
 /// Source: Dai et al. 2019, appendix B (arXiv 1901.02860).
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 
-/// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32.
-Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop);
+/// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32, the same on every device.
+Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device);
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});

@@ -1,8 +1,10 @@
 #include "core/tensor/products.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 
@@ -74,6 +76,63 @@ void run(const Product& whole) {
   });
 }
 
+/// Rows and columns of parts.
+struct Grid {
+  int64_t rows = 1, columns = 1;
+  int64_t count() const { return rows * columns; }
+};
+
+Grid grid_of(int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t least_work = 1 << 21, most_parts = 16, least_side = 32;
+  const int64_t parts = std::clamp<int64_t>(rows * columns * depth / least_work, 1, most_parts);
+  Grid grid;
+  while (2 * grid.count() <= parts) {
+    const int64_t height = rows / grid.rows, width = columns / grid.columns;
+    if (std::max(height, width) < 2 * least_side) break;
+    if (height >= width) grid.rows *= 2;
+    else grid.columns *= 2;
+  }
+  return grid;
+}
+
+/// f(part) for each below `count`, every part by one thread. The libraries below LibTorch share out, and sum, small and odd products differently
+/// for each number of threads; in a parallel region they take one. A single part needs a second, empty one: without it there would be no region.
+template <class F>
+void each_by_one_thread(int64_t count, const F& f) {
+  at::parallel_for(0, std::max<int64_t>(count, 2), 1, [&](int64_t begin, int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView no_graph;
+    for (int64_t part = begin; part < std::min(end, count); ++part) f(part);
+  });
+}
+
+/// What a product does with what is there.
+enum class Sum { none, out, bias };
+
+/// out = a b, out += a b, or out = bias + a b by LibTorch, in parts that are cut by the sizes alone.
+void in_parts(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, const Tensor& bias = {}) {
+  constexpr int64_t unit = 16;
+  const auto grid = grid_of(out.size(0), out.size(1), a.size(1));
+  const auto range = [](int64_t k, int64_t parts, int64_t size) {
+    const int64_t units = (size + unit - 1) / unit, begin = units * k / parts * unit;
+    return std::pair{begin, std::min(size, units * (k + 1) / parts * unit) - begin};
+  };
+  each_by_one_thread(grid.count(), [&](int64_t part) {
+    const auto [row, rows] = range(part / grid.columns, grid.rows, out.size(0));
+    const auto [column, columns] = range(part % grid.columns, grid.columns, out.size(1));
+    auto c = out.narrow(0, row, rows).narrow(1, column, columns);
+    const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
+    if (sum == Sum::none) at::mm_out(c, left, right);
+    else at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
+  });
+}
+
+/// a b [M, N].
+Tensor made_in_parts(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+  auto out = at::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
+  in_parts(out, a, b, bias.defined() ? Sum::bias : Sum::none, bias);
+  return out;
+}
+
 /// of += product [same sizes], fp32 and bf16.
 void add_to(Tensor of, const Tensor& product) {
   require<ShapeError>(of.sizes() == product.sizes(), "a product of ", product.size(0), " x ", product.size(1), " cannot be added to ", of.size(0), " x ", of.size(1));
@@ -110,22 +169,34 @@ bool added(std::optional<Product> p, const Tensor& sum) {
 
 Tensor times_transposed(const Tensor& x, const Tensor& w, const Tensor& bias) {
   if (const auto made = rounded(own(x, false, w, false), bias); made.defined()) return made;
-  return bias.defined() ? at::addmm(bias.to(x.scalar_type()), x, w.t()) : at::mm(x, w.t());
+  return made_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
 }
 
 Tensor times(const Tensor& dy, const Tensor& w) {
   const auto made = rounded(own(dy, false, w, true));
-  return made.defined() ? made : at::mm(dy, w);
+  return made.defined() ? made : made_in_parts(dy, w);
 }
 
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x) {
-  if (dy.scalar_type() == at::kFloat) grad.addmm_(dy.t(), x);
-  else if (!added(own(dy, true, x, true), grad)) add_to(grad, at::mm(dy.t(), x));
+  if (dy.scalar_type() == at::kFloat) in_parts(grad, dy.t(), x, Sum::out);
+  else if (!added(own(dy, true, x, true), grad)) add_to(grad, made_in_parts(dy.t(), x));
 }
 
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w) {
-  if (dy.scalar_type() == at::kFloat) sum.addmm_(dy, w);
-  else if (!added(own(dy, false, w, true), sum)) add_to(sum, at::mm(dy, w));
+  if (dy.scalar_type() == at::kFloat) in_parts(sum, dy, w, Sum::out);
+  else if (!added(own(dy, false, w, true), sum)) add_to(sum, made_in_parts(dy, w));
+}
+
+Tensor times_each(const Tensor& a, const Tensor& b) {
+  const auto left = a.flatten(0, -3), right = b.flatten(0, -3);
+  auto out = at::empty({left.size(0), left.size(1), right.size(2)}, left.options().requires_grad(false));
+  each_by_one_thread(out.size(0), [&](int64_t k) {
+    auto c = out.select(0, k);
+    at::mm_out(c, left.select(0, k), right.select(0, k));
+  });
+  auto sizes = a.sizes().vec();
+  sizes.back() = b.size(-1);
+  return out.view(sizes);
 }
 
 }  // namespace cloze

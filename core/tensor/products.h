@@ -1,7 +1,7 @@
 #pragma once
 // Products of the matrices of linear maps: rows x [R, K], weights w [N, K], gradients dy [R, N]; of bf16 on the units of
 // core/kernels/products.h where the processor has them and nothing better, with sums in fp32 that are the same for any number of threads;
-// else by LibTorch. No graph is recorded: these are for forward and backward passes written by hand.
+// else by LibTorch, in parts that make the same true there. No graph is recorded: these are for forward and backward passes written by hand.
 #include <ATen/ATen.h>
 
 namespace cloze {
@@ -16,5 +16,7 @@ Tensor times(const Tensor& dy, const Tensor& w);
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x);
 /// sum += dy w; sum fp32 [R, K].
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w);
+/// a b for each matrix of a [..., M, K] and b [..., K, N], which have as many; [..., M, N].
+Tensor times_each(const Tensor& a, const Tensor& b);
 
 }  // namespace cloze

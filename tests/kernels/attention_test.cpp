@@ -58,7 +58,7 @@ TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels
   const auto qkv = numbers({1, length, 3 * width}, 0.1, 2).to(at::kDouble);
   const auto mask = at::tensor({1, 1, 0, 1, 1, 0}, at::kInt).to(at::kBool).view({1, 6});
   const Dropout drop{.p = 0.25, .key = 3, .site = 1, .active = true};
-  const auto factors = plain::dropout_mask({1, heads, length, length}, drop);
+  const auto factors = plain::dropout_mask({1, heads, length, length}, drop, at::kCPU);
   const auto got = plain::self_attention(qkv, Param(), heads, {.key_mask = mask, .causal = true}, drop);
   for (int64_t h = 0; h < heads; ++h) {
     naive::Matrix part[3], f(length, naive::Row(length));

@@ -157,7 +157,7 @@ TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kern
 
 TEST_CASE("dropout keeps its share, and its mask does not depend on the number of threads", "[kernels][dropout]") {
   const Dropout drop{.p = 0.1, .key = 1234, .site = 7, .active = true};
-  const auto mask = plain::dropout_mask({1000, 300}, drop);
+  const auto mask = plain::dropout_mask({1000, 300}, drop, at::kCPU);
   const double kept = mask.gt(0).sum().item<double>() / 300000;
   CHECK(std::abs(kept - (1 - std::nearbyint(0.1 * 65536) / 65536)) < 4.5 * std::sqrt(0.09 / 300000));
   CHECK(mask.mean().item<double>() == Approx(1).epsilon(0.005));
@@ -169,6 +169,63 @@ TEST_CASE("dropout keeps its share, and its mask does not depend on the number o
   const auto off = mask.eq(0);
   const double both = off.narrow(1, 0, 299).logical_and(off.narrow(1, 1, 299)).sum().item<double>() / 299000;
   CHECK(std::abs(both - 0.01) < 4.5 * std::sqrt(0.01 / 299000));
+}
+
+TEST_CASE("masks of dropout, made by operators of any device, are those of the counter", "[kernels][dropout]") {
+  for (const int64_t width : {1, 5, 16, 127, 128, 129, 300}) {
+    const Dropout drop{.p = 0.3, .key = 0x9F3A5B7C01234567, .site = 0x80000007, .active = true};
+    const int64_t rows = 37, padded = (width + 127) / 128 * 128;
+    const auto mask = plain::dropout_mask({rows, width}, drop, at::kCPU);
+    const auto threshold = static_cast<uint32_t>(std::nearbyint(0.3 * 65536));
+    const auto kept = static_cast<float>(1 / (1 - threshold / 65536.0));
+    int64_t wrong = 0;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < width; ++column) {
+        const int64_t element = row * padded + column, within = element % 128;
+        const auto counter = static_cast<uint32_t>(16 * (element / 128) + within % 16);
+        const auto word = philox({counter, 0, drop.site, 0x64726f70}, drop.key, 7)[static_cast<size_t>(within / 32)];
+        const uint32_t draw = within / 16 % 2 ? word >> 16 : word & 0xFFFF;
+        wrong += mask[row][column].item<float>() != (draw >= threshold ? kept : 0);
+      }
+    CHECK(wrong == 0);
+    CHECK(at::equal(fused::dropout(at::ones({rows, width}), drop), mask));
+  }
+  // Where its input lies: nothing of the CPU comes in, in the windows of Longformer neither.
+  const Dropout drop{.p = 0.1, .key = 1, .site = 2, .active = true};
+  CHECK(plain::dropout(at::empty({4, 6}, at::kMeta), drop).is_meta());
+  CHECK(plain::dropout_mask({4, 6}, drop, at::kMeta).is_meta());
+}
+
+TEST_CASE("products of LibTorch are the same bits for any number of threads, of whatever shape", "[kernels]") {
+  const auto run = [](int64_t rows, int64_t in, int64_t out, at::ScalarType type) {
+    const auto x = numbers({rows, in}, 0.1).to(type), w = numbers({out, in}, 0.2).to(type), dy = numbers({rows, out}, 0.3).to(type);
+    auto grad = numbers({out, in}, 0.4), sum = numbers({rows, in}, 0.5);
+    add_outer(grad, dy, x);
+    add_times(sum, dy, w);
+    return std::vector<Tensor>{times_transposed(x, w), times_transposed(x, w, numbers({out}, 0.6)), times(dy, w), grad, sum,
+                               times_each(x.view({1, rows, in}), w.t().unsqueeze(0)), times_each(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
+  };
+  for (const auto type : {at::kFloat, at::kBFloat16})
+    for (const int64_t rows : {1, 5, 7, 13, 64, 300, 1024})
+      for (const int64_t in : {2, 8, 24, 64, 200})
+        for (const int64_t out : {1, 7, 48, 256}) {
+          INFO(rows << " x " << in << " x " << out << " in " << type);
+          std::vector<std::vector<Tensor>> found;
+          for (const int threads : {1, 2, 3}) {
+            at::set_num_threads(threads);
+            found.push_back(run(rows, in, out, type));
+          }
+          at::set_num_threads(2);
+          for (size_t k = 0; k < found[0].size(); ++k) {
+            CHECK(at::equal(found[0][k], found[1][k]));
+            CHECK(at::equal(found[0][k], found[2][k]));
+          }
+          if (type == at::kFloat) {
+            const auto x = numbers({rows, in}, 0.1).to(at::kDouble), w = numbers({out, in}, 0.2).to(at::kDouble);
+            const auto wanted = at::mm(x, w.t()) + numbers({out}, 0.6).to(at::kDouble);
+            CHECK((found[0][1].to(at::kDouble) - wanted).abs().max().item<double>() < 1e-5 * std::max(1.0, wanted.abs().max().item<double>()));
+          }
+        }
 }
 
 TEST_CASE("results are the same bits for any number of threads", "[kernels]") {

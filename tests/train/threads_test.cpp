@@ -1,0 +1,76 @@
+// The same bits for any number of threads, and the same steps without the kernels.
+#include <ATen/Parallel.h>
+
+#include "core/tensor/ops.h"
+#include "core/tensor/safetensors.h"
+#include "tests/train/families.h"
+#include "tests/train/runs.h"
+
+using namespace cloze;
+
+namespace {
+
+constexpr const char* last = "/step-00000004/weights.safetensors";
+
+/// The largest difference between two files of weights, and the largest weight.
+std::pair<double, double> difference(const std::string& a, const std::string& b) {
+  const auto one = SafeTensors::open(a), two = SafeTensors::open(b);
+  double worst = 0, largest = 0;
+  for (const auto& name : one.names()) {
+    worst = std::max(worst, (one.get(name) - two.get(name)).abs().max().item<double>());
+    largest = std::max(largest, one.get(name).abs().max().item<double>());
+  }
+  return {worst, largest};
+}
+
+}  // namespace
+
+TEST_CASE("every family ends in the same bits for one, two and three threads, in fp32 and in bf16", "[train][determinism]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 4);
+  const auto marked = prepare_marked(dir);
+  for (const auto& family : every_family()) {
+    for (const std::string precision : {"fp32", "bf16"}) {
+      INFO(family.name << " in " << precision);
+      auto config = run_of(family, base, marked);
+      config.train.precision = precision;
+      const auto name = [&](int threads) { return dir / (family.name + precision + std::to_string(threads)); };
+      for (const int threads : {1, 2, 3}) {
+        config.train.threads = threads;
+        pretrain(config, {.run = name(threads)});
+      }
+      CHECK(same_files(name(1) + last, name(2) + last));
+      CHECK(same_files(name(1) + last, name(3) + last));
+    }
+  }
+  at::set_num_threads(2);
+}
+
+TEST_CASE("every family takes the same steps by plain operators, as other devices do, masks of dropout and blocks that are run again included", "[train][plain]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 4);
+  base.train.precision = "fp32";
+  base.schedule.warmup = 0;
+  base.optimizer.epsilon = 1e-3;   // gradients of zero but for rounding make no steps
+  base.optimizer.learning_rate = 1e-2;
+  const auto marked = prepare_marked(dir);
+  for (const auto& family : every_family()) {
+    INFO(family.name);
+    auto config = run_of(family, base, marked);
+    const auto name = [&](const char* kind) { return dir / (family.name + kind); };
+    pretrain(config, {.run = name("-fused")});
+    set_fused(false);
+    pretrain(config, {.run = name("-plain")});
+    config.train.gradient_checkpointing = true;
+    pretrain(config, {.run = name("-again")});
+    set_fused(true);
+    const auto [by_kernels, largest] = difference(name("-plain") + last, name("-fused") + last);
+    const auto [by_running_again, same] = difference(name("-plain") + last, name("-again") + last);
+    CHECK(by_kernels < 2e-4 * largest);
+    CHECK(by_running_again < 2e-5 * same);
+    auto without = run_of(family, base, marked);
+    encoder_of(without.model).hidden_dropout_prob = 0;
+    pretrain(without, {.run = name("-without")});
+    if (encoder_of(config.model).hidden_dropout_prob > 0) CHECK(difference(name("-without") + last, name("-fused") + last).first > 1e-3 * largest);   // the masks matter
+  }
+}
