@@ -288,6 +288,9 @@ class Walker {
       names.emplace_back(name);
       if (deviations && c.like == name) compare_with_preset(c, apply);
     }
+    if (path_.empty()) whole_ = c.like;
+    const bool passed_over = c.like.empty() && !whole_.empty() && std::find(names.begin(), names.end(), whole_) == names.end();
+    if (deviations && passed_over) deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
     leaf("like", c.like, words, one_of(names));
   }
   template <class T>
@@ -374,6 +377,7 @@ class Walker {
 
   std::vector<Entry>& entries_;
   std::string path_;
+  std::string whole_;   ///< the preset at the top
   int depth_ = 0;
 };
 

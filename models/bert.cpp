@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "models/families.h"
+#include "models/initialization.h"
 
 namespace cloze {
 
@@ -34,6 +35,7 @@ struct Bert final : Backbone {
         embeddings(parts.embeddings && !parts.own_norm ? parts.embeddings : own("embeddings", make_embeddings(c, parts.embeddings ? LentTables{parts.embeddings->word, parts.embeddings->position} : LentTables{}))) {
     if (c.always_projects || c.embedding_width() != c.hidden_size)
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
+    if (projection && c.glorot_projection && c.initializer == "truncated_normal") set_xavier(projection->weight);
     stack = own("stack", std::make_shared<Stack>(c));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
   }

@@ -63,6 +63,7 @@ struct EncoderConfig : StackConfig {
   bool positions_after_padding = false;   ///< places count real tokens from pad_token_id + 1 on; padding has place pad_token_id
   bool token_types = true;
   bool always_projects = false;           ///< a projection from embedding to hidden width even where they are equal
+  bool glorot_projection = false;         ///< that projection starts as Glorot says where the other weights are truncated_normal
   bool gelu_head = false;                 ///< the prediction head uses exact GELU, whatever hidden_act is
   bool embedding_norm = true;             ///< a norm behind the sum of embeddings
   bool scale_embedding = false;
@@ -107,12 +108,25 @@ inline const std::vector<std::string> activation_names = {
     "quick_gelu", "gelu_10", "relu", "relu2", "relu6", "leaky_relu", "silu", "swish", "mish", "tanh", "sigmoid",
     "laplace", "linear"};
 
+inline void starts(EncoderConfig& c, const char* initializer, bool freeze_pad_embedding) {
+  c.initializer = initializer;
+  c.freeze_pad_embedding = freeze_pad_embedding;
+}
+
 /// The lines of every encoder.
 template <class V, class Config>
 void describe_encoder(V& v, Config& c) {
   v.like(c, "initialisation as in that code",
-         {{"google-bert", [](Config& m) { m.initializer = "truncated_normal", m.freeze_pad_embedding = false; }},
-          {"huggingface", [](Config& m) { m.initializer = "normal", m.freeze_pad_embedding = true; }}});
+         {{"google-bert", [](Config& m) { starts(m, "truncated_normal", false); }},
+          {"albert", [](Config& m) { starts(m, "truncated_normal", false); }},
+          {"electra", [](Config& m) { starts(m, "truncated_normal", false); }},
+          {"huggingface", [](Config& m) { starts(m, "normal", true); }},
+          {"fairseq-roberta", [](Config& m) { starts(m, "normal", true); }},
+          {"bart", [](Config& m) { starts(m, "normal", true); }},
+          {"spanbert", [](Config& m) { starts(m, "normal", false); }},
+          {"xlnet", [](Config& m) { starts(m, "normal", false); }},
+          {"megatron", [](Config& m) { starts(m, "normal_scaled", false); }},
+          {"t5", [](Config& m) { starts(m, "fan_in", false); }}});
   v("vocab_size", c.vocab_size, "rows of the token embedding; 0 = as many as the tokenizer has", at_least(0));
   v("hidden_size", c.hidden_size, "width of the residual stream", at_least(1));
   v("num_hidden_layers", c.num_hidden_layers, "blocks in the stack", at_least(0));
@@ -130,7 +144,7 @@ void describe_encoder(V& v, Config& c) {
   v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
   v("initializer", c.initializer,
-    "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products into the residual stream divided by sqrt(2 layers), as in GPT-2; fan_in = T5's deviations, 1 / sqrt(inputs), that of queries also divided by sqrt(d_kv); xavier = 1 / sqrt of the mean of inputs and outputs",
+    "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products into the residual stream divided by sqrt(2 layers), as in GPT-2; fan_in = T5's deviations, 1 / sqrt(inputs), that of queries also divided by sqrt(d_kv); xavier = uniform, 1 / sqrt of the mean of inputs and outputs of each matrix",
     one_of({"truncated_normal", "normal", "normal_scaled", "fan_in", "xavier"}));
   v("norm_place", c.norm_place, "post = behind each sum with the residual, as in BERT; pre = before each half of a block and behind the last", one_of({"post", "pre"}));
   v("norm_kind", c.norm_kind, "layer, or rms = without mean and bias", one_of({"layer", "rms"}));
@@ -202,11 +216,13 @@ void describe(V& v, AlbertConfig& c) {
 }
 
 /// ELECTRA: BERT with an embedding width of its own; the discriminator of `rtd`, or the generator of `mlm`.
-/// Source: Clark et al. 2020, section 2 (arXiv 2003.10555); option names of transformers' ElectraConfig.
+/// Source: Clark et al. 2020, section 2 (arXiv 2003.10555); option names of transformers' ElectraConfig. In google-research/electra, to which
+/// initializer: truncated_normal belongs, the projection of embeddings and the discriminator's output are Glorot uniform.
 struct ElectraConfig : EncoderConfig {
   static constexpr const char* kind = "electra";
   ElectraConfig() {
     embedding_size = 128, hidden_size = 256, num_attention_heads = 4, intermediate_size = 1024, gelu_head = true, bare_pooler = false;
+    glorot_projection = true;
   }
 };
 template <class V>

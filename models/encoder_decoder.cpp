@@ -68,25 +68,4 @@ struct EncoderDecoder final : Backbone {
 
 std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config) { return std::make_shared<EncoderDecoder>(config); }
 
-void set_init_ranges(const Backbone& backbone, const EncoderConfig& c) {
-  for (auto [name, param] : collect_params(backbone)) {
-    const auto part = [&](const char* words) { return name.find(words) != std::string::npos; };
-    const auto root = [](double n) { return 1 / std::sqrt(n); };
-    const bool product = param.init() == Init::weight && param.value().dim() == 2;
-    const auto inputs = static_cast<double>(param.value().size(-1));
-    if (c.initializer == "normal_scaled" && product && (part("attention.output.") || (part(".output.") && !part("attention")))) {
-      param.set_init_range(c.initializer_range * root(2.0 * static_cast<double>(c.num_hidden_layers)));
-    } else if (c.initializer == "xavier") {
-      if (param.init() == Init::embedding) param.set_init_range(root(static_cast<double>(c.hidden_size)));
-      else if (product) param.set_init_range(std::sqrt(2.0 / (inputs + static_cast<double>(param.value().size(0)))));
-    } else if (c.initializer == "fan_in") {
-      if (param.init() == Init::embedding) param.set_init_range(1);
-      else if (part("relative_attention_bias")) param.set_init_range(root(static_cast<double>(c.hidden_size)));
-      else if (product) param.set_init_range(root(inputs));
-      // Scores are not scaled: the queries' weights start smaller by as much.
-      if (product && (part("attention.qkv.") || part("cross_attention.query."))) param.set_init_rows(c.heads_width(), root(static_cast<double>(c.head_width())));
-    }
-  }
-}
-
 }  // namespace cloze

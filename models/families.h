@@ -1,5 +1,5 @@
 #pragma once
-// What the families share beside the stack: embeddings, places of tokens that follow others, deviations of the first weights.
+// What the families share beside the stack: embeddings, places of tokens that follow others.
 #include "models/stack.h"
 
 namespace cloze {
@@ -9,9 +9,6 @@ std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& config, const L
 
 /// Places int64 [B, T] of tokens that follow those whose keys and values are `past` (undefined: none).
 Tensor places_behind(const Tensor& ids, const Tensor& past);
-
-/// Gives parameters the standard deviation that `initializer` asks for, where it is not initializer_range.
-void set_init_ranges(const Backbone& backbone, const EncoderConfig& config);
 
 std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config);
 /// Throws ConfigError for options that XLNet does not have.

@@ -12,7 +12,7 @@ struct TokenHead : Layer {
         norm(own("norm", std::make_shared<Norm>(embedding_size, norm_eps, norm_kind))),
         bias(own_param("bias", {vocab_size}, Init::zero)),
         act(std::move(activation_name)) {
-    if (!tied) decoder = own_param("decoder", {vocab_size, embedding_size}, Init::weight);
+    if (!tied) decoder = own_param("decoder", {vocab_size, embedding_size}, Init::weight, Role::embedding);
   }
   /// hidden [..., D]; returns [..., E], what is multiplied with the table.
   Tensor transformed(const Tensor& hidden) const {

@@ -18,7 +18,7 @@ struct Linear : Layer {
 /// Layer norm over the last axis, or RMS norm, which has no bias.
 struct Norm : Layer {
   Norm(int64_t width, double norm_eps, const std::string& kind = "layer") : weight(own_param("weight", {width}, Init::one)), eps(norm_eps) {
-    if (kind == "layer") bias = own_param("bias", {width}, Init::zero);
+    if (kind == "layer") bias = own_param("bias", {width}, Init::zero, Role::norm);
   }
   Tensor forward(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
   Param weight, bias;

@@ -85,7 +85,7 @@ Stack::Stack(const StackConfig& c) : config(c) {
   }
   if (c.relative_attention_num_buckets > 0) {
     buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.is_decoder);
-    relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight);
+    relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight, Role::score_bias);
   }
   if (c.norm_place == "pre") final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
 }

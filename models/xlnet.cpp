@@ -33,7 +33,10 @@ struct TwoStreamAttention : Layer {
     key_value = linear("key_value", c.hidden_size, 2 * c.heads_width(), 2);
     position = linear("position", c.hidden_size, c.heads_width());
     output = linear("output", c.heads_width(), c.hidden_size);
-    for (auto* bias : {&r_w_bias, &r_r_bias, &r_s_bias}) *bias = own_param(bias == &r_w_bias ? "r_w_bias" : bias == &r_r_bias ? "r_r_bias" : "r_s_bias", {heads, c.head_width()}, Init::weight);
+    const auto bias = [&](const char* name) { return own_param(name, {heads, c.head_width()}, Init::weight, Role::score_bias); };
+    r_w_bias = bias("r_w_bias");
+    r_r_bias = bias("r_r_bias");
+    r_s_bias = bias("r_s_bias");
     seg_embed = own_param("seg_embed", {2, heads, c.head_width()}, Init::weight);
   }
 
@@ -92,7 +95,7 @@ Tensor sinusoids(const Tensor& distance, const Tensor& numbers) {
 }
 
 /// XLNet (Yang et al. 2019, section 2). Differs: a query that may see nothing gets zeros (there the mean of all values, its own token's
-/// among them); the dropout of the table of distances is drawn once for all rows of a batch.
+/// among them); the dropout of the table of distances is drawn once for all rows of a batch; mask_emb starts as other weights do (there Glorot uniform).
 struct Xlnet final : Backbone {
   explicit Xlnet(const EncoderConfig& c) : config(c) {
     auto tables = c;

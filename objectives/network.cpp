@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "models/initialization.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -35,6 +36,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
     auto objective = std::visit(Make{encoder, *backbone}, config);
     for (const auto& other : objectives)
       require<ConfigError>(other->slot() != objective->slot(), "objectives '", other->name(), "' and '", objective->name(), other->name() == objective->name() ? "' are one and the same" : "' both predict the next token", "; keep one of them");
+    set_init_ranges(*objective, encoder);
     objectives.push_back(own(objective->slot(), objective));
   }
 }

@@ -10,7 +10,7 @@ namespace {
 /// Logits of the next token: the token table, or one of its own where it is not tied.
 struct NextTokenHead : Layer {
   explicit NextTokenHead(const EncoderConfig& m) : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
-    if (!m.tie_word_embeddings) decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight);
+    if (!m.tie_word_embeddings) decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight, Role::embedding);
     if (m.logits_bias || m.trained_logits_bias) bias = own_param("bias", {m.vocab_size}, m.trained_logits_bias ? Init::zero : Init::fixed_zero);
   }
   Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <optional>
 
+#include "models/initialization.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -13,6 +14,7 @@ struct ReplacedToken final : Objective {
       : Objective(c), config(c), discriminator(of), vocab_size(m.vocab_size), act(m.hidden_act),
         dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
         prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
+    if (m.initializer == "truncated_normal") set_xavier(prediction->weight);   // as in google-research/electra, where it names no initializer
     if (c.replace_by != "generator") return;
     const auto g = generator_of(c, m);
     BackboneParts parts;

@@ -18,18 +18,45 @@ struct OptimizerConfig {
   double beta2 = 0.999;
   double epsilon = 1e-6;
   double weight_decay = 0.01;
+  bool epsilon_hat = false;
   bool decay_norm_and_bias = false;
+  bool decay_score_biases = false;
   bool bias_correction = true;
   double max_grad_norm = 1.0;
 };
+
+/// Source: fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml.
+inline void fairseq_roberta_optimizer(OptimizerConfig& o) {
+  o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
+  o.epsilon = 1e-6;
+  o.beta2 = 0.98;
+  o.max_grad_norm = 0;
+}
+
+/// Source: facebookresearch/SpanBERT, pretraining/README.md and pretraining/fairseq/optim/adam.py.
+inline void spanbert_optimizer(OptimizerConfig& o) {
+  o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
+  o.epsilon = 1e-8;
+  o.max_grad_norm = 1;
+}
+
+/// Source: Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer.
+inline void xlnet_optimizer(OptimizerConfig& o) {
+  o.bias_correction = false;
+  o.epsilon = 1e-6;
+  o.decay_score_biases = true;
+}
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.like(c, "details of the update as in that code",
          {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
-          {"fairseq-roberta", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-6, o.beta2 = 0.98, o.decay_norm_and_bias = true, o.max_grad_norm = 0; }},
+          {"fairseq-roberta", fairseq_roberta_optimizer},
+          {"spanbert", spanbert_optimizer},
           {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"xlnet", xlnet_optimizer},
+          {"megatron", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
           {"albert", [](OptimizerConfig& o) { o.kind = "lamb", o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6; }},
           {"t5", [](OptimizerConfig& o) { o.kind = "adafactor", o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0; }}});
   v("kind", c.kind, "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, no first moment, steps in proportion to the weights", one_of({"adamw", "lamb", "adafactor"}));
@@ -37,8 +64,10 @@ void describe(V& v, OptimizerConfig& c) {
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
   v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
   v("epsilon", c.epsilon, "added to the root of the second moment (adamw, lamb)", in_range(0, 1));
+  v("epsilon_hat", c.epsilon_hat, "epsilon is added before the bias correction of the second moment and shares it, as in fairseq and TensorFlow (Kingma and Ba 2015, end of section 2)");
   v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
   v("decay_norm_and_bias", c.decay_norm_and_bias, "biases and norms decay too (lamb: and take steps as long as they are)");
+  v("decay_score_biases", c.decay_score_biases, "biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's relative_attention_bias) decay although other biases do not");
   v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never", in_range(0, 1e9));
 }
@@ -50,18 +79,33 @@ struct ScheduleConfig {
   double warmup = 0.1;
   double end_factor = 0.0;
   bool decay_from_start = false;
+  bool decay_in_warmup = false;
 };
+
+inline void decays_linearly(ScheduleConfig& s, bool from_start) {
+  s.shape = "linear";
+  s.decay_from_start = from_start;
+  s.decay_in_warmup = false;
+  s.end_factor = 0;
+}
 
 template <class V>
 void describe(V& v, ScheduleConfig& c) {
   v.like(c, "where the decay starts, as in that code",
-         {{"google-bert", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = true; }},
-          {"huggingface", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }},
-          {"fairseq-roberta", [](ScheduleConfig& s) { s.shape = "linear", s.decay_from_start = false; }}});
+         {{"google-bert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
+          {"albert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
+          {"spanbert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
+          {"electra", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true), s.decay_in_warmup = true; }},
+          {"huggingface", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false); }},
+          {"fairseq-roberta", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false); }},
+          {"megatron", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false); }},
+          {"xlnet", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false), s.end_factor = 1e-3; }},
+          {"t5", [](ScheduleConfig& s) { s.shape = "inverse_sqrt"; }}});
   v("shape", c.shape, "what follows the warm-up", one_of({"linear", "cosine", "constant", "inverse_sqrt"}));
   v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on", in_range(0, 1e12));
   v("end_factor", c.end_factor, "learning rate at the end, as a share of the peak (linear, cosine)", in_range(0, 1));
   v("decay_from_start", c.decay_from_start, "linear decay counts from step 0, not from the end of the warm-up");
+  v("decay_in_warmup", c.decay_in_warmup, "with decay_from_start: the warm-up is multiplied by the decay, so that the peak is never reached, as in ELECTRA's code");
 }
 
 /// When a run ends: at the first of these that is reached. The schedule is stretched over the one given.
@@ -100,7 +144,7 @@ void describe(V& v, TrainConfig& c) {
     "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32",
     one_of({"fp32", "bf16"}));
   v("gradient_checkpointing", c.gradient_checkpointing, "each block is computed again in the backward pass, for memory");
-  v("device", c.device, "cpu, cuda or cuda:N");
+  v("device", c.device, "cpu, cuda or cuda:N; a GPU is experimental: none has run the tests yet");
   v("threads", c.threads, "threads of the numerical work; 0 = one for each core", at_least(0));
   v("workers", c.workers, "threads that make batches ahead of time", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));

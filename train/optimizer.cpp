@@ -46,6 +46,11 @@ double root_mean_square(double sum, int64_t rows, int64_t columns) { return std:
 /// 1 - beta^t, by which an average that began at zero is divided.
 double correction(const OptimizerConfig& config, double beta, int64_t update) { return config.bias_correction ? 1 - std::pow(beta, static_cast<double>(update)) : 1; }
 
+/// What is added to the root of the corrected second moment.
+double epsilon(const OptimizerConfig& config, int64_t update) {
+  return config.epsilon_hat ? config.epsilon / std::sqrt(correction(config, config.beta2, update)) : config.epsilon;
+}
+
 /// Adafactor's decay of second moments. Source: Shazeer and Stern 2018, section 7.2.
 double second_decay(int64_t update) { return 1 - std::pow(static_cast<double>(update), -0.8); }
 
@@ -66,7 +71,16 @@ struct Optimizer::Block {
   int64_t offset, first_row, rows, numel;
 };
 
-bool decays(const NamedParam& named) { return named.param.value().dim() > 1; }
+bool decays(const OptimizerConfig& config, const Param& param) {
+  switch (param.role()) {
+    case Role::weight:
+    case Role::embedding: return true;
+    case Role::score_bias: return config.decay_score_biases || config.decay_norm_and_bias;
+    case Role::bias:
+    case Role::norm: return config.decay_norm_and_bias;
+  }
+  return true;
+}
 
 int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked) {
   const Shape shape(sizes, stacked);
@@ -95,7 +109,7 @@ std::vector<Optimizer::Piece> Optimizer::pieces() const {
     const auto& param = slot.param.param;
     if (param.resting() || param.fixed()) continue;
     const Shape shape(param.value().sizes(), param.stacked());
-    const bool decayed = config_.decay_norm_and_bias || cloze::decays(slot.param);
+    const bool decayed = decays(config_, param);
     for (int64_t part = 0; part < param.stacked(); ++part)
       found.push_back({k, part, slot.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed, factors(config_, shape)});
   }
@@ -166,7 +180,7 @@ void Optimizer::adam(double learning_rate, double grad_scale) {
   const auto pieces = this->pieces();
   const auto blocks = this->blocks(pieces);
   const auto& update = kernels::table().updates;
-  const kernels::Adam adam{.beta1 = static_cast<float>(config_.beta1), .beta2 = static_cast<float>(config_.beta2), .epsilon = static_cast<float>(config_.epsilon),
+  const kernels::Adam adam{.beta1 = static_cast<float>(config_.beta1), .beta2 = static_cast<float>(config_.beta2), .epsilon = static_cast<float>(epsilon(config_, updates)),
                            .correction1 = static_cast<float>(correction(config_, config_.beta1, updates)), .correction2 = static_cast<float>(correction(config_, config_.beta2, updates)),
                            .grad_scale = static_cast<float>(grad_scale)};
   auto *p = flat_.values.data_ptr<float>(), *g = flat_.grads.data_ptr<float>(), *m = exp_avg_.data_ptr<float>(), *v = exp_avg_sq_.data_ptr<float>();
@@ -287,7 +301,7 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
   }
   m.exp_avg.mul_(config.beta1).add_(gradient, 1 - config.beta1);
   m.exp_avg_sq.mul_(config.beta2).add_(squared, 1 - config.beta2);
-  auto step = m.exp_avg / correction(config, config.beta1, update) / ((m.exp_avg_sq / correction(config, config.beta2, update)).sqrt() + config.epsilon);
+  auto step = m.exp_avg / correction(config, config.beta1, update) / ((m.exp_avg_sq / correction(config, config.beta2, update)).sqrt() + epsilon(config, update));
   if (config.kind == "adamw") {
     p.mul_(1 - learning_rate * decay).sub_(step, learning_rate);
     return;

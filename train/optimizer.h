@@ -49,7 +49,9 @@ int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64
 /// Root of the sum of squares of a flat gradient; the same for any number of threads.
 double global_norm(const Tensor& grads);
 
-/// True for parameters that decay by default: neither a bias nor a norm.
-bool decays(const NamedParam& param);
+/// True for parameters to which weight decay and LAMB's ratio apply: weights and embeddings, and what the config adds.
+/// Source: the exclusions by name (LayerNorm, layer_norm, bias) of google-research/bert, electra, albert and bigbird; zihangdai/xlnet, model_utils.py,
+/// which excludes these too but for the biases of scores.
+bool decays(const OptimizerConfig& config, const Param& param);
 
 }  // namespace cloze

@@ -24,6 +24,12 @@ void draw_normal(Stream stream, float* out, int64_t count, double range, bool tr
   }
 }
 
+/// Uniform draws whose standard deviation is `range`.
+void draw_uniform(Stream stream, float* out, int64_t count, double range) {
+  const double limit = std::sqrt(3.0) * range;
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(limit * (2 * ((stream.bits() + 0.5) * 0x1p-32) - 1));
+}
+
 }  // namespace
 
 void Param::set_stacked(int64_t count) {
@@ -31,8 +37,23 @@ void Param::set_stacked(int64_t count) {
   state_->stacked = count;
 }
 
-Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init) {
-  Param param(at::empty(sizes, at::kFloat).set_requires_grad(true), init);
+Role role_of(Init init) {
+  switch (init) {
+    case Init::weight: return Role::weight;
+    case Init::one: return Role::norm;
+    case Init::zero:
+    case Init::fixed_zero: return Role::bias;
+    case Init::embedding:
+    case Init::sinusoid:
+    case Init::fixed_sinusoid:
+    case Init::fixed_sinusoid_halves: return Role::embedding;
+    case Init::fixed_features: return Role::weight;
+  }
+  return Role::weight;
+}
+
+Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init, Role role) {
+  Param param(at::empty(sizes, at::kFloat).set_requires_grad(true), init, role);
   params_.emplace_back(name, param);
   return param;
 }
@@ -87,9 +108,12 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       const int64_t count = drawn.numel(), blocks = (count + init_block - 1) / init_block;
       const Rng own(rng.key(name));
       at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b)
-          draw_normal(own.stream("init", 0, b), out + b * init_block, std::min(init_block, count - b * init_block),
-                      param.init_range() > 0 ? param.init_range() : range, truncated);
+        for (int64_t b = begin; b < end; ++b) {
+          const double deviation = param.init_range() > 0 ? param.init_range() : range;
+          const int64_t first = b * init_block, some = std::min(init_block, count - first);
+          if (param.init_spread() == Spread::uniform) draw_uniform(own.stream("init", 0, b), out + first, some, deviation);
+          else draw_normal(own.stream("init", 0, b), out + first, some, deviation, truncated);
+        }
       });
       if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
       if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());

@@ -22,11 +22,22 @@ using at::Tensor;
 /// in turns or each in a half; fixed features are rows of draw_features. What is fixed is never trained.
 enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_sinusoid_halves, fixed_features, fixed_zero };
 
+/// What a parameter is, whatever its shape: weight decay and LAMB's ratio go by it. A score bias is added to attention scores or to the queries
+/// that make them: T5's relative_attention_bias, XLNet's r_w_bias, r_r_bias and r_s_bias.
+enum class Role { weight, embedding, bias, score_bias, norm };
+
+/// The role that a way to start says where none is declared.
+Role role_of(Init init);
+
+/// The distribution of first weights: that of the network (normal, truncated or not), or uniform with the same deviation.
+enum class Spread { network, uniform };
+
 /// A named parameter. Copies are handles to the same tensors.
 class Param {
  public:
   Param() = default;
-  Param(Tensor value, Init init) : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, -1})) {}
+  Param(Tensor value, Init init) : Param(std::move(value), init, role_of(init)) {}
+  Param(Tensor value, Init init, Role role) : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, role})) {}
   bool defined() const { return state_ != nullptr; }
   /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
   const Tensor& value() const { return state_->value; }
@@ -37,6 +48,7 @@ class Param {
   const Tensor& packed() const { return state_->packed; }
   void set_packed(Tensor packed) { state_->packed = std::move(packed); }
   Init init() const { return state_->init; }
+  Role role() const { return state_->role; }
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t frozen_row() const { return state_->frozen_row; }
   void set_frozen_row(int64_t row) { state_->frozen_row = row; }
@@ -47,7 +59,11 @@ class Param {
   bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves || state_->init == Init::fixed_features || state_->init == Init::fixed_zero; }
   /// Standard deviation at the start, where it is not that of the network; 0 = it is.
   double init_range() const { return state_->init_range; }
-  void set_init_range(double range) { state_->init_range = range; }
+  Spread init_spread() const { return state_->init_spread; }
+  void set_init_range(double range, Spread spread = Spread::network) {
+    state_->init_range = range;
+    state_->init_spread = spread;
+  }
   /// The first `rows` rows start so many times larger.
   void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
   int64_t init_rows() const { return state_->init_rows; }
@@ -62,9 +78,11 @@ class Param {
   struct State {
     Tensor value, shadow, packed;
     Init init;
-    int64_t frozen_row;
+    Role role;
+    int64_t frozen_row = -1;
     bool resting = false;
     double init_range = 0;
+    Spread init_spread = Spread::network;
     int64_t init_rows = 0;
     double init_factor = 1;
     int64_t stacked = 1;
@@ -86,7 +104,8 @@ class Layer {
   virtual ~Layer() = default;
 
   /// Registers an fp32 parameter of `sizes`, not yet initialised.
-  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init);
+  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init) { return own_param(name, sizes, init, role_of(init)); }
+  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init, Role role);
   /// Registers a child and returns it.
   template <class M>
   std::shared_ptr<M> own(const std::string& name, std::shared_ptr<M> child) {

@@ -87,6 +87,29 @@ TEST_CASE("a preset sets what it names in every part that knows it, and own keys
   CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
 }
 
+TEST_CASE("a preset at the top reaches schedule and optimizer as published, and what does not know it is named", "[core][config]") {
+  for (const std::string name : {"albert", "electra", "spanbert"}) {
+    const auto config = accepted("like: " + name);
+    INFO(name);
+    CHECK(config.schedule.like == name);
+    CHECK(config.schedule.decay_from_start);   // their decay counts from step 0, that of Hugging Face from the end of the warm-up
+    CHECK(config.schedule.decay_in_warmup == (name == "electra"));
+    CHECK(config.optimizer.like == name);
+    CHECK(config.model.index() == 0);
+    CHECK(deviations(config).empty());
+  }
+  const auto spanbert = accepted("like: spanbert").optimizer;
+  CHECK((spanbert.decay_norm_and_bias && spanbert.epsilon_hat && spanbert.bias_correction));
+  CHECK(spanbert.epsilon == 1e-8);
+  CHECK(accepted("like: fairseq-roberta").optimizer.epsilon_hat);
+  const auto xlnet = accepted("like: xlnet\nmodel: {kind: xlnet}\nobjectives: [{kind: plm}]");
+  CHECK_FALSE(xlnet.optimizer.bias_correction);
+  CHECK(xlnet.optimizer.decay_score_biases);
+  CHECK(deviations(xlnet).empty());
+  CHECK(deviations(accepted("like: bart\nmodel: {kind: bart}\nobjectives: [{kind: denoising}]")) ==
+        std::vector<std::string>{"optimizer has no preset bart and keeps its own defaults", "schedule has no preset bart and keeps its own defaults"});
+}
+
 TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {
   const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]\nmodel: {kind: bert}", {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);

@@ -3,6 +3,7 @@
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
 #include "core/tensor/plain.h"
+#include "core/tensor/products.h"
 #include "core/tensor/recompute.h"
 #include "tests/support/compare.h"
 #include "tests/support/isa.h"
@@ -206,8 +207,8 @@ TEST_CASE("products of LibTorch are the same bits for any number of threads, of 
                                times_each(x.view({1, rows, in}), w.t().unsqueeze(0)), times_each(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
   };
   for (const auto type : {at::kFloat, at::kBFloat16})
-    for (const int64_t rows : {1, 5, 7, 13, 64, 300, 1024})
-      for (const int64_t in : {2, 8, 24, 64, 200})
+    for (const int64_t rows : {1, 7, 13, 300})
+      for (const int64_t in : {2, 24, 64})
         for (const int64_t out : {1, 7, 48, 256}) {
           INFO(rows << " x " << in << " x " << out << " in " << type);
           std::vector<std::vector<Tensor>> found;

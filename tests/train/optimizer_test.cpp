@@ -19,14 +19,15 @@ struct Sample {
   std::string name;
   std::vector<int64_t> sizes;
   int64_t parts, rows, columns;
+  Role role = Role::weight;
 };
-const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130}, {"narrow", {300, 20}, 1, 300, 20}, {"cube", {2, 70, 128}, 1, 140, 128}, {"bias", {280}, 2, 1, 140}, {"norm", {33}, 1, 1, 33},
-                                     {"nothing", {140, 130}, 1, 140, 130}, {"small", {5, 7}, 1, 5, 7}};
+const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130}, {"narrow", {300, 20}, 1, 300, 20}, {"cube", {2, 70, 128}, 1, 140, 128}, {"bias", {280}, 2, 1, 140, Role::bias}, {"norm", {33}, 1, 1, 33, Role::norm},
+                                     {"scores", {9, 8}, 1, 9, 8, Role::score_bias}, {"line", {45}, 1, 1, 45}, {"nothing", {140, 130}, 1, 140, 130}, {"small", {5, 7}, 1, 5, 7}};
 
 std::vector<NamedParam> parameters() {
   std::vector<NamedParam> found;
   for (const auto& sample : samples) {
-    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0), Init::weight)});
+    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0), Init::weight, sample.role)});
     if (sample.name == "nothing") found.back().param.value().detach().zero_();       // weights and gradients
     if (sample.name == "small") found.back().param.value().detach().mul_(1e-5);      // their root mean square is below the least
     found.back().param.set_stacked(sample.parts);
@@ -55,8 +56,7 @@ struct Slow {
     for (const double value : x) sum += value * value;
     return std::sqrt(sum / static_cast<double>(x.size()));
   }
-  void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool matrix) {
-    const bool decays = matrix || c.decay_norm_and_bias;
+  void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool decays) {
     const double decay = decays ? c.weight_decay : 0, scale = c.kind == "adafactor" ? std::max(1e-3, size(p)) : 1;
     const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1, c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
     std::vector<double> u(p.size());
@@ -82,7 +82,7 @@ struct Slow {
     for (size_t i = 0; i < p.size(); ++i) {
       m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
       v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
-      u[i] = m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);
+      u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon) : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);   // fairseq, optim/adam.py
       if (c.kind == "lamb") u[i] += decay * p[i];
     }
     const double ratio = c.kind == "lamb" && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
@@ -120,14 +120,15 @@ void check_updates(const OptimizerConfig& config) {
     CHECK(at::equal(resting.param.param.value().detach(), at::ones({4, 3})));
     for (size_t k = 0; k < samples.size(); ++k) {
       const auto& s = samples[k];
-      const bool matrix = s.sizes.size() > 1;
+      const bool is_weight = s.role == Role::weight, is_score_bias = s.role == Role::score_bias;
+      const bool decays = is_weight || config.decay_norm_and_bias || (is_score_bias && config.decay_score_biases);
       const auto found = flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns});
       const auto parts = (gradient(s, t) * 0.5).reshape({s.parts, s.rows, s.columns});
       for (int64_t part = 0; part < s.parts; ++part) {
         auto& loops = slow[k][static_cast<size_t>(part)];
-        loops.step(config, doubles(parts[part]), t, 0.01 * t, matrix);
+        loops.step(config, doubles(parts[part]), t, 0.01 * t, decays);
         auto& [p, moments] = plain[k][static_cast<size_t>(part)];
-        plain_update(config, t, 0.01 * t, 0.5, matrix || config.decay_norm_and_bias, p, parts[part] / 0.5, moments);
+        plain_update(config, t, 0.01 * t, 0.5, decays, p, parts[part] / 0.5, moments);
         const auto wanted = at::tensor(loops.p, at::kDouble).view({s.rows, s.columns});
         INFO(s.name << " part " << part << " update " << t);
         CHECK((found[part].to(at::kDouble) - wanted).abs().max().item<double>() < 1e-6);
@@ -146,9 +147,11 @@ TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor b
     const UseIsa use(isa);
     for (const std::string kind : {"adamw", "lamb", "adafactor"})
       for (const bool changed : {false, true}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1, .decay_norm_and_bias = changed, .bias_correction = changed});
+    check_updates({.like = "", .kind = "adamw", .beta2 = 0.99, .epsilon = 1e-2, .weight_decay = 0.1, .epsilon_hat = true, .decay_score_biases = true});
   }
   set_fused(false);   // as on other devices
   for (const std::string kind : {"adamw", "lamb", "adafactor"}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
+  check_updates({.like = "", .kind = "adamw", .beta2 = 0.99, .epsilon = 1e-2, .weight_decay = 0.1, .epsilon_hat = true, .decay_score_biases = true});
   set_fused(true);
 }
 

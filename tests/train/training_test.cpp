@@ -237,6 +237,10 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   CHECK(schedule_factor(s, 100, 100) == 0);
   s.decay_from_start = true;   // google-bert: the clock of the decay starts at 0, so the rate drops at the end of the warm-up
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
+  s.decay_in_warmup = true;   // electra: their product
+  CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
+  CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
+  s.decay_in_warmup = false;
   s.decay_from_start = false, s.shape = "cosine", s.end_factor = 0.1;
   CHECK(schedule_factor(s, 55, 100) == Approx(0.1 + 0.9 * 0.5));
   CHECK(schedule_factor(s, 100, 100) == Approx(0.1));

@@ -1,0 +1,34 @@
+// What weight decay and LAMB's ratio leave out, against the rule of published code.
+#include <regex>
+
+#include "objectives/network.h"
+#include "tests/train/families.h"
+#include "train/optimizer.h"
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("biases and norms of every family are left out of weight decay by what they are, as google-research's codes leave them out by name", "[train][optimizer]") {
+  const std::regex left_out("bias|norm"), of_scores("r_[wrs]_bias|relative_attention_bias");
+  const OptimizerConfig plain{}, published = [] {
+    OptimizerConfig c;
+    xlnet_optimizer(c);
+    return c;
+  }();
+  int score_biases = 0;
+  for (const auto& family : every_family()) {
+    auto model = family.model;
+    encoder_of(model).vocab_size = 50;
+    const Network network(model, family.objectives);
+    for (const auto& [name, param] : collect_params(network)) {
+      INFO(family.name << ": " << name);
+      const bool excluded = std::regex_search(name, left_out), exempt = std::regex_search(name, of_scores);
+      CHECK(decays(plain, param) == !excluded);
+      CHECK(decays(published, param) == (!excluded || exempt));   // zihangdai/xlnet, model_utils.py: include_in_weight_decay
+      CHECK(decays({.like = "", .decay_norm_and_bias = true}, param));
+      score_biases += exempt;
+    }
+  }
+  CHECK(score_biases == 2 * 3 + 2 * 2);   // two layers of XLNet, two stacks of two T5s
+}
