@@ -423,12 +423,6 @@ std::string document(const T& config) {
   return config_detail::entries_to_yaml(entries(config), true);
 }
 
-/// A Markdown table of every key.
-template <class T>
-std::string reference(const T& config) {
-  return config_detail::entries_to_markdown(entries(config));
-}
-
 /// Where a value comes from: default, preset, base file, file or override. Throws ConfigError for an unknown key.
 template <class T>
 std::string explain(const ConfigTree& tree, const std::string& path) {
