@@ -26,15 +26,21 @@ std::string hash_of(json content) {
 
 json to_json(const std::vector<ShardFacts>& shards) {
   json list = json::array();
-  for (const auto& s : shards)
+  for (const auto& s : shards) {
     list.push_back({{"file", s.file}, {"bytes", s.bytes}, {"documents", s.documents}, {"sentences", s.sentences}, {"tokens", s.tokens}, {"xxh3", s.xxh3}});
+    if (!s.source_file.empty()) list.back()["source_bytes"] = {{"file", s.source_file}, {"xxh3", s.source_xxh3}};
+  }
   return list;
 }
 
 std::vector<ShardFacts> shards_from(const json& list) {
   std::vector<ShardFacts> shards;
-  for (const auto& s : list)
+  for (const auto& s : list) {
     shards.push_back({s.at("file"), s.at("bytes"), s.at("documents"), s.at("sentences"), s.at("tokens"), s.at("xxh3")});
+    if (!s.contains("source_bytes")) continue;
+    shards.back().source_file = s.at("source_bytes").at("file");
+    shards.back().source_xxh3 = s.at("source_bytes").at("xxh3");
+  }
   return shards;
 }
 

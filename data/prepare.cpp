@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -36,6 +37,7 @@ struct EncodedDocument {
   uint64_t number = 0;
   std::vector<int32_t> ids{};
   std::vector<uint32_t> lengths{};   // of its sentences
+  std::vector<std::string> sentences{};   // their text
   size_t tail = 0;                 // so many of them, its last ones, are held out
 };
 
@@ -52,6 +54,7 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
       if (ids.empty()) continue;
       out.ids.insert(out.ids.end(), ids.begin(), ids.end());
       out.lengths.push_back(static_cast<uint32_t>(ids.size()));
+      out.sentences.emplace_back(sentence);
     }
   }
   const auto tail = static_cast<int64_t>(tail_sentences(raw, sentences_given));
@@ -85,6 +88,32 @@ Progress load_progress(const json& j) {
   p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"), p.report.unknown_tokens = j.at("unknown_tokens");
   p.report.incomplete_pairs = j.at("incomplete_pairs");
   return p;
+}
+
+/// Bytes of a sentence that each of its ids stands for, with the white space before it: their sum is the sentence, and one more where it follows
+/// another one, for what lies between them.
+std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, bool follows) {
+  const auto fits = [&](const std::vector<TextPiece>& pieces) {
+    return std::equal(pieces.begin(), pieces.end(), ids.begin(), ids.end(), [](const auto& piece, int32_t id) { return piece.id == id; });
+  };
+  size_t before = 0;   // spaces put in front of the sentence
+  auto pieces = tokenizer.encode_with_places(sentence);
+  if (!fits(pieces) && follows) {   // byte-level BPE writes the space before a text into its first piece
+    before = 1;
+    pieces = tokenizer.encode_with_places(" " + sentence);
+  }
+  const bool placed = fits(pieces);
+  std::vector<uint32_t> bytes(ids.size());
+  size_t done = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    // Where the places are not known, all share the sentence.
+    const size_t wanted = placed ? pieces[i].end - std::min(pieces[i].end, before) : sentence.size() * (i + 1) / ids.size();
+    const size_t end = i + 1 == ids.size() ? sentence.size() : std::clamp(wanted, done, sentence.size());
+    bytes[i] = static_cast<uint32_t>(end - done);
+    done = end;
+  }
+  bytes[0] += follows;
+  return bytes;
 }
 
 /// One pass over one text.
@@ -180,6 +209,7 @@ class Pass {
     for (size_t s = 0; s < first; ++s) at += document.lengths[s];
     for (size_t s = first; s < last; at += document.lengths[s++]) {
       out.add_sentence(document.ids.data() + at, document.lengths[s]);
+      if (valid || options_.source_bytes) out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s], {document.ids.data() + at, document.lengths[s]}, s > first));
       ++progress_.report.sentences;
       for (size_t i = at; i < at + document.lengths[s]; ++i) {
         const auto id = static_cast<size_t>(document.ids[i]);

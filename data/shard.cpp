@@ -17,7 +17,7 @@ uint64_t shard_bytes(const ShardHeader& h) {
 }
 
 ShardWriter::ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes)
-    : path_(folder + "/" + file), file_(file), out_(std::fopen(path_.c_str(), "wb")), id_bytes_(id_bytes) {
+    : path_(folder + "/" + file), file_(file), out_(std::fopen(path_.c_str(), "wb")), id_bytes_(id_bytes), folder_(folder) {
   require<DataError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
   const ShardHeader blank{};
   put(&blank, sizeof blank);
@@ -41,6 +41,8 @@ void ShardWriter::add_sentence(const int32_t* ids, size_t count) {
   tokens_ += count;
   sentences_.push_back(static_cast<uint32_t>(tokens_));
 }
+
+void ShardWriter::add_source_bytes(const std::vector<uint32_t>& bytes) { source_bytes_.insert(source_bytes_.end(), bytes.begin(), bytes.end()); }
 
 void ShardWriter::end_document() {
   if (documents_.back() != sentences_.size() - 1) documents_.push_back(static_cast<uint32_t>(sentences_.size() - 1));
@@ -66,7 +68,14 @@ ShardFacts ShardWriter::finish() {
   out_ = nullptr;
   require<DataError>(written, path_, ": cannot be written (", reason, ")");
   const auto content = read_text(path_, uint64_t{1} << 40);
-  return {file_, content.size(), header.documents, header.sentences, header.tokens, XXH3_64bits(content.data(), content.size())};
+  ShardFacts facts{.file = file_, .bytes = content.size(), .documents = header.documents, .sentences = header.sentences, .tokens = header.tokens,
+                   .xxh3 = XXH3_64bits(content.data(), content.size())};
+  if (source_bytes_.size() != tokens_) return facts;
+  const std::string source(reinterpret_cast<const char*>(source_bytes_.data()), 4 * source_bytes_.size());
+  facts.source_file = file_.substr(0, file_.rfind('.')) + ".bytes";
+  facts.source_xxh3 = XXH3_64bits(source.data(), source.size());
+  write_atomic(folder_ + "/" + facts.source_file, source);
+  return facts;
 }
 
 }  // namespace cloze

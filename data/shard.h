@@ -29,6 +29,8 @@ uint64_t shard_bytes(const ShardHeader& header);
 struct ShardFacts {
   std::string file;
   uint64_t bytes = 0, documents = 0, sentences = 0, tokens = 0, xxh3 = 0;
+  std::string source_file{};    ///< u32 [tokens]: bytes of the source text that each token stands for; empty: they were not counted
+  uint64_t source_xxh3 = 0;
 };
 
 /// Writes one file; ids go to the disk as they come, offsets at the end.
@@ -36,6 +38,8 @@ class ShardWriter {
  public:
   ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes);
   void add_sentence(const std::vector<int32_t>& ids) { add_sentence(ids.data(), ids.size()); }
+  /// Bytes of the source of the sentence added last, one number for each of its ids: of every sentence of a file, or of none.
+  void add_source_bytes(const std::vector<uint32_t>& bytes);
   void add_sentence(const int32_t* ids, size_t count);
   void end_document();
   uint64_t tokens() const { return tokens_; }
@@ -51,6 +55,8 @@ class ShardWriter {
   uint64_t tokens_ = 0;
   std::vector<uint32_t> sentences_{0}, documents_{0};
   std::vector<uint16_t> narrow_;
+  std::vector<uint32_t> source_bytes_;
+  std::string folder_;
 };
 
 }  // namespace cloze

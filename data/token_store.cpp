@@ -72,6 +72,17 @@ struct Shard {
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;
   uint64_t first_document = 0, first_sentence = 0, first_token = 0;   // of the whole split
+  std::vector<uint32_t> source_bytes;   // [tokens], or empty
+
+  void read_source_bytes(const std::string& folder) {
+    if (expected.source_file.empty()) return;
+    const auto source = folder + "/" + expected.source_file;
+    const auto content = std::filesystem::exists(source) ? read_text(source, uint64_t{1} << 34) : std::string();
+    require<DataError>(content.size() == 4 * header.tokens && XXH3_64bits(content.data(), content.size()) == expected.source_xxh3, source,
+                       ": its content does not match its checksum; prepare the text again");
+    source_bytes.resize(header.tokens);
+    std::memcpy(source_bytes.data(), content.data(), content.size());
+  }
 };
 
 }  // namespace
@@ -80,7 +91,7 @@ struct TokenStore::Impl {
   std::string folder;
   Manifest manifest;
   std::optional<Tokenizer> tokenizer;
-  std::vector<std::unique_ptr<Shard>> shards;
+  std::vector<std::shared_ptr<const Shard>> shards;
   uint64_t documents = 0, sentences = 0, tokens = 0;
 
   /// The shard in which `value` falls by the field `first`.
@@ -101,7 +112,8 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   const auto found = impl->manifest.splits.find(split);
   require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split, "'; prepare the text again with held-out documents");
   for (const auto& facts : found->second) {
-    auto shard = std::make_unique<Shard>(folder, facts);
+    auto shard = std::make_shared<Shard>(folder, facts);
+    shard->read_source_bytes(folder);
     shard->first_document = impl->documents, shard->first_sentence = impl->sentences, shard->first_token = impl->tokens;
     impl->documents += facts.documents, impl->sentences += facts.sentences, impl->tokens += facts.tokens;
     impl->shards.push_back(std::move(shard));
@@ -151,7 +163,20 @@ void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
   }
 }
 
+std::optional<uint64_t> TokenStore::source_bytes(uint64_t token) const {
+  const auto& shard = impl_->shard_of(token, &Shard::first_token);
+  if (shard.source_bytes.empty()) return std::nullopt;
+  return shard.source_bytes[token - shard.first_token];
+}
+
 const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
+TokenStore TokenStore::with_train_counts(std::vector<uint64_t> counts) const {
+  auto impl = std::make_shared<Impl>(*impl_);
+  impl->manifest.counts = std::move(counts);
+  auto copy = *this;
+  copy.impl_ = std::move(impl);
+  return copy;
+}
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,14 @@ class TokenStore {
   /// Copies ids [first, first + count) to `out`.
   void read(uint64_t first, uint64_t count, int64_t* out) const;
 
+  /// Bytes of the source text that a token stands for, with the white space before it; those of a document add up to its text. None for tokens that
+  /// were prepared without them: of the training split, and of earlier versions. Throws DataError for a damaged file.
+  std::optional<uint64_t> source_bytes(uint64_t token) const;
+
   /// How often each id occurs in the training split, from the manifest; the unigram baseline.
   const std::vector<uint64_t>& train_counts() const;
+  /// The same store with other counts, [tokenizer().size()] or empty: those of the text that a model was trained on.
+  TokenStore with_train_counts(std::vector<uint64_t> counts) const;
   /// The tokenizer that made it (kept in the folder).
   const Tokenizer& tokenizer() const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: what a run records as its data.

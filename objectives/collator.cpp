@@ -252,6 +252,10 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
       drawn.hidden = infilled.hidden;
       for (const auto& span : written.spans) drawn.text += static_cast<int64_t>(span.count);
       drawn.read = writer.read();
+      const auto& written_row = rows[static_cast<size_t>(row)];
+      drawn.label_tokens = written_row.target_tokens;
+      // A decoder alone has nothing before its first token, which is therefore no label.
+      if (!in.model.is_encoder_decoder && written_row.source.empty() && !drawn.label_tokens.empty()) drawn.label_tokens.erase(drawn.label_tokens.begin());
     }
     return writer.batch(rows);
   }

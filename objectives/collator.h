@@ -16,6 +16,7 @@ struct RowDraws {
   int64_t hidden = 0;             ///< tokens that text_infilling took away or replaced
   int64_t text = 0;               ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
   int64_t read = 0;               ///< so many of them are in the row
+  std::vector<int64_t> label_tokens{};   ///< of each label that a decoder writes, its number in the token store; -1 = an end, a sentinel
 };
 
 /// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their length.

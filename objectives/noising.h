@@ -13,6 +13,7 @@ namespace cloze {
 /// What the encoder reads and what the decoder writes: ids, neither padded nor shifted, without a start token.
 struct SourceTarget {
   std::vector<int64_t> source, target;
+  std::vector<int64_t> target_tokens{};   ///< of each id of the target, its number in the token store, -1 = it is not of the text; filled by Writer
 };
 
 /// Where random ids come from and what hides a token. Random ids are uniform in [first_random, vocabulary), special ones too.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/error.h"
 
@@ -113,22 +114,26 @@ void Writer::shorten(double length) {
   while (sentences < sentence_lengths_.size() && whole + static_cast<size_t>(sentence_lengths_[sentences]) <= kept) whole += static_cast<size_t>(sentence_lengths_[sentences++]);
   if (as<GapSentencesConfig>(objective_) && whole > 0) kept = whole;
   tokens_.resize(kept);
+  numbers_.resize(kept);
   sentence_lengths_.resize(sentences);
   if (kept > whole) sentence_lengths_.push_back(static_cast<int64_t>(kept - whole));
 }
 
 void Writer::gather(const Example& example) {
-  tokens_.clear(), sentence_lengths_.clear();
+  tokens_.clear(), numbers_.clear(), sentence_lengths_.clear();
   uint64_t left = example.target_length;
   for (const auto& span : example.spans) {
     if (left == 0) break;
     if (!tokens_.empty()) {
+      numbers_.push_back(-1);
       tokens_.push_back(eos_), --left;   // a separator takes the place that the sampler left free
       if (!sentence_lengths_.empty()) ++sentence_lengths_.back();
     }
     const uint64_t count = std::min(span.count, left), at = tokens_.size();
     tokens_.resize(at + count);
     store_.read(span.first, count, tokens_.data() + at);
+    numbers_.resize(at + count);
+    std::iota(numbers_.begin() + static_cast<std::ptrdiff_t>(at), numbers_.end(), static_cast<int64_t>(span.first));
     for (uint64_t token = span.first, sentence = store_.sentence_of(span.first); token < span.first + count; ++sentence) {
       const uint64_t end = std::min(store_.first_token(sentence + 1), span.first + count);
       sentence_lengths_.push_back(static_cast<int64_t>(end - token));
@@ -151,6 +156,9 @@ void Writer::finish(SourceTarget& row) const {
     if (side->size() > most) side->resize(most), side->back() = eos_;
     if (model_.texts_begin) side->insert(side->begin(), vocabulary_.special.cls);
   }
+  auto& numbers = row.target_tokens;
+  if (numbers.size() > most) numbers.resize(most), numbers.back() = -1;
+  if (model_.texts_begin) numbers.insert(numbers.begin(), -1);
   // A decoder alone reads both in one line; the last token is only a label.
   const auto room = static_cast<size_t>(data_.max_seq_length) + 1;
   if (model_.is_encoder_decoder || row.source.size() + row.target.size() <= room) return;
@@ -159,10 +167,12 @@ void Writer::finish(SourceTarget& row) const {
   if (last == eos_) row.source.back() = eos_;
   row.target.resize(std::min(row.target.size(), room - row.source.size()));
   row.target.back() = eos_;
+  numbers.resize(row.target.size());
+  numbers.back() = -1;
 }
 
 void Writer::write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) {
-  row.source.clear(), row.target.clear();
+  row.source.clear(), row.target.clear(), row.target_tokens.clear();
   if (as<PairsConfig>(objective_)) {
     const auto first = example.spans.front().first, middle = store_.first_token(store_.sentence_of(first) + 1), end = first + example.spans.front().count;
     row.source.resize(middle - first), row.target.resize(end - middle);
@@ -171,6 +181,9 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
     check_ids(row.source), check_ids(row.target);
     row.source.push_back(eos_);
     row.target.push_back(eos_);
+    row.target_tokens.resize(end - middle);
+    std::iota(row.target_tokens.begin(), row.target_tokens.end(), static_cast<int64_t>(middle));
+    row.target_tokens.push_back(-1);
     finish(row);
     const int64_t added = model_.texts_begin ? 4 : 2;   // beginnings and ends
     read_ = std::max<int64_t>(0, static_cast<int64_t>(row.source.size() + row.target.size()) - added);
@@ -183,9 +196,12 @@ void Writer::write(const Example& example, Stream stream, SourceTarget& row, Inf
   if (as<ClmConfig>(objective_)) {
     const auto& last = example.spans.back();
     const bool ends = last.first + last.count == store_.document_token(store_.document_of(last.first) + 1);   // of its document
-    if (ends && n < static_cast<int64_t>(length())) tokens_.push_back(eos_);
+    if (ends && n < static_cast<int64_t>(length())) tokens_.push_back(eos_), numbers_.push_back(-1);
     row.target = tokens_;
-    if (model_.texts_begin) row.target.insert(row.target.begin(), vocabulary_.special.cls);
+    row.target_tokens = numbers_;
+    if (!model_.texts_begin) return;
+    row.target.insert(row.target.begin(), vocabulary_.special.cls);
+    row.target_tokens.insert(row.target_tokens.begin(), -1);
     return;
   }
   for (;;) {
@@ -204,17 +220,29 @@ void Writer::make(Stream& stream, SourceTarget& row, Infilled* infilled) {
   if (const auto* spans = as<SpanCorruptionConfig>(objective_)) {
     const auto& kind = spans->corruption;
     const double density = spans->noise_density;
-    if (kind == "spans") row = span_corruption(tokens_, random_spans(n, density, spans->mean_noise_span_length, stream), store_.tokenizer().sentinels(), eos_);
-    else if (kind == "iid") {
-      auto noise = iid_mask(n, density, stream);
-      limit_runs(noise, store_.tokenizer().sentinels().size());
-      row = span_corruption(tokens_, noise, store_.tokenizer().sentinels(), eos_);
+    const auto& sentinels = store_.tokenizer().sentinels();
+    const bool marked = kind == "spans" || kind == "iid";   // by sentinels
+    if (marked || kind == "drop") {
+      auto noise = kind == "spans" ? random_spans(n, density, spans->mean_noise_span_length, stream) : iid_mask(n, density, stream);
+      if (kind == "iid") limit_runs(noise, sentinels.size());
+      row = marked ? span_corruption(tokens_, noise, sentinels, eos_) : drop_tokens(tokens_, noise, eos_);
+      // The same of numbers instead of ids says where each id of the target is from.
+      const std::vector<int64_t> no_number(sentinels.size(), -1);
+      row.target_tokens = marked ? span_corruption(numbers_, noise, no_number, -1).target : drop_tokens(numbers_, noise, -1).target;
+      return;
     }
-    else if (kind == "drop") row = drop_tokens(tokens_, iid_mask(n, density, stream), eos_);
-    else if (kind == "mass") row = mass(tokens_, iid_mask(n, density, stream), ids_, eos_);
-    else if (kind == "bert") row = [&] { const auto noise = iid_mask(n, density, stream); return bert_style(tokens_, noise, 0.1, ids_, eos_, stream); }();
-    else if (kind == "deshuffle") row = deshuffle(tokens_, eos_, stream);
-    else row = prefix_lm(tokens_, eos_, stream);
+    if (kind == "mass") {
+      row = mass(tokens_, iid_mask(n, density, stream), ids_, eos_);
+    } else if (kind == "bert") {
+      const auto noise = iid_mask(n, density, stream);
+      row = bert_style(tokens_, noise, 0.1, ids_, eos_, stream);
+    } else if (kind == "deshuffle") {
+      row = deshuffle(tokens_, eos_, stream);
+    } else {
+      row = prefix_lm(tokens_, eos_, stream);
+    }
+    row.target_tokens.assign(numbers_.end() - static_cast<std::ptrdiff_t>(row.target.size() - 1), numbers_.end());   // the whole text, or its end
+    row.target_tokens.push_back(-1);
     if (kind == "prefix_lm" && !model_.is_encoder_decoder) row.source.pop_back();   // the text goes on in the same line
     return;
   }
@@ -226,6 +254,8 @@ void Writer::make(Stream& stream, SourceTarget& row, Infilled* infilled) {
     for (size_t i = 0; i < row.target.size(); ++i) word_starts_[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
     row.source = bart_noise(row.target, word_starts_, sentence_lengths_, noise_of(*denoising), ids_, stream, infilled);
     for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
+    row.target_tokens = numbers_;
+    row.target_tokens.push_back(-1);
     return;
   }
   const auto& gaps = std::get<GapSentencesConfig>(objective_);
@@ -233,6 +263,16 @@ void Writer::make(Stream& stream, SourceTarget& row, Infilled* infilled) {
   auto at = tokens_.begin();
   for (size_t s = 0; s < sentences_.size(); at += sentence_lengths_[s++]) sentences_[s].assign(at, at + sentence_lengths_[s]);
   row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose, vocabulary_.special.mask, eos_, stream);
+  // A sentence is hidden where its mask stands, which no text holds.
+  size_t in_source = 0, in_text = 0;
+  for (const auto& sentence : sentences_) {
+    const bool hidden = !sentence.empty() && row.source[in_source] == vocabulary_.special.mask;
+    const auto from = numbers_.begin() + static_cast<std::ptrdiff_t>(in_text);
+    if (hidden) row.target_tokens.insert(row.target_tokens.end(), from, from + static_cast<std::ptrdiff_t>(sentence.size()));
+    in_source += hidden ? 1 : sentence.size();
+    in_text += sentence.size();
+  }
+  row.target_tokens.push_back(-1);
 }
 
 Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
@@ -277,7 +317,7 @@ Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
   }
   const int64_t width = two ? batch.decoder_input_ids.size(1) : batch.input_ids.size(1);
   for (size_t r = 0; r < rows.size(); ++r) {
-    const auto& [source, target] = rows[r];
+    const auto &source = rows[r].source, &target = rows[r].target;
     // Place p is asked for what stands behind it. A decoder alone has nothing before its first token.
     const int64_t before = two ? 0 : static_cast<int64_t>(source.size()) - 1;
     for (int64_t k = before < 0 ? 1 : 0; k < static_cast<int64_t>(target.size()); ++k) {

@@ -57,6 +57,7 @@ class Writer {
   int64_t eos_;
   int64_t read_ = 0;
   std::vector<int64_t> tokens_;               // of the example, with a separator between documents
+  std::vector<int64_t> numbers_;              // of these in the store, -1 = a separator
   std::vector<int64_t> sentence_lengths_;
   std::vector<uint8_t> word_starts_;
   std::vector<std::vector<int64_t>> sentences_;
