@@ -15,10 +15,14 @@ struct PretrainCommand {
   bool resume = false, allow_config_change = false, json = false;
 };
 struct EvaluateCommand {
-  std::string run, tokens;
+  std::vector<std::string> runs;
+  std::string tokens;
   std::vector<std::string> text, target;
+  std::vector<std::string> objectives;   ///< in short form; none: those of the runs' own evaluation
+  std::vector<std::string> set;          ///< evaluation.KEY=VALUE
   std::string format = "auto";
-  int64_t sequences = 1024, batch_size = 32;
+  int64_t sequences = 0;                 ///< 0: evaluation.sequences
+  int64_t batch_size = 32;
   bool generate = false;   ///< of pairs: write the targets and compare
   SearchConfig search{};
   bool json = false;

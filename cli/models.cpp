@@ -53,26 +53,30 @@ void add_verify(CLI::App& app, Globals& globals) {
 void add_model_verbs(CLI::App& app, Globals& globals) {
   auto* evaluate = app.add_subcommand("evaluate", "held-out loss and accuracy of a run");
   auto e = std::make_shared<EvaluateCommand>();
-  evaluate->add_option("run", e->run, "run directory, or one of its step folders")->required();
+  evaluate->add_option("run", e->runs, "run directories, or step folders of some")->required();
+  evaluate->add_option("--objective", e->objectives, "what to score by, KIND[:SHARE][,KEY=VALUE]...: mlm:0.15, mlm:0.4, mlm,unit=word, clm; may be given again (default: evaluation.objectives of the run)")
+      ->allow_extra_args(false);
+  evaluate->add_option("--set", e->set, "override: evaluation.KEY=VALUE; may be given again")->allow_extra_args(false);
   auto* text = evaluate->add_option("--text", e->text, "files to evaluate on, read with the run's tokenizer");
   evaluate->add_option("--target", e->target, "pairs: files with the other side of --text, line by line")->needs(text);
   evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki, pairs")->capture_default_str();
   evaluate->add_option("--tokens", e->tokens, "prepared folder; its held-out split is used (default: the run's own)")->excludes(text);
-  evaluate->add_option("--sequences", e->sequences, "sequences to score")->capture_default_str();
+  evaluate->add_option("--sequences", e->sequences, "sequences to score (default: evaluation.sequences of the run)");
   auto* generate = evaluate->add_flag("--generate", e->generate, "pairs: write the target of each held-out source, and print BLEU, chrF, ROUGE and exact matches");
   const auto before = evaluate->get_options().size();
   add_search_options(*evaluate, e->search, e->batch_size);
   for (size_t i = before; i < evaluate->get_options().size(); ++i)
     if (auto* option = evaluate->get_options()[i]; !option->check_name("--batch-size")) option->needs(generate);   // scores are made in batches too
   evaluate->add_flag("--json", e->json, "one line of JSON on standard output");
-  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/en-de --generate --num-beams 4\n"
+  evaluate->footer("Example:\n  cloze evaluate runs/first --text chapter.txt\n  cloze evaluate runs/a runs/b --objective mlm:0.15 --objective mlm:0.4\n  cloze evaluate runs/en-de --generate --num-beams 4\n"
                    "  cloze evaluate runs/en-de --text test.en --target test.de --generate\n\n"
+                   "Several runs are scored on the same text with the same masks, whatever they were trained with.\n"
                    "Without --text, sources and references are the prepared ones as the tokenizer gives them back, unknown pieces included.");
   evaluate->callback([e, evaluate, &globals] {
     check_search_options(*evaluate, e->search);
     for (const auto& files : {e->text, e->target})
       require<ConfigError>(!e->generate || std::find(files.begin(), files.end(), "-") == files.end(), "pairs whose targets are written are read twice, standard input can be read once; name a file");
-    require<ConfigError>(e->sequences > 0 && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
+    require<ConfigError>((e->sequences > 0 || evaluate->count("--sequences") == 0) && e->batch_size > 0, "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);
   });
 

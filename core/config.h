@@ -163,6 +163,9 @@ class Decoder {
     if (!c.like.empty()) ambient_ = c.like;
   }
 
+  /// What follows takes no preset from around it.
+  void standalone() { ambient_.clear(); }
+
   template <class T>
   void operator()(const char* key, T& field, const char*, const Rule& rule = {}) {
     known_.emplace_back(key);
@@ -267,6 +270,7 @@ class Decoder {
 struct Perturber {
   template <class S>
   void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
+  void standalone() {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
     if constexpr (std::is_same_v<T, bool>) field = !field;
@@ -293,6 +297,7 @@ class Walker {
     if (deviations && passed_over) deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
     leaf("like", c.like, words, one_of(names));
   }
+  void standalone() { whole_.clear(); }
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
     if constexpr (is_scalar<T>) leaf(key, field, words, rule);

@@ -1,5 +1,7 @@
 #pragma once
 // What training reads in one forward pass, and what it gets back.
+#include <optional>
+
 #include "models/backbone.h"
 
 namespace cloze {
@@ -32,6 +34,25 @@ struct Batch {
   }
 };
 
+/// Answers to a question of yes (label 1: random, swapped, replaced) or no.
+struct YesNo {
+  int64_t yes = 0;        ///< labels that are 1
+  int64_t answered = 0;   ///< answers that are 1
+  int64_t both = 0;       ///< where both are
+};
+inline YesNo& operator+=(YesNo& all, const YesNo& some) {
+  all.yes += some.yes;
+  all.answered += some.answered;
+  all.both += some.both;
+  return all;
+}
+
+/// Single predictions of a held-out loss.
+struct Predictions {
+  Tensor row{};           ///< int64 [N], its row of the batch
+  Tensor loss{};          ///< fp32 [N]
+};
+
 /// One loss of a step.
 struct LossPart {
   std::string name;       ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
@@ -39,6 +60,8 @@ struct LossPart {
   Tensor sum{};           ///< fp32 [], summed over `count`
   int64_t count = 0;      ///< predictions
   int64_t correct = 0;    ///< predictions whose arg max was right
+  std::optional<YesNo> yes_no{};   ///< of nsp, sop, rtd
+  Predictions single{};   ///< where no gradient is wanted
 };
 
 }  // namespace cloze

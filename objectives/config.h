@@ -307,6 +307,12 @@ inline bool asks_to_write(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; }, objective) && !std::holds_alternative<PlmConfig>(objective);
 }
 
+/// The name of the head that serves an objective: losses that predict the next token share one.
+inline std::string head_of(const ObjectiveConfig& objective) {
+  if (asks_to_write(objective) || std::holds_alternative<PlmConfig>(objective)) return "lm";
+  return std::visit([](const auto& o) { return std::string(o.kind); }, objective);
+}
+
 /// The masking that a list of objectives asks of its rows, or null.
 inline const MlmConfig* masking_of(const Objectives& objectives) {
   for (const auto& o : objectives) {

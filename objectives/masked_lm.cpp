@@ -16,7 +16,7 @@ struct MaskedLm final : Objective {
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
-    part.sum = token_cross_entropy(head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, {}, &part.correct);
+    fill_by_tokens(part, head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, {batch.positions, hidden.size(1)});
     return {part};
   }
 

@@ -41,24 +41,43 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   }
 }
 
-Tensor Network::read_places(const Batch& batch) const {
+namespace {
+
+/// What these objectives read, ascending; undefined: every place.
+Tensor read_places(const std::vector<std::shared_ptr<Objective>>& heads, const Batch& batch) {
   std::vector<Tensor> places;
-  for (const auto& objective : objectives) {
-    if (!objective->active() || !objective->reads_backbone()) continue;
+  for (const auto& objective : heads) {
+    if (!objective->reads_backbone()) continue;
     places.push_back(objective->read_places(batch));
     if (!places.back().defined()) return {};
   }
   return places.size() == 1 ? places[0] : std::get<0>(at::_unique(at::cat(places)));
 }
 
-std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
-  Batch batch = given;
-  std::vector<std::vector<LossPart>> early(objectives.size());
+}  // namespace
+
+Network::Heads Network::active_ones() const {
+  Heads active;
+  std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active), [](const auto& objective) { return objective->active(); });
+  return active;
+}
+
+std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
+  return losses_of(active_ones(), batch, dropout_key, new_memories);
+}
+
+std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
+  for (const auto& objective : objectives)
+    if (objective->slot() == head) return losses_of({objective}, batch, dropout_key, nullptr);
+  fail<ConfigError>("the network has no head for '", head, "'");
+}
+
+std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
+  std::vector<std::vector<LossPart>> early(heads.size());
   bool reads = false;
-  for (size_t k = 0; k < objectives.size(); ++k) {
-    if (!objectives[k]->active()) continue;
-    early[k] = objectives[k]->rewrite(batch, dropout_key);
-    reads = reads || objectives[k]->reads_backbone();
+  for (size_t k = 0; k < heads.size(); ++k) {
+    early[k] = heads[k]->rewrite(batch, dropout_key);
+    reads = reads || heads[k]->reads_backbone();
   }
   Tensor hidden;
   if (reads)
@@ -66,7 +85,7 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, 
                                .attention_mask = batch.attention_mask,
                                .token_type_ids = batch.token_type_ids,
                                .global_attention_mask = batch.global_attention_mask,
-                               .read_places = read_places(batch),
+                               .read_places = read_places(heads, batch),
                                .prefix = batch.prefix,
                                .decoder_input_ids = batch.decoder_input_ids,
                                .decoder_attention_mask = batch.decoder_attention_mask,
@@ -77,10 +96,10 @@ std::vector<LossPart> Network::losses(const Batch& given, uint64_t dropout_key, 
                                .new_memories = new_memories,
                                .dropout_key = dropout_key});
   std::vector<LossPart> all;
-  for (size_t k = 0; k < objectives.size(); ++k) {
+  for (size_t k = 0; k < heads.size(); ++k) {
     for (auto& part : early[k]) all.push_back(std::move(part));
-    if (!objectives[k]->active() || !objectives[k]->reads_backbone()) continue;
-    for (auto& part : objectives[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
+    if (!heads[k]->reads_backbone()) continue;
+    for (auto& part : heads[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
   }
   return all;
 }

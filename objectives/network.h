@@ -47,6 +47,8 @@ class Network : public Layer {
   Network(const ModelConfig& model, const Objectives& objectives);
   /// Every loss of every active objective, in the order of the config. `new_memories`, where given, receives what the next segment reads.
   std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_memories = nullptr);
+  /// The losses of the objective at `head` alone, active or not. Throws ConfigError without such a head.
+  std::vector<LossPart> losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key);
   /// The same without sums: names, weights, numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;
   /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and every head's outputs at all positions, under Hugging Face's names.
@@ -57,8 +59,9 @@ class Network : public Layer {
   const ModelConfig& model_config() const { return model_; }
 
  private:
-  /// What active objectives read, ascending; undefined: every place.
-  Tensor read_places(const Batch& batch) const;
+  using Heads = std::vector<std::shared_ptr<Objective>>;
+  Heads active_ones() const;
+  std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_memories);
   ModelConfig model_;
 };
 

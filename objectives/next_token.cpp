@@ -32,7 +32,7 @@ struct NextToken final : Objective {
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
     // A held-out loss is that of the text alone.
     const LossShape shape = is_training() ? LossShape{terms.label_smoothing, terms.z_loss} : LossShape{};
-    part.sum = token_cross_entropy(head->scaled(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, shape, &part.correct);
+    fill_by_tokens(part, head->scaled(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, {batch.positions, hidden.size(1)}, shape);
     return {part};
   }
 

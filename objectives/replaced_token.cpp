@@ -69,7 +69,7 @@ struct ReplacedToken final : Objective {
         draw.drawn = draw_tokens(rows, table, head->bias, draw);
       } else {
         auto& part = early.emplace_back(parts(batch)[0]);
-        part.sum = token_cross_entropy(rows, table, head->bias, batch.labels, {}, &part.correct, alone() ? nullptr : &draw);
+        fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {}, alone() ? nullptr : &draw);
       }
       if (alone()) return early;
       drawn = draw.drawn;
@@ -89,14 +89,15 @@ struct ReplacedToken final : Objective {
     auto part = parts(batch).back();
     auto rows = hidden.flatten(0, 1);
     auto labels = batch.replaced.flatten();
+    auto real = at::ones_like(labels).cumsum(0) - 1;
     if (batch.attention_mask.defined()) {
-      const auto real = batch.attention_mask.flatten().nonzero().flatten();
+      real = batch.attention_mask.flatten().nonzero().flatten();
       rows = take_rows(rows, real);
       labels = labels.index_select(0, real);
     }
     const auto logits = scores(rows).to(at::kFloat);   // [M]
-    part.sum = at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::Sum);
-    part.correct = logits.gt(0).eq(labels.ne(0)).sum().item<int64_t>();
+    const auto losses = at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::None);
+    fill_by_answers(part, losses, logits.gt(0), labels, {real, hidden.size(1)});
     return {part};
   }
 

@@ -18,8 +18,9 @@ struct SentencePair final : Objective {
     auto part = parts(batch)[0];
     auto logits = head->forward(backbone.pooled(hidden));   // [B, 2]
     if (logits.scalar_type() == at::kBFloat16) logits = logits.to(at::kFloat);
-    part.sum = at::cross_entropy_loss(logits, batch.pair_label, {}, at::Reduction::Sum);
-    part.correct = logits.argmax(-1).eq(batch.pair_label).sum().item<int64_t>();
+    const auto losses = at::cross_entropy_loss(logits, batch.pair_label, {}, at::Reduction::None);   // [B]
+    const auto rows = at::ones_like(batch.pair_label).cumsum(0) - 1;
+    fill_by_answers(part, losses, logits.argmax(-1), batch.pair_label, {rows, 1});
     return {part};
   }
 

@@ -67,7 +67,8 @@ struct SpanBoundary final : Objective {
     const auto joined = at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), place}, -1);
     const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, "gelu"));
     const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, "gelu"));
-    part.sum = token_cross_entropy(twice, backbone.token_embedding(), bias, batch.labels.index_select(0, index(targets.prediction)), {}, &part.correct);
+    const auto predicted = index(targets.prediction);
+    fill_by_tokens(part, twice, backbone.token_embedding(), bias, batch.labels.index_select(0, predicted), {batch.positions.index_select(0, predicted), hidden.size(1)});
     return {part};
   }
 

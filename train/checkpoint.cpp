@@ -58,7 +58,7 @@ Ledger ledger_of(const json& state) {
 
 json to_json(const TrainState& s) {
   return {{"step", s.step}, {"sequences", s.sequences}, {"tokens", s.tokens}, {"seconds", s.seconds}, {"best_loss", s.best_loss}, {"best_step", s.best_step},
-          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"row_rules", row_rules}, {"ledger", to_json(s.ledger)},
+          {"evaluations_without_gain", s.evaluations_without_gain}, {"evaluated_at", s.evaluated_at}, {"optimizer", s.optimizer}, {"averages_from", s.averages_from}, {"yardstick", s.yardstick}, {"row_rules", row_rules}, {"ledger", to_json(s.ledger)},
           {"metrics_bytes", s.metrics_bytes}, {"line", to_json(s.line)}};
 }
 
@@ -188,8 +188,12 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   const auto j = json::parse(read_text(path, 1 << 20), nullptr, false);
   TrainState s;
   try {
-    s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds"), s.best_loss = j.at("best_loss");
-    s.best_step = j.at("best_step"), s.evaluations_without_gain = j.at("evaluations_without_gain"), s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
+    s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds");
+    const auto best = j.at("best_loss");   // null: it was no number, which earlier versions took for the best
+    s.best_loss = best.is_null() ? 0 : best.get<double>();
+    s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();
+    s.yardstick = j.value("yardstick", "");
+    s.evaluations_without_gain = j.at("evaluations_without_gain"), s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});
     s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});

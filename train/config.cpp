@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "train/yardstick.h"
+
 namespace cloze {
 
 namespace {
@@ -165,6 +167,8 @@ void validate(const RunConfig& c) {
   const auto& device = c.train.device;
   if (device != "cpu" && device != "cuda" && device.rfind("cuda:", 0) != 0)
     broken.push_back(words("train.device '", device, "' is unknown; use cpu, cuda or cuda:N"));
+  const auto& evaluation = c.evaluation;
+  if (broken.empty() && (!evaluation.objectives.empty() || evaluation.max_seq_length > 0 || evaluation.packing != EvaluationConfig{}.packing)) broken = yardstick_mistakes(c);
   std::string text;
   for (const auto& line : broken) text += (text.empty() ? "" : "\n") + line;
   if (!text.empty()) throw ConfigError(text);

@@ -153,11 +153,15 @@ void describe(V& v, TrainConfig& c) {
   v("budget", c.budget, "when the run ends; at least one limit is needed");
 }
 
-/// Held-out evaluation with masks that never change.
+/// Held-out evaluation: a yardstick that nothing in training changes, so that runs can be compared by it.
 struct EvaluationConfig {
   int64_t every = 500;
   int64_t sequences = 1024;
   int64_t patience = 0;
+  int64_t seed = 1;
+  int64_t max_seq_length = 0;
+  std::string packing = "document";
+  Objectives objectives{};
 };
 
 template <class V>
@@ -165,6 +169,14 @@ void describe(V& v, EvaluationConfig& c) {
   v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
   v("sequences", c.sequences, "held-out sequences in an evaluation", at_least(1));
   v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early", at_least(0));
+  v.standalone();
+  v("seed", c.seed, "seed of the held-out sequences and their masks, on which train.seed has no influence", at_least(0));
+  v("max_seq_length", c.max_seq_length, "tokens in a held-out sequence; 0 = data.max_seq_length", at_least(0));
+  v("packing", c.packing, "how held-out sequences are cut, whatever data.packing is; nsp, sop and pairs make their own rows",
+    one_of({"document", "full", "doc_sentences", "full_sentences"}));
+  v("objectives", c.objectives,
+    "what is scored, each objective on rows of its own; [] = the kinds of `objectives`, each in its standard form: the defaults of its kind "
+    "(mlm: 15 % single tokens), of span_corruption its `corruption` and of rtd its networks");
 }
 
 /// What is written, and how often.

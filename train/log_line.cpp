@@ -23,13 +23,18 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
     part->sum += loss.sum.item<double>();
     part->count += loss.count;
     part->correct += loss.correct;
+    if (!loss.yes_no) continue;
+    if (!part->yes_no) part->yes_no.emplace();
+    *part->yes_no += *loss.yes_no;
   }
 }
 
 json to_json(const LogLine& line) {
   json parts = json::array();
-  for (const auto& part : line.parts)
+  for (const auto& part : line.parts) {
     parts.push_back({{"name", part.name}, {"weight", part.weight}, {"sum", part.sum}, {"count", part.count}, {"correct", part.correct}});
+    if (part.yes_no) parts.back()["yes_no"] = {{"yes", part.yes_no->yes}, {"answered", part.yes_no->answered}, {"both", part.yes_no->both}};
+  }
   return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
 }
 
@@ -41,6 +46,9 @@ LogLine log_line_from(const json& saved) {
                           .sum = part.at("sum"),
                           .count = part.at("count"),
                           .correct = part.at("correct")});
+    if (!part.contains("yes_no")) continue;
+    const auto& answers = part.at("yes_no");
+    line.parts.back().yes_no = YesNo{.yes = answers.at("yes"), .answered = answers.at("answered"), .both = answers.at("both")};
   }
   return line;
 }

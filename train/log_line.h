@@ -11,6 +11,7 @@ struct LinePart {
   std::string name;
   double weight = 1, sum = 0;
   int64_t count = 0, correct = 0;
+  std::optional<YesNo> yes_no{};    ///< of questions of yes and no
   double loss() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
   double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
 };

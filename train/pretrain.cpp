@@ -2,6 +2,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -39,7 +40,55 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
                        " count from behind it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + config.data.max_seq_length,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze prepare` trains such ones)");
+  config.evaluation = resolved_evaluation(config);
   return config;
+}
+
+/// What held-out losses are measured by, in words: losses by another yardstick are not compared.
+std::string yardstick_words(const RunConfig& config, const TokenStore& store) {
+  const auto& evaluation = config.evaluation;
+  std::string names;
+  for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
+  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ", evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
+}
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+
+/// What is to be said where far more or fewer pairs are random or swapped than the config asks for; empty: nothing.
+std::string pair_warning(const Objectives& objectives, const Collator& collator) {
+  constexpr int64_t sequences = 1000;
+  constexpr double far = 0.1;
+  for (const auto& objective : objectives) {
+    const auto* nsp = std::get_if<NspConfig>(&objective);
+    const auto* sop = std::get_if<SopConfig>(&objective);
+    if (!nsp && !sop) continue;
+    const double asked = nsp ? nsp->random_next_prob : sop->swap_prob;
+    const auto batch = collator.batch(0, sequences);
+    const double made = batch.pair_label.to(at::kDouble).mean().item<double>();
+    if (std::abs(made - asked) <= far) continue;
+    return words(nsp ? "nsp: " : "sop: ", percent(made), " of the pairs have label 1, ", nsp ? "random_next_prob" : "swap_prob", " asks for ", percent(asked),
+                 ": a piece of one sentence always gets its partner from another document, as in BERT's code; prepare longer documents, or read accuracy next to the majority's share");
+  }
+  return "";
+}
+
+/// The same of tokens that the generator replaced.
+std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
+  for (const auto& objective : evaluation.objectives) {
+    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    if (!rtd) continue;
+    const auto part = std::find_if(losses.begin(), losses.end(), [&](const auto& loss) { return loss.name == short_form(objective); });
+    if (part == losses.end() || !part->baseline) continue;
+    const double replaced = 1 - part->baseline->accuracy, asked = rtd->mlm.mlm_probability;
+    if (replaced >= asked / 4) continue;
+    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(asked),
+                 ": the generator mostly writes what stood there, which leaves little to find; make it smaller (generator_hidden_size), or mask more");
+  }
+  return "";
 }
 
 /// The lines by which two configs differ, budget and paths apart: `train.seed: 1 -> 2`.
@@ -62,7 +111,7 @@ class Run {
   Run(const RunConfig& given, const PretrainOptions& options)
       : options_(options), store_(given.data.tokens, "train"), held_out_store_(given.data.tokens, "valid"), config_(resolved(given, store_)),
         rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model), {config_.train.batch_size, config_.train.accumulation}),
-        held_out_(held_out_store_, config_.objectives, config_.data, rng_, "valid", encoder_of(config_.model)) {}
+        yardstick_(yardstick(config_, held_out_store_)) {}
 
   PretrainReport train() {
     configure_threads(config_.train.threads);
@@ -83,9 +132,9 @@ class Run {
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume(checkpoint);
     state_.optimizer = config_.optimizer.kind;
+    state_.yardstick = yardstick_words(config_, held_out_store_);
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
-    baseline_ = unigram_baseline(held_out_, config_.evaluation.sequences, config_.train.batch_size);
     announce();
     loop();
     return finish();
@@ -113,7 +162,8 @@ class Run {
                            ": exists; go on with it by --resume, or name another folder with --run");
     } else {
       require<ConfigError>(exists, options_.run, ": holds no run to resume; start it without --resume");
-      const auto before = decode<RunConfig>(ConfigTree::load(options_.run + "/run.yaml"));
+      auto before = decode<RunConfig>(ConfigTree::load(options_.run + "/run.yaml"));
+      before.evaluation = resolved_evaluation(before);   // a file of an earlier version lacks these keys
       const auto changed = differences(before, config_);
       std::string list;
       for (const auto& line : changed) list += "\n  " + line;
@@ -143,6 +193,12 @@ class Run {
     state_ = load_state(checkpoint, &moments);
     ledger_ = stepper_->ledger = state_.ledger;
     uncounted_ = state_.seconds - state_.ledger.seconds;
+    for (const auto& objective : network_->objectives) objective->set_step(std::max<int64_t>(state_.step - 1, 0));
+    if (state_.yardstick != yardstick_words(config_, held_out_store_)) {
+      if (state_.best_step > 0) log_info("train", words(checkpoint, ": its best held-out loss was measured otherwise; the best is looked for anew"));
+      state_.best_step = 0;
+      state_.evaluations_without_gain = 0;
+    }
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!state_.optimizer.empty() && state_.optimizer != config_.optimizer.kind) {
       state_.averages_from = state_.step;
@@ -178,7 +234,16 @@ class Run {
     log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ", config_.data.max_seq_length, " tokens a step, ",
                             stepper_->precision_words(), ", ", at::get_num_threads(), " threads"));
     for (const auto& line : deviations(config_)) log_info("train", "differs from the preset: " + line);
-    log_info("train", words("unigram baseline on held-out text: loss ", fixed(baseline_.loss, 4), ", accuracy ", fixed(baseline_.accuracy, 4)));
+    const auto unbalanced = pair_warning(config_.objectives, collator_);
+    if (!unbalanced.empty()) log_warning("train", unbalanced);
+    const auto missing = shortage(yardstick_, config_.evaluation.sequences);
+    if (!missing.empty()) log_info("data", words("held out: ", missing, "; the standard errors say what that means"));
+    const auto of_tokens = std::count_if(yardstick_.begin(), yardstick_.end(), [](const auto& measure) { return measure.unigram.has_value(); });
+    for (const auto& measure : yardstick_) {
+      if (!measure.unigram) continue;
+      log_info("train", words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "", ": loss ", fixed(measure.unigram->loss, 4), ", accuracy ",
+                              fixed(measure.unigram->accuracy, 4)));
+    }
   }
 
   static std::string fixed(double value, int digits) {
@@ -303,7 +368,12 @@ class Run {
   void record(double rate, double speed) {
     const auto& line = state_.line;
     json row{{"step", state_.step}, {"loss", line.loss()}, {"learning_rate", rate}, {"grad_norm", line.grad_norm()}, {"tokens", state_.tokens}};
-    for (const auto& part : line.parts) row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
+    for (const auto& part : line.parts) {
+      row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
+      if (!part.yes_no) continue;
+      row[part.name]["majority"] = majority_baseline(part.yes_no->yes, part.count).accuracy;
+      if (part.name == RtdConfig::kind) row[part.name]["f1"] = f1_score(*part.yes_no);
+    }
     const auto time = ledger();
     row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
     metrics_->write(row);
@@ -325,18 +395,21 @@ class Run {
   void evaluate_now() {
     const auto start = Clock::now();
     const bool again = state_.evaluated_at == state_.step;
-    last_held_out_ = evaluate(*network_, held_out_, config_.evaluation.sequences, config_.train.batch_size, device_of(config_.train.device));
+    last_held_out_ = evaluate(*network_, yardstick_, config_.train.batch_size, device_of(config_.train.device), /*active_alone=*/true);
     held_out_loss_ = 0;
     json row{{"step", state_.step}};
-    std::string text = words("held out at step ", state_.step, ":");
-    for (size_t k = 0; k < last_held_out_.size(); ++k) {
-      const auto& part = last_held_out_[k];
+    for (const auto& part : last_held_out_) {
       held_out_loss_ += part.weight * part.loss;
-      row["held_out"][part.name + "_loss"] = part.loss;
-      row["held_out"][part.name + "_accuracy"] = part.accuracy;
-      text += words("  ", part.name, " loss ", fixed(part.loss, 4), " accuracy ", fixed(part.accuracy, 4));
+      auto& held_out = row["held_out"];
+      held_out[part.name + "_loss"] = part.loss;
+      held_out[part.name + "_accuracy"] = part.accuracy;
+      if (part.standard_error) held_out[part.name + "_standard_error"] = *part.standard_error;
+      if (part.baseline) held_out[part.name + "_baseline_loss"] = part.baseline->loss;
+      if (part.baseline) held_out[part.name + "_baseline_accuracy"] = part.baseline->accuracy;
+      if (part.f1) held_out[part.name + "_f1"] = *part.f1;
     }
     row["held_out_loss"] = held_out_loss_;
+    const auto text = words("held out at step ", state_.step, ":", to_text(last_held_out_));
     if (again) {
       log_info("train", text);
       return;
@@ -344,8 +417,12 @@ class Run {
     metrics_->write(row);
     ledger_.evaluation += since(start);
     if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1)) state_.best_step = 0;   // sums of other losses say nothing of this one
-    const bool better = state_.best_step == 0 || held_out_loss_ < state_.best_loss;
+    const bool finite = std::isfinite(held_out_loss_);
+    const bool better = finite && (state_.best_step == 0 || held_out_loss_ < state_.best_loss);
     end_progress();
+    const auto few = replaced_warning(last_held_out_, config_.evaluation);
+    if (!few.empty() && !std::exchange(warned_, true)) log_warning("train", few);
+    if (!finite) log_warning("train", words("the held-out loss at step ", state_.step, " is not finite, so this step cannot be the best; lower the learning rate"));
     log_info("train", text + (better ? "  (best so far)" : ""));
     state_.evaluated_at = state_.step, saved_at_ = -1;
     if (better) {
@@ -378,18 +455,26 @@ class Run {
     ledger_.checkpoint += since(start);
   }
 
+  /// That of the first objective that predicts tokens.
+  Baseline first_unigram() const {
+    for (const auto& measure : yardstick_)
+      if (measure.unigram) return *measure.unigram;
+    return {};
+  }
+
   PretrainReport finish() {
     if (state_.evaluated_at != state_.step || last_held_out_.empty()) evaluate_now();
     save(true);
-    draw_loss(options_.run, baseline_.loss);
+    const auto baseline = first_unigram();
+    draw_loss(options_.run, baseline.loss);
     PretrainReport report;
     report.steps = state_.step, report.tokens = state_.tokens, report.seconds = state_.seconds, report.train_loss = last_loss_;
     report.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.seconds, 1e-9);
     report.held_out = last_held_out_, report.held_out_loss = held_out_loss_, report.best_step = state_.best_step;
-    report.unigram_loss = baseline_.loss, report.unigram_accuracy = baseline_.accuracy;
+    report.unigram_loss = baseline.loss, report.unigram_accuracy = baseline.accuracy;
     report.ledger = ledger();
     report.stopped_by = stopped_by_;
-    const json summary{{"steps", report.steps}, {"tokens", report.tokens}, {"seconds", report.seconds}, {"tokens_per_second", report.tokens_per_second}, {"held_out_loss", report.held_out_loss},
+    const json summary{{"steps", report.steps}, {"tokens", report.tokens}, {"seconds", report.seconds}, {"tokens_per_second", report.tokens_per_second}, {"held_out_loss", report.held_out_loss}, {"held_out", to_json(report.held_out)},
                        {"best_step", report.best_step}, {"unigram_loss", report.unigram_loss}, {"unigram_accuracy", report.unigram_accuracy}, {"stopped_by", report.stopped_by},
                        {"ledger", {{"data_wait", report.ledger.data_wait}, {"forward", report.ledger.forward}, {"backward", report.ledger.backward}, {"optimizer", report.ledger.optimizer},
                                    {"evaluation", report.ledger.evaluation}, {"checkpoint", report.ledger.checkpoint}, {"other", report.ledger.other}}}};
@@ -401,18 +486,19 @@ class Run {
   TokenStore store_, held_out_store_;
   RunConfig config_;
   Rng rng_;
-  Collator collator_, held_out_;
+  Collator collator_;
+  std::vector<Measure> yardstick_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Metrics> metrics_;
   TrainState state_;
   Ledger ledger_;            // all but what the stepper counts
   double uncounted_ = 0;     // seconds that no ledger knows of: of a checkpoint without one
-  HeldOut baseline_;
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = 0, last_loss_ = 0;
   int64_t saved_at_ = -1;   // step
   std::string stopped_by_ = "budget";
+  bool warned_ = false;    // of few replaced tokens
   bool changed_ = false;   // config or data, since the checkpoint
 };
 

@@ -45,6 +45,7 @@ struct TrainState {
   int64_t row_rules = 1;          ///< by which its rows were made (objectives/collator.h); 1: of a checkpoint that does not say
   int64_t averages_from = 0;      ///< step behind which its averages began: 0, or where the run was given another one
   Ledger ledger{};                ///< of the steps done; empty: of a checkpoint that does not say
+  std::string yardstick{};        ///< what `best_loss` was measured by
   uint64_t metrics_bytes = 0;     ///< length of metrics.jsonl at this step: what follows is cut off on resume
   LogLine line{};                 ///< what ran since its last line
 };

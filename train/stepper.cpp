@@ -116,6 +116,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
         result.parts[k].sum += parts[k].sum;
         result.parts[k].count += parts[k].count;
         result.parts[k].correct += parts[k].correct;
+        if (parts[k].yes_no) *result.parts[k].yes_no += *parts[k].yes_no;
       }
     }
     result.tokens += batches[micro].tokens;

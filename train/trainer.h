@@ -2,7 +2,7 @@
 // The loop: batches, loss, gradients, optimizer, evaluation, checkpoints.
 #include <functional>
 
-#include "objectives/collator.h"
+#include "train/evaluate.h"
 #include "train/run.h"
 
 namespace cloze {
@@ -12,15 +12,6 @@ struct PretrainOptions {
   bool resume = false;                ///< go on from the newest valid checkpoint
   bool overwrite_config = false;      ///< resume although the config differs
   std::string command_line{};         ///< for provenance.json
-};
-
-/// One held-out loss.
-struct HeldOut {
-  std::string name;          ///< `mlm`, `nsp`
-  double weight = 1;         ///< in the sum
-  double loss = 0;           ///< mean over predictions
-  double accuracy = 0;
-  int64_t count = 0;
 };
 
 struct PretrainReport {
@@ -38,16 +29,6 @@ struct PretrainReport {
 /// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Interrupted (exit 130,
 /// after a checkpoint).
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options);
-
-/// Held-out loss over the first `sequences` sequences of `collator`, in evaluation mode and without memory, which training alone carries.
-std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device);
-
-/// Loss and accuracy of the unigram baseline on the same predictions that `evaluate` scores: words by their frequency in the training text,
-/// special tokens that it does not hold (sentinels, ends) by theirs among the predictions.
-HeldOut unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size);
-
-/// Bytes of text that the labels of the first `sequences` sequences stand for.
-uint64_t label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
 
 /// One optimizer step and what surrounds it: the piece that `pretrain` and `benchmark` share.
 class Stepper {

@@ -1,17 +1,13 @@
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/engine/parts.h"
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "data/prepare.h"
-#include "data/reader.h"
-#include "objectives/writing.h"
 #include "train/benchmark.h"
 #include "train/describe.h"
 #include "train/fill.h"
@@ -19,7 +15,6 @@
 #include "train/inspect.h"
 #include "train/interchange.h"
 #include "train/process.h"
-#include "train/text_metrics.h"
 #include "train/trainer.h"
 
 namespace cloze {
@@ -28,25 +23,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string number(double value, int digits) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
-
-json held_out_json(const std::vector<HeldOut>& parts) {
-  json found = json::object();
-  for (const auto& part : parts) found[part.name] = {{"loss", part.loss}, {"perplexity", std::exp(part.loss)}, {"accuracy", part.accuracy}, {"count", part.count}};
-  return found;
-}
 
 int run(const PretrainCommand& c) {
   const auto r = pretrain(c.config, {.run = c.run, .resume = c.resume, .overwrite_config = c.allow_config_change, .command_line = c.command_line});
   if (c.json) {
     std::printf("%s\n", json{{"run", c.run}, {"steps", r.steps}, {"tokens", r.tokens}, {"seconds", r.seconds}, {"tokens_per_second", r.tokens_per_second}, {"held_out_loss", r.held_out_loss},
-                             {"held_out", held_out_json(r.held_out)}, {"best_step", r.best_step}, {"unigram_loss", r.unigram_loss}, {"unigram_accuracy", r.unigram_accuracy}, {"stopped_by", r.stopped_by}}
+                             {"held_out", to_json(r.held_out)}, {"best_step", r.best_step}, {"unigram_loss", r.unigram_loss}, {"unigram_accuracy", r.unigram_accuracy}, {"stopped_by", r.stopped_by}}
                             .dump()
                             .c_str());
     return 0;
@@ -58,46 +41,6 @@ int run(const PretrainCommand& c) {
                           percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds), "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
   log_info("train", words(c.run, ": best held-out loss at step ", r.best_step, "; curve in ", c.run, "/loss.png"));
   return 0;
-}
-
-/// A folder that goes when the verb ends.
-struct ScratchFolder {
-  ScratchFolder() : path((std::filesystem::temp_directory_path() / ("cloze-" + std::to_string(getpid()))).string()) {}
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-    std::filesystem::remove_all(path + ".partial", ignored);
-  }
-  std::string path;
-};
-
-/// A text may hold any byte, NUL too. Throws Error where it cannot be written.
-void print(const std::string& text, bool at_once = false) {
-  require<Error>(std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0), "standard output cannot be written (", system_reason(), "); what stands there is not all");
-}
-
-/// Targets written for held-out sources, beside those of the store.
-struct WrittenPairs {
-  std::vector<std::string> sources, written, references;
-};
-WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c) {
-  require<ConfigError>(store.num_sentences() == 2 * store.num_documents(), "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
-  WrittenPairs found;
-  if (!c.text.empty()) {   // the files as they stand
-    DocumentReader reader({.inputs = c.text, .targets = c.target, .format = "pairs"});
-    for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < c.sequences && reader.next(pair);) found.sources.push_back(pair.lines[0]), found.references.push_back(pair.lines[1]);
-  }
-  uint64_t unknown = 0;
-  const auto text = [&](uint64_t sentence) {
-    std::vector<int64_t> ids(store.first_token(sentence + 1) - store.first_token(sentence));
-    store.read(store.first_token(sentence), ids.size(), ids.data());
-    unknown += std::find(ids.begin(), ids.end(), run.tokenizer.special().unk) != ids.end();
-    return run.tokenizer.decode(ids);
-  };
-  for (uint64_t d = 0; c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(c.sequences)); ++d) found.sources.push_back(text(2 * d)), found.references.push_back(text(2 * d + 1));
-  if (unknown > 0) log_warning("evaluate", words(unknown, " sources and references hold pieces that the tokenizer does not know; score against the files themselves with --text and --target"));
-  for (const auto& list : generate(run, found.sources, {.search = c.search, .batch_size = c.batch_size, .cut = true})) found.written.push_back(list[0].text);
-  return found;
 }
 
 int run(const GenerateCommand& c) {
@@ -130,59 +73,7 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) {
-  auto opened = open_run(c.run);
-  require<ConfigError>(!opened.config.objectives.empty(), c.run, ": has no objective to evaluate; it was imported as a bare encoder");
-  const ScratchFolder scratch;
-  std::string tokens = c.tokens.empty() ? opened.config.data.tokens : c.tokens, split = "valid";
-  const bool of_pairs = std::holds_alternative<PairsConfig>(opened.config.objectives[0]), as_pairs = !c.target.empty() || c.format == "pairs";
-  require<ConfigError>(c.text.empty() || of_pairs == as_pairs, of_pairs ? "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns" : "this run is not of pairs; leave out --target and --format pairs");
-  if (!c.text.empty()) {
-    require<CheckpointError>(opened.has_tokenizer, c.run, ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
-    PrepareOptions options;
-    options.inputs = c.text, options.out = scratch.path, options.tokenizer = opened.folder + "/tokenizer", options.held_out = 0, options.format = as_pairs ? "pairs" : c.format, options.targets = c.target;
-    prepare(options);
-    tokens = scratch.path, split = "train";
-  }
-  require<ConfigError>(!tokens.empty(), c.run, ": names no prepared tokens; give text with --text, or tokens with --tokens");
-  const TokenStore store(tokens, split);
-  require<ConfigError>(!opened.has_tokenizer || store.tokenizer().fingerprint() == opened.tokenizer.fingerprint(), tokens, ": was made by another tokenizer than the run's; prepare it with --tokenizer ",
-                       opened.folder, "/tokenizer");
-  const Collator collator(store, opened.config.objectives, opened.config.data, Rng(static_cast<uint64_t>(opened.config.train.seed)), "valid", encoder_of(opened.config.model));
-  const auto parts = evaluate(*opened.network, collator, c.sequences, c.batch_size, at::kCPU);
-  const auto baseline = unigram_baseline(collator, c.sequences, c.batch_size);
-  const bool writes = writing_of(opened.config.objectives) != nullptr;
-  const double bits = writes && !parts.empty() ? parts[0].loss * static_cast<double>(parts[0].count) / std::log(2.0) / static_cast<double>(std::max<uint64_t>(1, label_bytes(collator, c.sequences, c.batch_size))) : 0;
-  std::optional<WrittenPairs> pairs;
-  if (c.generate) pairs = write_pairs(opened, store, c);
-  json measures = json::object();
-  if (writes) measures["bits_per_byte"] = bits;
-  if (pairs) {
-    const auto b = bleu(pairs->written, pairs->references);
-    const auto r = rouge(pairs->written, pairs->references);
-    measures.update({{"bleu", b.score}, {"chrf", chrf(pairs->written, pairs->references)}, {"rouge1", r.rouge1}, {"rouge2", r.rouge2}, {"rougeL", r.rougeL}, {"exact_match", exact_match(pairs->written, pairs->references)}});
-  }
-  if (c.json) {
-    std::printf("%s\n", json{{"run", c.run}, {"measures", measures}, {"checkpoint", opened.checkpoint}, {c.text.empty() ? "tokens" : "text", c.text.empty() ? json(tokens) : json(c.text)}, {"sequences", std::min<int64_t>(c.sequences, static_cast<int64_t>(collator.size()))},
-                             {"held_out", held_out_json(parts)}, {"unigram", {{"loss", baseline.loss}, {"accuracy", baseline.accuracy}}}}
-                            .dump()
-                            .c_str());
-    return 0;
-  }
-  std::printf("%-15s %10s %12s %10s %12s\n", "", "loss", "perplexity", "accuracy", "predictions");
-  for (const auto& part : parts)
-    std::printf("%-15s %10.4f %12.2f %9.2f%% %12s\n", part.name.c_str(), part.loss, std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
-  if (baseline.count > 0)
-    std::printf("%-15s %10.4f %12.2f %9.2f%% %12s\n", "unigram", baseline.loss, std::exp(baseline.loss), 100 * baseline.accuracy, thousands(static_cast<uint64_t>(baseline.count)).c_str());
-  if (writes) std::printf("%.4f bits for each byte of what was to be written\n", bits);
-  if (pairs) {
-    const auto percent_of = [&](const char* name) { return 100 * measures[name].get<double>(); };
-    std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n", measures["bleu"].get<double>(), measures["chrf"].get<double>(), percent_of("rouge1"), percent_of("rouge2"),
-                percent_of("rougeL"), percent_of("exact_match"), pairs->written.size());
-    for (size_t i = 0; i < std::min<size_t>(3, pairs->written.size()); ++i) std::printf("\n  %s\n  %s\n  (%s)\n", pairs->sources[i].c_str(), pairs->written[i].c_str(), pairs->references[i].c_str());
-  }
-  return 0;
-}
+int run(const EvaluateCommand& c) { return run_evaluate(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(c.run);

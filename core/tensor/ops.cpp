@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "core/error.h"
@@ -116,6 +117,26 @@ Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param
   if (!use_fused(hidden)) return plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
   require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0), " tokens of the model; the text was prepared with another tokenizer");
   return fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
+}
+
+TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, TokenDraw* draw) {
+  at::NoGradGuard no_grad;
+  constexpr int64_t numbers_at_once = 4 << 20;
+  const int64_t n = hidden.size(0), block = std::max<int64_t>(1, numbers_at_once / table.value().size(0));
+  std::vector<Tensor> losses{at::empty({0}, hidden.options().dtype(at::kFloat))}, hits{at::empty({0}, labels.options().dtype(at::kBool))}, drawn{at::empty({0}, labels.options())};
+  for (int64_t first = 0; first < n; first += block) {
+    const int64_t count = std::min(block, n - first);
+    const auto rows = hidden.narrow(0, first, count), wanted = labels.narrow(0, first, count);
+    auto logits = plain::linear(rows, table, bias);   // [count, V]
+    if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
+    losses.push_back((at::logsumexp(logits, {-1}) - logits.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)).to(at::kFloat));
+    hits.push_back(logits.argmax(-1).eq(wanted));
+    if (!draw) continue;
+    TokenDraw part{.temperature = draw->temperature, .uniform = draw->uniform.narrow(0, first, count)};
+    drawn.push_back(draw_tokens(rows, table, bias, part));
+  }
+  if (draw) draw->drawn = at::cat(drawn);
+  return {at::cat(losses), at::cat(hits)};
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

@@ -157,6 +157,14 @@ struct LossShape {
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape = {},
                            int64_t* correct = nullptr, TokenDraw* draw = nullptr);
 
+/// Single predictions of a cross entropy, in the order of its labels.
+struct TokenScores {
+  Tensor loss;    ///< fp32 [N], -log softmax(hidden E' + bias)[label]
+  Tensor right;   ///< bool [N], the label is the arg max
+};
+/// The same loss token by token, without gradient; at most 16 MB of logits are there at a time. `draw`, where given, receives tokens.
+TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, TokenDraw* draw = nullptr);
+
 /// Tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 

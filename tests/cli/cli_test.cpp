@@ -413,3 +413,43 @@ TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
   w.dir.write("cut/tokenizer/spiece.model", "nonsense");
   check_refused("verify data " + w.dir / "cut", 1, "is not a SentencePiece model, or it is damaged");
 }
+
+TEST_CASE("several runs are scored in one table, on the same text with the same masks", "[cli]") {
+  auto& w = world();
+  const auto second = w.dir / "second", alone = w.dir / "alone", tokens = w.dir / "moved-tokens";
+  fs::copy(w.tokens, tokens, fs::copy_options::recursive);
+  REQUIRE(cloze("pretrain " + w.config() + " --set train.seed=5 --set objectives.0.mlm_probability=0.4 --set objectives.0.unit=word --run " + second).code == 0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --set objectives='[{kind: mlm}]' --run " + alone).code == 0);
+  const auto both = json_of(cloze("evaluate " + w.run + " " + second + " --objective mlm:0.15 --objective mlm:0.4,unit=word --json"));
+  REQUIRE(both["runs"].size() == 2);
+  CHECK(both["runs"][0]["unigram"] == both["runs"][1]["unigram"]);
+  for (const std::string name : {"mlm", "mlm:0.4,unit=word"}) {
+    const auto &a = both["runs"][0]["held_out"][name], &b = both["runs"][1]["held_out"][name];
+    CHECK(a["count"] == b["count"]);
+    CHECK(a["baseline"] == b["baseline"]);
+    CHECK(a["standard_error"].get<double>() > 0);
+    CHECK(both["runs"][1]["minus_first"][name]["mean"].get<double>() == Approx(b["loss"].get<double>() - a["loss"].get<double>()).margin(1e-6));
+  }
+  CHECK(both["evaluation"]["objectives"] == nlohmann::json{"mlm", "mlm:0.4,unit=word"});
+  CHECK_THAT(cloze("evaluate " + w.run + " " + second).text, Catch::Contains("with the same masks (seed 1)") && Catch::Contains("minus the first") && Catch::Contains("nsp") && Catch::Contains("majority"));
+  // What only one of them has is left out, in words.
+  const auto common = cloze("evaluate " + w.run + " " + alone);
+  CHECK_THAT(common.text, Catch::Contains("nsp is left out: " + alone + " is scored by mlm"));
+  const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
+  CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
+  check_refused("evaluate " + w.run + " --set train.seed=9", 2, "--set train.seed=9: evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
+  check_refused("evaluate " + w.run + " --objective clm", 2, "the network has no head for clm, it was made for mlm, nsp; score it by what it has a head for");
+  check_refused("evaluate " + w.run + " --objective mml", 2, "no objective is called 'mml'; did you mean 'mlm'?");
+  check_refused("evaluate " + w.run + " " + second + " --generate", 2, "--generate writes the targets of one run; name one");
+  CHECK_THAT(cloze("evaluate " + w.run + " --sequences 9000").text, Catch::Contains(" of 9,000 sequences exist"));
+  // Text of one word, which that word's own share would predict for nothing: its baseline is that of the training text.
+  std::string cats;
+  for (int i = 0; i < 40; ++i) cats += "cat cat cat cat cat cat cat cat.\n";
+  const auto on_text = "evaluate " + alone + " --text " + w.dir.write("cats.txt", cats);
+  const auto scored = json_of(cloze(on_text + " --json"));
+  CHECK(scored["unigram"]["loss"].get<double>() > 1.5);
+  fs::remove_all(tokens);
+  const auto gone = cloze(on_text);
+  CHECK(gone.code == 0);
+  CHECK_THAT(gone.text, Catch::Contains("no unigram baseline, since the tokens that it was trained on, " + tokens + ", are gone") && !Catch::Contains("  unigram  "));
+}

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/kernels/kernels.h"
+#include "core/tensor/plain.h"
 #include "tests/support/compare.h"
 #include "tests/support/isa.h"
 
@@ -72,4 +73,25 @@ TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][
     const Param table(weights.set_requires_grad(true), Init::weight);
     CHECK(std::isnan(token_cross_entropy(numbers({2, 3}, 0.3).set_requires_grad(true), table, Param(), at::tensor({2, 5}, at::kLong), {}, nullptr).item<float>()));
   }
+}
+
+TEST_CASE("losses of single predictions are those of the sum, made in blocks of rows", "[kernels][scores]") {
+  const int64_t rows = 700, width = 9001;   // more than one block
+  const Param table(numbers({width, 6}, 0.4), Init::weight);
+  const auto hidden = numbers({rows, 6}, 0.7);
+  const auto labels = (at::arange(rows, at::kLong) * 7919).remainder(width);
+  int64_t correct = 0;
+  const auto sum = plain::token_cross_entropy(hidden, table, Param(), labels, {}, &correct);
+  const auto scores = token_scores(hidden, table, Param(), labels);
+  CHECK(scores.loss.numel() == rows);
+  CHECK(scores.loss.sum(at::kDouble).item<double>() == Approx(sum.item<double>()).epsilon(1e-5));
+  CHECK(scores.right.sum().item<int64_t>() == correct);
+  const auto logits = hidden.to(at::kDouble).matmul(table.value().to(at::kDouble).t());
+  const auto wanted = -at::log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1);
+  CHECK((scores.loss.to(at::kDouble) - wanted).abs().max().item<double>() < 1e-5);
+  TokenDraw whole{.temperature = 0.5, .uniform = uniform_numbers(rows, 5)}, beside = whole;
+  whole.drawn = draw_tokens(hidden, table, Param(), whole);
+  token_scores(hidden, table, Param(), labels, &beside);
+  CHECK(at::equal(whole.drawn, beside.drawn));
+  CHECK(token_scores(hidden.narrow(0, 0, 0), table, Param(), labels.narrow(0, 0, 0)).loss.numel() == 0);
 }

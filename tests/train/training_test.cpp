@@ -316,29 +316,54 @@ TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][
   CHECK(rates.back() < 0.4);
 }
 
-TEST_CASE("bits for each byte count the bytes of the text, whatever the tokenizer and the batches", "[train]") {
+TEST_CASE("bits for each byte count the bytes of the source text, whatever the tokenizer, the objective and the batches", "[train]") {
   TempDir dir;
   std::string text;
-  for (int i = 0; i < 60; ++i) text += "The city of number " + std::to_string(i * 37 % 91) + " lies in a land\n\n";
-  for (const std::string kind : {"byte_bpe", "unigram"}) {
+  uint64_t bytes = 0;   // of all lines, each a document of two sentences
+  for (int i = 0; i < 60; ++i) {
+    const auto line = "The  City of NUMBER " + std::to_string(i * 37 % 91) + " lies in \xC3\x84gypten. It was never seen" + (i % 7 == 0 ? " \xF0\x9F\x98\x80" : "");
+    text += line + "\n\n";
+    bytes += line.size();
+  }
+  const auto file = dir.write("text.txt", text);
+  for (const std::string kind : {"byte_bpe", "unigram", "wordpiece"}) {
     PrepareOptions options;
-    options.inputs = {dir.write("text.txt", text)}, options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "unigram" ? 60 : 300, options.held_out = 0.2, options.threads = 1;
+    options.inputs = {file}, options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
+    options.sentinels = 100, options.lowercase = kind == "wordpiece", options.source_bytes = true;
     prepare(options);
     const TokenStore store(options.out, "train");
+    if (kind == "wordpiece") REQUIRE(std::count_if(store.train_counts().begin(), store.train_counts().end(), [](auto n) { return n > 0; }) > 10);
     DataConfig data;
-    data.max_seq_length = 64, data.short_seq_prob = 0;
-    Gpt2Config model;
-    model.eos_token_id = store.tokenizer().special().sep;
-    const Collator collator(store, {ClmConfig{}}, data, Rng(1), "train", model);
-    uint64_t bytes = 0, unread = 0;   // a decoder alone has nothing before its first token
+    data.max_seq_length = 256, data.short_seq_prob = 0;
+    Gpt2Config gpt;
+    gpt.eos_token_id = store.tokenizer().special().sep;
+    BartConfig bart;
+    bart.eos_token_id = store.tokenizer().special().sep;
+    uint64_t unread = 0;   // a decoder alone has nothing before its first token
     for (uint64_t d = 0; d < store.num_documents(); ++d) {
-      std::vector<int64_t> ids(store.document_token(d + 1) - store.document_token(d));
-      store.read(store.document_token(d), ids.size(), ids.data());
-      bytes += store.tokenizer().decode(ids).size(), unread += store.tokenizer().decode(std::span(ids).first(1)).size();
+      unread += *store.source_bytes(store.document_token(d));
+      uint64_t whole = 0;
+      for (uint64_t t = store.document_token(d); t < store.document_token(d + 1); ++t) whole += *store.source_bytes(t);
+      CHECK(whole >= 46);
     }
+    CHECK(unread > 0);
+    SpanCorruptionConfig half;
+    half.noise_density = 0.5;
     for (const int64_t batch : {1, 3, 16}) {
       INFO(kind << " " << batch);
-      CHECK(label_bytes(collator, 1000, batch) == bytes - unread);
+      CHECK(label_bytes(Collator(store, {ClmConfig{}}, data, Rng(1), "train", gpt), 1000, batch) == bytes - unread);
+      CHECK(label_bytes(Collator(store, {DenoisingConfig{}}, data, Rng(1), "train", bart), 1000, batch) == bytes);
+      // What is hidden by spans and what is left are the text together.
+      const auto hidden = label_bytes(Collator(store, {half}, data, Rng(1), "train", T5Config{}), 1000, batch);
+      CHECK(static_cast<double>(*hidden) == Approx(0.5 * static_cast<double>(bytes)).epsilon(0.15));
     }
+    GapSentencesConfig gaps;
+    gaps.gap_sentences_ratio = 1;   // both sentences of each document
+    CHECK(label_bytes(Collator(store, {gaps}, data, Rng(1), "train", PegasusConfig{}), 1000, 8) == bytes);
+    options.out = dir / (kind + "-split"), options.held_out = 0.3, options.source_bytes = false;
+    prepare(options);
+    CHECK(TokenStore(options.out, "valid").source_bytes(0).has_value());
+    CHECK_FALSE(TokenStore(options.out, "train").source_bytes(0).has_value());
+    CHECK_FALSE(label_bytes(Collator(TokenStore(options.out, "train"), {ClmConfig{}}, data, Rng(1), "train", gpt), 10, 4).has_value());
   }
 }
