@@ -41,7 +41,7 @@ struct FillCommand {
   bool json = false;
 };
 struct ImportCommand {
-  std::string folder, out;
+  std::string folder, out, generator;
 };
 struct ExportCommand {
   std::string run, to, out, dtype = "float32", part, program;

@@ -98,8 +98,9 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
 
   auto* import = app.add_subcommand("import", "Hugging Face folder -> run directory");
   auto i = std::make_shared<ImportCommand>();
-  import->add_option("folder", i->folder, "folder with config.json, model.safetensors (or shards), tokenizer files")->required();
+  import->add_option("folder", i->folder, "folder with config.json, model.safetensors or pytorch_model.bin (or shards), tokenizer files")->required();
   import->add_option("--out", i->out, "run directory to make")->required();
+  import->add_option("--generator", i->generator, "of ELECTRA: the folder of the generator, beside the discriminator's; the run holds both and can be trained on");
   import->footer("Example:\n  cloze import bert-base-uncased --out runs/bert-base");
   import->callback([i, &globals] { globals.exit_code = run_engine(*i); });
 

@@ -12,7 +12,7 @@ std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const LentTa
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id, " lies outside model.vocab_size ", c.vocab_size, "; name an id of the vocabulary");
   auto made = std::make_shared<Embeddings>(EmbeddingSizes{.vocab = c.vocab_size,
                                                           .width = c.embedding_width(),
-                                                          .positions = c.position_embeddings == "none" ? 0 : c.max_position_embeddings + c.position_offset,
+                                                          .positions = c.position_embeddings == "none" || c.scores_distances() ? 0 : c.max_position_embeddings + c.position_offset,
                                                           .types = c.token_types ? c.type_vocab_size : 0,
                                                           .position = c.position_embeddings == "sinusoidal" ? Init::fixed_sinusoid : c.position_embeddings == "sinusoidal_halves" ? Init::fixed_sinusoid_halves : c.position_embeddings == "sinusoidal_start" ? Init::sinusoid : Init::embedding,
                                                           .norm = c.embedding_norm,
@@ -28,7 +28,8 @@ std::shared_ptr<Embeddings> make_embeddings(const EncoderConfig& c, const LentTa
 namespace {
 
 /// BERT (Devlin et al. 2019, section 3) and what descends from it: RoBERTa counts places from behind the padding, ALBERT
-/// and ELECTRA project a narrow embedding, ALBERT's layers share weights, DistilBERT has no segments, GPT-2 sees the past alone.
+/// and ELECTRA project a narrow embedding, ALBERT's layers share weights, DistilBERT has no segments, GPT-2 is causal; so is BART's decoder
+/// without an encoder.
 struct Bert final : Backbone {
   Bert(const EncoderConfig& c, const BackboneParts& parts)
       : config(c),
@@ -53,7 +54,7 @@ struct Bert final : Backbone {
     cache.resize(static_cast<size_t>(stack->depth()));
     const auto places = places_behind(ids, cache[0].own);
     const auto positions = attention_mask.defined() ? (attention_mask.cumsum(1) - 1).clamp_min(0).gather(1, places) : places;
-    auto x = embeddings->forward({ids, {}, config.positions_after_padding ? positions + (config.pad_token_id + 1) : positions}, {});
+    auto x = embeddings->forward({ids, {}, positions + (config.positions_after_padding ? config.pad_token_id + 1 : config.position_offset)}, {});
     if (projection) x = projection->forward(x);
     AttentionContext context{.key_mask = attention_mask};
     // What is read at once, before anything else, is the prefix.
@@ -70,7 +71,8 @@ struct Bert final : Backbone {
 
   /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.
   Tensor positions(const Tensor& ids) const {
-    if (!config.positions_after_padding || !embeddings->position.defined()) return {};
+    if (!embeddings->position.defined()) return {};
+    if (!config.positions_after_padding) return config.position_offset > 0 ? at::ones_like(ids).cumsum(1) + (config.position_offset - 1) : Tensor();
     const auto real = ids.ne(config.pad_token_id).to(at::kLong);
     return real.cumsum(1) * real + config.pad_token_id;
   }

@@ -24,6 +24,7 @@ struct StackConfig {
   std::string norm_kind = "layer";
   double layer_norm_eps = 1e-12;
   int64_t max_position_embeddings = 512;
+  std::string position_embeddings = "learned";
   int64_t relative_positions = 0;
   bool is_decoder = false;
   bool prefix_lm = false;
@@ -41,6 +42,8 @@ struct StackConfig {
   bool cross_attention = false;     ///< blocks read another stack
   bool final_dropout = false;       ///< behind the norm of the last pre-norm block
 
+  /// Distances have vectors that are multiplied with queries, or with keys too, and places have none.
+  bool scores_distances() const { return position_embeddings.starts_with("relative_key"); }
   int64_t head_width() const { return d_kv > 0 ? d_kv : hidden_size / num_attention_heads; }
   /// Of all heads side by side.
   int64_t heads_width() const { return head_width() * num_attention_heads; }
@@ -51,13 +54,13 @@ struct EncoderConfig : StackConfig {
   std::string like;
   int64_t vocab_size = 0;
   int64_t embedding_size = 0;
-  std::string position_embeddings = "learned";
   int64_t type_vocab_size = 2;
   double initializer_range = 0.02;
   std::string initializer = "truncated_normal";
   int64_t pad_token_id = 0;
   bool freeze_pad_embedding = false;
   bool tie_word_embeddings = true;
+  bool pooler = false;
   // ----
   bool bare_pooler = true;                ///< an encoder without objectives keeps its pooler, as Hugging Face's class does
   bool positions_after_padding = false;   ///< places count real tokens from pad_token_id + 1 on; padding has place pad_token_id
@@ -70,6 +73,7 @@ struct EncoderConfig : StackConfig {
   int64_t position_offset = 0;            ///< rows of the position table before that of the first place
   // ---- of an encoder with a decoder
   bool is_encoder_decoder = false;
+  bool shared_embeddings = true;
   int64_t num_decoder_layers = 0;
   int64_t decoder_attention_heads = 0;
   int64_t decoder_ffn_dim = 0;
@@ -101,6 +105,9 @@ struct EncoderConfig : StackConfig {
     return sized ? max_position_embeddings - (positions_after_padding ? pad_token_id + 1 : 0) : any_length;
   }
 };
+
+/// A model that writes text from left to right.
+inline bool is_generative(const EncoderConfig& model) { return model.is_decoder || model.is_encoder_decoder; }
 
 /// The values of `hidden_act`, by the names of transformers' ACT2FN.
 inline const std::vector<std::string> activation_names = {
@@ -138,8 +145,8 @@ void describe_encoder(V& v, Config& c) {
   v("attention_probs_dropout_prob", c.attention_probs_dropout_prob, "dropout on attention probabilities", in_range(0, 1, open_end));
   v("max_position_embeddings", c.max_position_embeddings, "rows of the position table: the longest sequence [tokens], for roberta and longformer with pad_token_id + 1 rows on top", at_least(1));
   v("position_embeddings", c.position_embeddings,
-    "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_halves = all sines before all cosines; sinusoidal_start = they are trained on; none = places come from attention alone",
-    one_of({"learned", "sinusoidal", "sinusoidal_halves", "sinusoidal_start", "none"}));
+    "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_halves = all sines before all cosines; sinusoidal_start = they are trained on; none = places come from attention alone; relative_key = no table, but in every layer a vector for each distance, which is multiplied with queries and added to scores (Shaw et al. 2018, equation 5); relative_key_query = with keys too (Huang et al. 2020, method 4)",
+    one_of({"learned", "sinusoidal", "sinusoidal_halves", "sinusoidal_start", "none", "relative_key", "relative_key_query"}));
   v("relative_positions", c.relative_positions, "distances up to this one have vectors that are added to keys and values in every layer (Shaw et al. 2018); 0 = none", in_range(0, 1 << 14));
   v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
@@ -154,29 +161,27 @@ void describe_encoder(V& v, Config& c) {
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
   v("tie_word_embeddings", c.tie_word_embeddings, "prediction head shares the token embedding");
   v("is_decoder", c.is_decoder, "each token sees only itself and what came before");
+  v("eos_token_id", c.eos_token_id, "of a model that writes: id that ends a text; -1 = none; set from the tokenizer when training", at_least(-1));
   v("attention", c.attention, "which keys a query scores");
-}
-template <class V, class Config>
-void describe_end(V& v, Config& c) {
-  v("eos_token_id", c.eos_token_id, "id that ends a text; -1 = none; set from the tokenizer when training", at_least(-1));
 }
 /// What encoder-decoders have beside the lines of an encoder.
 template <class V, class Config>
 void describe_decoder(V& v, Config& c) {
   describe_encoder(v, c);
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
+  v("is_encoder_decoder", c.is_encoder_decoder, "false = one stack alone: with is_decoder the decoder, which reads no encoder, else the encoder");
+  v("shared_embeddings", c.shared_embeddings, "encoder and decoder read one token table; false = each has its own, and the head is tied to the decoder's");
   v("num_decoder_layers", c.num_decoder_layers, "blocks of the decoder; 0 = num_hidden_layers", at_least(0));
   v("decoder_attention_heads", c.decoder_attention_heads, "heads of the decoder; 0 = num_attention_heads", at_least(0));
   v("decoder_ffn_dim", c.decoder_ffn_dim, "width inside the decoder's feed-forward layer; 0 = intermediate_size", at_least(0));
   v("decoder_start_token_id", c.decoder_start_token_id, "id that the decoder reads first; set from the tokenizer when training", at_least(0));
-  describe_end(v, c);
   v("forced_bos_token_id", c.forced_bos_token_id, "id that every written text begins with; -1 = none", at_least(-1));
   v("forced_eos_token_id", c.forced_eos_token_id, "id that a text ends with that is cut off at its longest; -1 = none", at_least(-1));
 }
 /// Of a kind without options of its own.
 template <class V, std::derived_from<EncoderConfig> Config>
 void describe(V& v, Config& c) {
-  if (!c.is_encoder_decoder) return describe_encoder(v, c);
+  if (!Config().is_encoder_decoder) return describe_encoder(v, c);
   describe_decoder(v, c);
   v("scale_embedding", c.scale_embedding, "token embeddings are multiplied by sqrt(hidden_size)");
 }
@@ -255,6 +260,11 @@ struct BigBirdConfig : EncoderConfig {
   static constexpr const char* kind = "bigbird";
   BigBirdConfig() { max_position_embeddings = 4096, hidden_act = "gelu_new", attention = BigBirdAttention{}; }
 };
+template <class V>
+void describe(V& v, BigBirdConfig& c) {
+  describe_encoder(v, c);
+  v("pooler", c.pooler, "a pooler is carried along where no objective reads one, as Hugging Face's classes have it; it is not trained");
+}
 
 /// Performer: BERT with attention by random features; time and memory are linear in the length.
 /// Source: Choromanski et al. 2021 (arXiv 2009.14794).
@@ -277,7 +287,6 @@ template <class V>
 void describe(V& v, Gpt2Config& c) {
   describe_encoder(v, c);
   v("prefix_lm", c.prefix_lm, "a decoder alone sees what it read, but for its last token, from both sides, and what it writes from before (prefix LM, Raffel et al. 2020, section 3.2.1)");
-  describe_end(v, c);
 }
 
 /// T5: pre-norm stacks without biases, places as a bias of scores, one for each bucket of distances. Version 1.0 as it stands; 1.1 has

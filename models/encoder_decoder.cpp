@@ -26,7 +26,7 @@ struct EncoderDecoder final : Backbone {
   explicit EncoderDecoder(const EncoderConfig& c)
       : config(c),
         embeddings(own("embeddings", make_embeddings(c, {}))),
-        decoder_embeddings(own("decoder_embeddings", make_embeddings(c, {.word = embeddings->word}))),
+        decoder_embeddings(own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
         encoder(own("encoder", std::make_shared<Stack>(c))),
         decoder(own("decoder", std::make_shared<Stack>(decoder_of(c)))) {}
 
@@ -54,7 +54,7 @@ struct EncoderDecoder final : Backbone {
   Tensor rows(const Tensor& places) const { return config.position_offset > 0 ? places + config.position_offset : places; }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder with a decoder has no pooler"); }
-  const Param& token_embedding() const override { return embeddings->word; }
+  const Param& token_embedding() const override { return decoder_embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return false; }
   void set_gradient_checkpointing(bool on) override { encoder->gradient_checkpointing = decoder->gradient_checkpointing = on; }

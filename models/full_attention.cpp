@@ -28,7 +28,7 @@ struct Make {
   const StackConfig& config;
   int64_t layer;
   std::shared_ptr<Attention> operator()(const FullAttention&) const {
-    if (config.relative_positions > 0) return make_relative_attention(config);
+    if (config.relative_positions > 0 || config.scores_distances()) return make_relative_attention(config);
     return std::make_shared<FullAttentionLayer>(config);
   }
   std::shared_ptr<Attention> operator()(const WindowAttention& kind) const { return make_window_attention(kind, config, layer); }
@@ -40,7 +40,7 @@ struct Make {
 }  // namespace
 
 Tensor Attention::mix_behind(const Tensor&, Tensor&, const AttentionContext&) {
-  fail<ConfigError>("this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0");
+  fail<ConfigError>("this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full, model.relative_positions: 0 and a table of positions");
 }
 
 CrossAttention::CrossAttention(const StackConfig& c)

@@ -181,6 +181,7 @@ void describe(V& v, RtdConfig& c) {
 struct NextTokenTerms : ObjectiveTerms {
   double label_smoothing = 0;
   double z_loss = 0;
+  bool transform = false;
 };
 
 template <class V>
@@ -198,6 +199,7 @@ struct ClmConfig : NextTokenTerms {
 template <class V>
 void describe(V& v, ClmConfig& c) {
   describe_next_token(v, c);
+  v("transform", c.transform, "the head has a dense layer, an activation and a norm before the token table, as BertLMHeadModel has; false = the table alone, as GPT-2");
 }
 
 /// Span corruption: an encoder reads a text with holes, the decoder writes what is missing; with the other objectives that its paper compares.

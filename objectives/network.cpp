@@ -31,7 +31,10 @@ bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& encoder = encoder_of(model);
   const bool pooler = configs.empty() ? encoder.bare_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(encoder, {.pooler = pooler}));
+  backbone = own("backbone", make_backbone(encoder, {.pooler = pooler || encoder.pooler}));
+  if (!pooler && encoder.pooler)
+    for (auto [name, param] : collect_params(*backbone))
+      if (name.starts_with("pooler.")) param.set_resting(true);
   for (const auto& config : configs) {
     auto objective = std::visit(Make{encoder, *backbone}, config);
     for (const auto& other : objectives)

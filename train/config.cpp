@@ -18,6 +18,8 @@ void check_model(const EncoderConfig& m, std::vector<std::string>& broken) {
     broken.push_back(words("model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are ", attention, " and ", m.relative_positions, "; choose those, or another model"));
   if (m.relative_attention_num_buckets > 0 && m.relative_attention_max_distance <= m.relative_attention_num_buckets / 2)
     broken.push_back(words("model.relative_attention_max_distance ", m.relative_attention_max_distance, " leaves no distances for the last buckets; raise it above ", m.relative_attention_num_buckets / 2));
+  if (m.scores_distances() && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0 || m.relative_attention_num_buckets > 0 || m.is_encoder_decoder || m.prefix_lm))
+    broken.push_back(words("model.position_embeddings ", m.position_embeddings, " is of an encoder or a decoder alone, with attention of kind full and no other relative positions or prefix_lm; choose another"));
   if (m.is_encoder_decoder && m.is_decoder) broken.push_back("model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false");
   if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
@@ -111,8 +113,10 @@ void validate(const RunConfig& c) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
     const bool writes = asks_to_write(objective), permutes = name == PlmConfig::kind;
     if (permutes && model.two_streams) check_permuted_rows(c, broken);
-    if (writes && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
-      broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, or tie_word_embeddings to false"));
+    const auto* clm = std::get_if<ClmConfig>(&objective);
+    const bool transforms = clm && clm->transform;
+    if (writes && !transforms && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
+      broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size, " with the token table of width ", model.embedding_width(), "; set model.embedding_size to 0, tie_word_embeddings to false, or give clm a transform"));
     if (model.prefix_lm && (!writes || name == "clm"))
       broken.push_back(words("objective ", name, " reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or span_corruption with corruption: prefix_lm, or set prefix_lm to false"));
     if (permutes && !model.two_streams) broken.push_back(words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));

@@ -52,6 +52,8 @@ Cost cost_of(const RunConfig& config, double length) {
     seen = layers * 2 * static_cast<double>(m.max_position_embeddings / linformer->compressed);   // slots are filled, then scored
   } else if (const auto* blocks = std::get_if<BigBirdAttention>(&m.attention)) {
     seen = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
+  } else if (m.scores_distances()) {
+    seen += layers * static_cast<double>(m.max_position_embeddings) * (m.position_embeddings == "relative_key_query" ? 2 : 1);   // a product with all distances
   } else if (m.relative_positions > 0) {
     seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
@@ -96,7 +98,8 @@ Cost cost_of(const RunConfig& config, double length) {
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
     } else if (writing_of({objective}) || std::holds_alternative<PlmConfig>(objective)) {
-      cost.head += e * vocab;
+      const auto* clm = std::get_if<ClmConfig>(&objective);
+      cost.head += e * vocab + (clm && clm->transform ? h * e : 0);
     } else {
       cost.pooled += h * h + 2 * h;
     }

@@ -1,9 +1,9 @@
 // Names of parameters at Hugging Face, family by family.
+#include "train/huggingface_names.h"
+
 #include <array>
 
 #include "train/huggingface.h"
-#include "train/huggingface_decoders.h"
-#include "train/huggingface_xlnet.h"
 
 namespace cloze {
 
@@ -76,7 +76,7 @@ std::string joined(std::string_view first, std::string_view second) { return std
 
 std::string huggingface_prefix(const ModelConfig& model) {
   if (encoder_of(model).two_streams) return "transformer.";
-  if (writes_text(model)) return std::holds_alternative<T5Config>(model) ? "" : std::holds_alternative<Gpt2Config>(model) ? "transformer." : "model.";
+  if (decoder_family(model)) return std::holds_alternative<T5Config>(model) ? "" : std::holds_alternative<Gpt2Config>(model) ? "transformer." : "model.";
   return std::string(std::visit(FamilyOf{}, model).prefix);
 }
 
@@ -85,7 +85,7 @@ bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
 }
 
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
-  if (writes_text(model)) return decoder_names(model, name);
+  if (decoder_family(model)) return decoder_names(model, name);
   if (encoder_of(model).two_streams) return xlnet_names(name);
   const auto& family = std::visit(FamilyOf{}, model);
   const std::string_view whole = name;
@@ -98,6 +98,7 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
       for (const auto part : family.qkv) three.push_back(joined(block, part) + std::string(rest.substr(14)));
       return three;
     }
+    if (rest == "attention.distance") return {block + "attention.self.distance_embedding.weight"};
     if (rest.starts_with("attention.query_global.")) return {block + "attention.self." + std::string(rest.substr(10))};
     if (rest.starts_with("attention.key_value_global.")) {
       const std::string part(rest.substr(27));
@@ -111,8 +112,8 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
       if (rest.starts_with(pair.ours)) return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
     if (rest.starts_with("projection.") && !family.projection.empty()) return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
     if (rest.starts_with("pooler.") && !family.pooler.empty()) return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
-  } else if (whole.starts_with("mlm.head.")) {
-    const auto rest = whole.substr(9);
+  } else if (whole.starts_with("mlm.head.") || whole.starts_with("lm.head.")) {
+    const auto rest = whole.substr(whole.find("head.") + 5);
     for (const auto& pair : family.head)
       if (rest.starts_with(pair.ours)) return {joined(pair.theirs, rest.substr(pair.ours.size()))};
   } else if (whole.starts_with("sop.head.") && std::holds_alternative<AlbertConfig>(model)) {
@@ -127,19 +128,32 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
   return {};
 }
 
+std::vector<std::string> token_tables(const ModelConfig& model) {
+  if (encoder_of(model).is_encoder_decoder) {
+    const std::string root = huggingface_prefix(model);
+    return {root + "shared.weight", root + "encoder.embed_tokens.weight", root + "decoder.embed_tokens.weight", "lm_head.weight"};
+  }
+  const bool lm = decoder_family(model) || encoder_of(model).two_streams;
+  std::vector<std::string> tables = huggingface_names(model, "backbone.embeddings.word");
+  if (std::holds_alternative<T5Config>(model)) tables.push_back("encoder.embed_tokens.weight");
+  tables.push_back(huggingface_names(model, lm ? "lm.head.decoder" : "mlm.head.decoder")[0]);
+  return tables;
+}
+
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
-  if (writes_text(model)) return decoder_aliases(model, name);
-  const bool tied = encoder_of(model).tie_word_embeddings;
-  if (encoder_of(model).two_streams) return name == "backbone.embeddings.word" && tied ? std::vector<std::string>{"lm_loss.weight"} : std::vector<std::string>{};
-  if (name == "mlm.head.bias") {
+  if (name == "mlm.head.bias" || (name == "lm.head.bias" && !decoder_family(model))) {
     // The decoder has a bias under its own name too; some versions store that one, some both.
     if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model)) return {"cls.predictions.decoder.bias"};
     if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model)) return {"lm_head.decoder.bias"};
     if (std::holds_alternative<AlbertConfig>(model)) return {"predictions.decoder.bias"};
     return {};
   }
-  if (name == "backbone.embeddings.word" && tied) return {huggingface_names(model, "mlm.head.decoder")[0]};
-  return {};
+  const bool shared = name == "backbone.embeddings.word" && encoder_of(model).shared_embeddings;
+  if (!shared) return {};
+  auto tables = token_tables(model);
+  if (!encoder_of(model).tie_word_embeddings) tables.pop_back();
+  std::erase(tables, huggingface_names(model, name)[0]);
+  return tables;
 }
 
 }  // namespace cloze

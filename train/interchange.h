@@ -11,9 +11,10 @@ struct ImportReport {
   std::vector<std::string> ignored, fresh;  ///< in the file but not used; in the network but not in the file
 };
 
-/// Makes a run directory from a Hugging Face folder (config.json; model.safetensors or shards with an index; tokenizer
-/// files are taken along). Reads BertForPreTraining, BertForMaskedLM, BertModel. Throws CheckpointError in words.
-ImportReport import_huggingface(const std::string& folder, const std::string& run);
+/// Makes a run directory from a Hugging Face folder: config.json; model.safetensors or pytorch_model.bin, or shards of either with an
+/// index; tokenizer files are taken along. `generator`: the folder of ELECTRA's generator, beside that of its discriminator; the run holds
+/// both and trains them on. Throws CheckpointError or ConfigError in words.
+ImportReport import_huggingface(const std::string& folder, const std::string& run, const std::string& generator = "");
 
 /// Writes config.json, model.safetensors, tokenizer files: what `from_pretrained` loads. `part`: `generator` of a run with
 /// replaced token detection, or empty. A model folder that is there is refused, or with `replace` replaced; other folders that hold

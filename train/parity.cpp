@@ -8,7 +8,8 @@
 #include "core/tensor/safetensors.h"
 #include "train/generate.h"
 #include "train/huggingface.h"
-#include "train/huggingface_parts.h"
+#include "train/huggingface_config.h"
+#include "train/huggingface_names.h"
 #include "train/interchange.h"
 
 namespace cloze {
@@ -83,7 +84,8 @@ Batch batch_of(const SafeTensors& in, const RunConfig& config) {
   if (in.contains("labels") && !detects) {
     auto labels = in.get("labels").to(at::kLong);
     if (model.is_encoder_decoder && !batch.decoder_input_ids.defined()) batch.decoder_input_ids = shifted(labels, model);
-    if (!objectives.empty() && std::holds_alternative<ClmConfig>(objectives[0])) labels = at::cat({labels.slice(1, 1), at::full_like(labels.narrow(1, 0, 1), -100)}, 1);   // of the next place
+    const bool shifted_there = !std::holds_alternative<Gpt2Config>(config.model) && decoder_family(config.model);   // BartForCausalLM takes labels as they are
+    if (!objectives.empty() && std::holds_alternative<ClmConfig>(objectives[0]) && !shifted_there) labels = at::cat({labels.slice(1, 1), at::full_like(labels.narrow(1, 0, 1), -100)}, 1);   // of the next place
     labels = labels.flatten();
     batch.positions = labels.ne(-100).nonzero().flatten();
     batch.labels = labels.index_select(0, batch.positions);

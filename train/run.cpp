@@ -30,6 +30,18 @@ LoadedRun open_run(const std::string& path) {
   return run;
 }
 
+std::vector<std::pair<Param, Param>> generator_params(const Network& together, const Network& alone) {
+  std::map<std::string, Param> there;
+  for (const auto& [name, param] : collect_params(together)) there.emplace(name, param);
+  std::vector<std::pair<Param, Param>> pairs;
+  for (const auto& [name, param] : collect_params(alone)) {
+    auto beside = name.starts_with("mlm.head.") ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
+    if (!there.count(beside)) beside = name;
+    pairs.emplace_back(there.at(beside), param);
+  }
+  return pairs;
+}
+
 void take_generator(LoadedRun& run) {
   const RtdConfig* rtd = nullptr;
   for (const auto& o : run.config.objectives)
@@ -39,15 +51,8 @@ void take_generator(LoadedRun& run) {
   encoder_of(config.model) = generator_of(*rtd, encoder_of(run.config.model));
   config.objectives = {rtd->mlm};
   const auto network = std::make_shared<Network>(config.model, config.objectives);
-  std::map<std::string, Param> ours;
-  for (const auto& [name, param] : collect_params(*run.network)) ours.emplace(name, param);
   at::NoGradGuard no_grad;
-  for (const auto& [name, param] : collect_params(*network)) {
-    // Parts of the embedding that both networks use stand under the discriminator's name.
-    auto theirs = name.rfind("mlm.head.", 0) == 0 ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
-    if (!ours.count(theirs)) theirs = name;
-    param.value().copy_(ours.at(theirs).value());
-  }
+  for (const auto& [together, alone] : generator_params(*run.network, *network)) alone.value().copy_(together.value());
   network->eval();
   run.config = config;
   run.network = network;

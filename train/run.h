@@ -87,6 +87,10 @@ struct LoadedRun {
 /// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws CheckpointError or ConfigError in words.
 LoadedRun open_run(const std::string& path);
 
+/// The parameters of a generator as they stand beside its discriminator, and those of the same generator as a network of its own. What
+/// both networks use stands under the discriminator's name.
+std::vector<std::pair<Param, Param>> generator_params(const Network& together, const Network& alone);
+
 /// Makes the generator of replaced token detection the run's network, a masked language model. Throws ConfigError for a run without one.
 void take_generator(LoadedRun& run);
 

@@ -15,7 +15,6 @@
 #include "core/tensor/safetensors.h"
 #include "train/generate.h"
 #include "train/huggingface.h"
-#include "train/huggingface_decoders.h"
 #include "train/interchange.h"
 #include "train/torchscript_parts.h"
 
@@ -185,6 +184,9 @@ std::string length_check(const EncoderConfig& model, const std::string& length, 
 }
 
 namespace {
+
+/// Exported with `generate`: an encoder with a decoder, or GPT-2.
+bool writes_text(const ModelConfig& model) { return encoder_of(model).is_encoder_decoder || std::holds_alternative<Gpt2Config>(model); }
 
 torch::jit::Module traced_module(Network& network) {
   if (writes_text(network.model_config())) return generative_module(network);

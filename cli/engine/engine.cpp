@@ -111,7 +111,7 @@ int run(const FillCommand& c) {
 }
 
 int run(const ImportCommand& c) {
-  const auto r = import_huggingface(c.folder, c.out);
+  const auto r = import_huggingface(c.folder, c.out, c.generator);
   log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ", thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
   for (const auto& name : r.fresh) log_info("import", "not in the file, newly drawn: " + name);

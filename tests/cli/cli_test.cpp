@@ -257,7 +257,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.dir / "marked/tokenizer" + " --sentinels 21 --out " + w.dir / "x", 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
   const auto estimates = w.dir / "performer";
   REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/performer/tiny.yaml --set data.tokens=" + w.tokens + " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.is_decoder=true --set 'objectives=[{kind: clm}]' --set train.budget.steps=2 --set schedule.warmup=0 --run " + estimates).code == 0);
-  check_refused("generate " + estimates + " 'The cat'", 2, "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0");
+  check_refused("generate " + estimates + " 'The cat'", 2, "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full, model.relative_positions: 0 and a table of positions");
   check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2, "transformer has no class at Hugging Face; export to torchscript");
 }
 
@@ -349,7 +349,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
       {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'", "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'", "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
-      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'", "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, or tie_word_embeddings to false"},
+      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'", "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, tie_word_embeddings to false, or give clm a transform"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},
       {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'", "mlm.mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0"},

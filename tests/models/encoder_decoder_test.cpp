@@ -237,7 +237,7 @@ TEST_CASE("a model that cannot write refuses to, in words", "[models][decoder]")
     CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), memory, cache), sentence);
   };
   refused(small(BertConfig{}), "this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
-  const auto keeps_nothing = "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full and model.relative_positions: 0";
+  const auto keeps_nothing = "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full, model.relative_positions: 0 and a table of positions";
   EncoderConfig estimates = small(Gpt2Config{}), relative = small(TransformerConfig{}), flat = small(Gpt2Config{});
   estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3, flat.num_hidden_layers = 0;
   refused(estimates, keeps_nothing);

@@ -22,6 +22,8 @@ std::vector<std::pair<std::string, EncoderConfig>> choices() {
   add("pre-norm, rms, gated", [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated", c.hidden_act = "silu"; });
   add("gated", [](auto& c) { c.feed_forward = "gated"; });
   add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = "none"; });
+  add("distances of queries", [](auto& c) { c.position_embeddings = "relative_key"; });
+  add("distances of queries and keys", [](auto& c) { c.position_embeddings = "relative_key_query"; });
   add("no positions", [](auto& c) { c.position_embeddings = "none"; });
   add("sinusoidal", [](auto& c) { c.position_embeddings = "sinusoidal"; });
   add("window", [](auto& c) { c.attention = WindowAttention{.attention_window = "4,6", .attention_dilation = "1,2", .dilated_heads = 1, .global_tokens = "first"}; });
@@ -180,6 +182,38 @@ TEST_CASE("relative positions are Shaw's equations, written as loops", "[models]
       }
       for (int64_t j = 0; j < 6; ++j) z += e[j] / total * (qkv[j].narrow(0, 24 + 4 * h, 4) + w.all.at("distance_value")[near(j - i)]);
       CHECK(error_of(got[0][i].narrow(0, 4 * h, 4), z) < 1e-5);
+    }
+}
+
+TEST_CASE("vectors of distances are multiplied with queries, and with keys too where asked for, written as loops", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small();
+  config.position_embeddings = GENERATE(as<std::string>(), "relative_key", "relative_key_query");
+  config.is_decoder = GENERATE(false, true);
+  config.max_position_embeddings = 7;   // one more than are there
+  const auto attention = make_attention(config, 0);
+  initialize(collect_params(*attention), 0.3, false, Rng(2));
+  const auto x = numbers({1, 6, 12}, 0.3);
+  const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
+  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.is_decoder}, {});
+  const Weights w(*attention);
+  const auto qkv = w.linear(x.to(at::kDouble), "qkv")[0], vectors = w.all.at("distance");
+  REQUIRE(vectors.size(0) == 13);
+  for (int64_t h = 0; h < 3; ++h)
+    for (int64_t i = 0; i < 6; ++i) {
+      const auto q = qkv[i].narrow(0, 4 * h, 4);
+      auto sum = at::zeros({4}, at::kDouble);
+      double total = 0;
+      for (int64_t j = 0; j < 6; ++j) {
+        if (!mask[0][j].item<bool>() || (config.is_decoder && j > i)) continue;
+        const auto k = qkv[j].narrow(0, 12 + 4 * h, 4), a = vectors[i - j + 6];
+        auto score = (q * k).sum() + (q * a).sum();
+        if (config.position_embeddings == "relative_key_query") score += (k * a).sum();
+        const double e = std::exp(score.item<double>() / 2);
+        sum += e * qkv[j].narrow(0, 24 + 4 * h, 4);
+        total += e;
+      }
+      CHECK(error_of(got[0][i].narrow(0, 4 * h, 4), sum / total) < 1e-5);
     }
 }
 

@@ -3,7 +3,7 @@
 
 usage: make_cases.py OUT_FOLDER [NAME ...]     needs torch, transformers and safetensors; `cloze verify parity OUT_FOLDER/NAME` compares
 """
-import json, sys
+import collections, json, os, sys
 import torch, transformers as hf
 from safetensors.torch import save_file
 
@@ -37,15 +37,59 @@ CASES = {
     "distilbert-sinusoidal": (hf.DistilBertForMaskedLM, dict(dim=26, n_layers=3, n_heads=2, hidden_dim=39, activation="relu", sinusoidal_pos_embds=True, max_position_embeddings=40)),
     "xlnet-clamp-untied": (hf.XLNetLMHeadModel, xlnet | dict(d_model=30, n_head=3, d_inner=37, ff_activation="gelu_new", clamp_len=5, mem_len=7, reuse_len=9, tie_word_embeddings=False)),
     "xlnet-uni": (hf.XLNetLMHeadModel, xlnet | dict(d_model=24, n_head=2, d_inner=33, ff_activation="relu", attn_type="uni", same_length=True, mem_len=6)),
+    "bert-causal": (hf.BertLMHeadModel, dict(num_hidden_layers=2, max_position_embeddings=30, hidden_size=20, num_attention_heads=2, intermediate_size=23, is_decoder=True, eos_token_id=9)),
+    "roberta-causal": (hf.RobertaForCausalLM, dict(num_hidden_layers=2, max_position_embeddings=30, hidden_size=20, num_attention_heads=4, intermediate_size=23, is_decoder=True, tie_word_embeddings=False)),
+    "bart-causal": (hf.BartForCausalLM, dict(d_model=20, encoder_layers=3, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=31, decoder_ffn_dim=17, scale_embedding=True, max_position_embeddings=30)),
+    "pegasus-causal": (hf.PegasusForCausalLM, dict(d_model=20, decoder_layers=2, decoder_attention_heads=2, decoder_ffn_dim=17, max_position_embeddings=30)),
+    "bart-tables": (hf.BartForConditionalGeneration, dict(d_model=20, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=17, decoder_ffn_dim=17, max_position_embeddings=30, tie_word_embeddings=False)),
+    "t5-encoder": (hf.T5EncoderModel, dict(d_model=16, d_kv=6, d_ff=25, num_layers=2, num_heads=3, feed_forward_proj="gated-gelu")),
+    "relative-key": (hf.BertForMaskedLM, dict(num_hidden_layers=2, max_position_embeddings=20, hidden_size=20, num_attention_heads=2, intermediate_size=23, position_embedding_type="relative_key")),
+    "relative-key-query": (hf.BertForMaskedLM, dict(num_hidden_layers=2, max_position_embeddings=20, hidden_size=20, num_attention_heads=2, intermediate_size=23, position_embedding_type="relative_key_query")),
     "xlnet-backward": (hf.XLNetLMHeadModel, xlnet | dict(d_model=28, n_head=4, d_inner=41, bi_data=True, clamp_len=9, mem_len=None)),
 }
+
+
+def relative_attention(module, query, key, value, attention_mask, scaling, **_):
+    """Attention with a vector a[i - j] for each distance: softmax((q k' + q a' [+ k a']) / sqrt(C)) v.
+    Source: Shaw et al. 2018, equation 5; Huang et al. 2020, method 4. transformers 5 has dropped both."""
+    place = torch.arange(query.shape[2])
+    table = module.distance_embedding.weight
+    vectors = table[place[:, None] - place[None, :] + table.shape[0] // 2]   # [T, S, C]
+    scores = torch.einsum("bhic,bhjc->bhij", query, key) + torch.einsum("bhic,ijc->bhij", query, vectors)
+    if module.config.position_embedding_type == "relative_key_query":
+        scores = scores + torch.einsum("bhjc,ijc->bhij", key, vectors)
+    probabilities = torch.softmax(scores * scaling + attention_mask, -1)
+    return torch.einsum("bhij,bhjc->bihc", probabilities, value), probabilities
+
+
+def with_distances(net):
+    """Gives a BERT what its configuration asks for and transformers 5 leaves out."""
+    for layer in net.bert.encoder.layer:
+        attention = layer.attention.self
+        attention.distance_embedding = torch.nn.Embedding(2 * net.config.max_position_embeddings - 1, attention.attention_head_size)
+    hf.models.bert.modeling_bert.eager_attention_forward = relative_attention
+    table = net.bert.embeddings.position_embeddings.weight.requires_grad_(False)
+    table.zero_()
+
+
+def save_pickled(net, folder, shards):
+    """Weights as torch.save writes them, in one file or in several."""
+    os.remove(f"{folder}/model.safetensors")
+    state = {k: v.float() for k, v in net.state_dict().items()}
+    if shards == 1: return torch.save(collections.OrderedDict(state), f"{folder}/pytorch_model.bin")
+    files = {name: f"pytorch_model-{i % shards + 1:05}-of-{shards:05}.bin" for i, name in enumerate(state)}
+    for file in set(files.values()): torch.save({name: state[name] for name in state if files[name] == file}, f"{folder}/{file}")
+    with open(f"{folder}/pytorch_model.bin.index.json", "w") as out: json.dump(dict(metadata={}, weight_map=files), out, indent=1)
 
 
 def make(folder, cls, options):
     torch.manual_seed(3)
     config = cls.config_class(vocab_size=97, attn_implementation="eager", **options)
     net = cls(config).eval()
+    config = net.config
+    relative = hasattr(config, "position_embedding_type")
     with torch.no_grad():
+        if relative: with_distances(net)
         for name, p in net.named_parameters():
             if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + 0.2 * torch.randn_like(p))
     B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 15   # transformers takes `uni` with a mask for one row only
@@ -79,6 +123,7 @@ def make(folder, cls, options):
     if "masked" in folder:   # a decoder that does not see all that was read
         inputs["decoder_input_ids"] = torch.randint(4, 97, (B, 8)); inputs["decoder_attention_mask"] = torch.ones(B, 8, dtype=torch.long)
         inputs["decoder_attention_mask"][1, 5:] = 0; inputs["decoder_attention_mask"][2, 2:4] = 0
+    if relative: net = net.double()
     memory = [v for k, v in inputs.items() if k.startswith("mems.")]
     out = net(**{k: v for k, v in inputs.items() if not k.startswith("mems.")}, **(dict(mems=memory) if memory else {}), output_hidden_states=True, output_attentions=True)
     if two:
@@ -92,14 +137,16 @@ def make(folder, cls, options):
     if getattr(out, "loss", None) is not None:
         out.loss.backward()
         expected |= {f"grad.{n}": p.grad for n, p in net.named_parameters() if p.grad is not None}
-    net.save_pretrained(folder)
-    if two or cls is hf.GPT2LMHeadModel:
+    net.float().save_pretrained(folder)
+    if relative: save_pickled(net, folder, 2 if "query" in folder else 1)
+    # RoBERTa's `generate` counts positions from 0, its `forward` from pad_token_id + 1: what it writes is not what it computes.
+    if two or cls is hf.GPT2LMHeadModel or (getattr(config, "is_decoder", False) and cls is not hf.RobertaForCausalLM):
         searches = {"greedy": {}, "beam4": dict(num_beams=4, early_stopping=True), "long": dict(num_beams=3, min_new_tokens=5, length_penalty=2.0, repetition_penalty=1.3), "ngram": dict(no_repeat_ngram_size=2, min_length=6)}
         told = dict(max_new_tokens=9, do_sample=False)
         for name, search in searches.items(): expected[f"generated.{name}"] = net.generate(ids[:1], attention_mask=mask[:1], use_cache=False, **told, **search)
         with open(f"{folder}/generation.json", "w") as file: json.dump(told | {name: search for name, search in searches.items() if search}, file, indent=1)
     save_file({k: v.detach().contiguous().clone() for k, v in inputs.items()}, f"{folder}/inputs.safetensors")
-    save_file({k: v.detach().contiguous().clone() for k, v in expected.items()}, f"{folder}/expected.safetensors")
+    save_file({k: (v.float() if v.is_floating_point() else v).detach().contiguous().clone() for k, v in expected.items()}, f"{folder}/expected.safetensors")
 
 
 for name, (cls, options) in CASES.items():
