@@ -41,6 +41,7 @@ void add_prepare(CLI::App& app, Globals&) {
   verb->add_option("--train", options->train_kind, "tokenizer to train when none is named: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe (GPT-2, RoBERTa)")->capture_default_str();
   verb->add_option("--vocab-size", options->vocab_size, "pieces of a tokenizer that is trained")->capture_default_str();
   verb->add_option("--sentinels", options->sentinels, "tokens <extra_id_0>, <extra_id_1>, ... behind the vocabulary, which span corruption writes; T5 has 100")->capture_default_str();
+  verb->add_flag("--special-tokens", options->special_tokens, "a tokenizer that belongs to a model (GPT-2, T5) gets [PAD], [CLS], [SEP] and [MASK] at its end, where it lacks them; a bare vocabulary gets them always");
   verb->add_flag("--lowercase", options->lowercase, "a tokenizer that is trained folds case");
   verb->add_option("--held-out", options->held_out, "share of the text to hold out, in documents that a hash of their content chooses; a copy or near copy goes where its document goes")->capture_default_str();
   verb->add_flag("--dedup", options->dedup, "leave out copies and near copies of documents (MinHash), and of training text those of held-out text");

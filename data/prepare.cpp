@@ -319,6 +319,7 @@ json made_from(const PrepareOptions& o) {
   if (o.sentinels > 0) j["sentinels"] = o.sentinels;
   if (o.tokenizer.empty()) j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
+  if (o.special_tokens) j["special_tokens"] = true;
   return j;
 }
 
@@ -435,6 +436,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   }
   auto tokenizer = Tokenizer::open(options.tokenizer.empty() ? tokenizer_folder : options.tokenizer);
   if (options.sentinels > 0) tokenizer = tokenizer.with_sentinels(options.sentinels);
+  if (options.special_tokens || !tokenizer.belongs_to_model()) tokenizer = tokenizer.with_special_tokens();
   tokenizer.save(tokenizer_folder);
 
   const bool own_valid = !options.valid_inputs.empty();

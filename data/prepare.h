@@ -21,6 +21,7 @@ struct PrepareOptions {
   std::string train_kind = "unigram";      ///< unigram, bpe, wordpiece or byte_bpe
   int64_t vocab_size = 8000;
   bool lowercase = false;                  ///< of a tokenizer that is trained
+  bool special_tokens = false;             ///< a model's own tokenizer gets [PAD], [CLS], [SEP], [MASK] where it lacks them; others always do
   int64_t sentinels = 0;                   ///< <extra_id_0> ... that span corruption writes
   double held_out = 0.01;                  ///< share of the text, in documents that a hash of their content chooses
   bool dedup = false;                      ///< leave out copies and near copies of documents, and of training text those of held-out text

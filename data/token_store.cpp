@@ -107,7 +107,7 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   impl->folder = folder;
   impl->manifest = read_manifest(folder);
   impl->tokenizer = Tokenizer::open(folder + "/tokenizer");
-  require<DataError>(impl->tokenizer->fingerprint() == impl->manifest.tokenizer_fingerprint, folder,
+  require<DataError>(impl->tokenizer->has_fingerprint(impl->manifest.tokenizer_fingerprint), folder,
                      "/tokenizer: is not the tokenizer that made these tokens; prepare the text again");
   const auto found = impl->manifest.splits.find(split);
   require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split, "'; prepare the text again with held-out documents");

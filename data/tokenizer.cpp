@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "data/tokenizers/families.h"
 #include "data/tokenizers/pipeline.h"
 
 namespace cloze {
@@ -45,64 +46,143 @@ Json read_object(const std::string& path) {
   return content;
 }
 
-/// What a folder says beside its vocabulary.
+/// What a folder says next to its vocabulary.
 struct Said {
   std::optional<bool> lowercase;
   int64_t sentinels = 0;
   SentencePieceRules rules;
+  const TokenizerFamily* family = nullptr;
+  std::string unknown_class;                      ///< the class or model type of a family that Cloze does not know
+  std::string language;                           ///< of texts: `en_XX`
+  std::map<std::string, std::string> roles;       ///< `pad` -> `<pad>`; empty for a role that there is none of
+  std::map<int64_t, std::string> added;           ///< tokens by id, those of the vocabulary among them
+  std::map<std::string, int64_t> special;         ///< Cloze's own facts: `pad` -> 0
+  std::map<std::string, std::string> kept;        ///< what transformers loads, as it came: file -> content
+  bool is_ours = false, belongs_to_model = false;
   WordPieceRules words;            ///< but for `lowercase`, which is above
   bool add_prefix_space = false;
   std::vector<std::string> passed_over;   ///< sentences on what is said and not honoured
 };
 
-/// BERT's rules as a folder says them. Beside a tokenizer_config.json they are those of transformers, where a word of
-/// more than 100 characters is unknown and text is lower-cased unless said otherwise; beside a bare vocabulary those of
+constexpr const char* role_names[] = {"pad", "unk", "cls", "sep", "mask", "bos", "eos"};
+constexpr const char* files_of_transformers[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"};
+
+std::optional<bool> flag(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt;
+}
+
+std::string text_at(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_string() ? facts[key].get<std::string>() : "";
+}
+
+int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
+  if (!facts.contains(key) || !facts[key].is_number_integer()) return otherwise;
+  return std::clamp<int64_t>(facts[key].get<int64_t>(), 0, 100000);
+}
+
+/// BERT's rules as a folder says them. Next to a tokenizer_config.json they are those of transformers, where a word of
+/// more than 100 characters is unknown and text is lower-cased unless said otherwise; next to a bare vocabulary those of
 /// google-research/bert.
 /// Differs: transformers 5 passes over `do_basic_tokenize`, `never_split` and `clean_text`, and so does this, but says so.
 void read_word_rules(const Json& facts, const std::string& path, bool ours, Said& found) {
-  const auto flag = [&](const char* key) { return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt; };
   require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
                      ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give text whose words stand apart");
   auto& rules = found.words;
-  rules.as_tokenizers = flag("as_tokenizers").value_or(!ours);
+  rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!ours);
   rules.longest_word = ours ? 200 : 100;
-  if (!ours) found.lowercase = flag("do_lower_case").value_or(true);
-  rules.strip_accents = flag("strip_accents").value_or(found.lowercase.value_or(true));
-  rules.split_ideographs = flag("tokenize_chinese_chars").value_or(true);
+  if (!ours) found.lowercase = flag(facts, "do_lower_case").value_or(true);
+  rules.strip_accents = flag(facts, "strip_accents").value_or(found.lowercase.value_or(true));
+  rules.split_ideographs = flag(facts, "tokenize_chinese_chars").value_or(true);
   const auto longest = facts.find("max_input_chars_per_word");
   if (longest != facts.end() && longest->is_number_unsigned() && ours) rules.longest_word = longest->get<size_t>();
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
-    if (!flag(key).value_or(true)) found.passed_over.push_back(words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
+    if (!flag(facts, key).value_or(true)) found.passed_over.push_back(words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
 }
 
-Said said(const std::string& folder) {
+/// What Cloze wrote down when it saved the tokenizer.
+Said said_by_cloze(const fs::path& folder) {
+  const auto facts = read_object((folder / facts_file).string());
   Said found;
-  for (const auto* name : {facts_file, "tokenizer_config.json"}) {
-    const auto path = (fs::path(folder) / name).string();
-    if (!fs::exists(path)) continue;
-    const auto facts = read_object(path);
-    const auto flag = [&](const char* key) { return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt; };
-    if (!found.lowercase) found.lowercase = flag("do_lower_case");
-    for (const auto* key : {"sentinels", "extra_ids"})
-      if (facts.contains(key) && facts[key].is_number_integer()) found.sentinels = std::clamp<int64_t>(facts[key].get<int64_t>(), 0, 100000);
-    const auto family = facts.value("tokenizer_class", Json());
-    if (family == "AlbertTokenizer" || family == "AlbertTokenizerFast" || flag("split_digit_commas").value_or(false)) {
-      found.rules.split_digit_commas = true;
-      found.rules.lowercase = flag("do_lower_case").value_or(true);
-      found.rules.strip_accents = !flag("keep_accents").value_or(false);
-    }
-    const bool ours = std::string_view(name) == facts_file;
-    found.add_prefix_space = flag("add_prefix_space").value_or(false);
-    if (fs::exists(fs::path(folder) / "vocab.txt")) read_word_rules(facts, path, ours, found);
-    if (ours) break;   // our own facts are complete
-  }
+  found.is_ours = true;
+  found.lowercase = flag(facts, "do_lower_case");
+  found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
+  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, (folder / facts_file).string(), true, found);
+  found.sentinels = sentinels_of(facts, "sentinels", 0);
+  found.rules.split_digit_commas = flag(facts, "split_digit_commas").value_or(false);
+  found.rules.strip_accents = !flag(facts, "keep_accents").value_or(true);
+  found.rules.join_spaces = flag(facts, "join_spaces").value_or(false);
+  found.rules.lowercase = found.rules.split_digit_commas && found.lowercase.value_or(true);
+  found.family = family_called(text_at(facts, "family"));
+  found.language = text_at(facts, "language");
+  found.belongs_to_model = flag(facts, "belongs_to_model").value_or(false);
+  const auto special = facts.value("special", Json::object()), added = facts.value("added", Json::object());
+  for (const auto& [role, id] : special.items())
+    if (id.is_number_integer()) found.special[role] = id.get<int64_t>();
+  for (const auto& [id, piece] : added.items()) found.added[std::stoll(id)] = piece.get<std::string>();
+  for (const auto& name : facts.value("kept", Json::array()))
+    for (const auto* known : files_of_transformers)
+      if (name == known && fs::exists(folder / known)) found.kept[known] = read_file((folder / known).string());
+  return found;
+}
+
+/// The spelling of a token in Hugging Face's files: a text, or an object with `content`.
+std::optional<std::string> spelling(const Json& token) {
+  if (token.is_string()) return token.get<std::string>();
+  if (token.is_object() && token.contains("content") && token["content"].is_string()) return token["content"].get<std::string>();
+  if (token.is_null()) return "";
+  return std::nullopt;
+}
+
+/// What the files of transformers say. Without any of them, nothing is known of the model.
+Said said_by_transformers(const fs::path& folder) {
+  Said found;
+  const auto read = [&](const char* name) { return fs::exists(folder / name) ? read_object((folder / name).string()) : Json::object(); };
+  const auto config = read("tokenizer_config.json"), map = read("special_tokens_map.json"), added = read("added_tokens.json");
+  const auto decoder = config.value("added_tokens_decoder", Json::object());
+  const auto named = text_at(config, "tokenizer_class"), type = text_at(read("config.json"), "model_type");
+  const bool generic = named.empty() || named.starts_with("PreTrainedTokenizer") || named == "TokenizersBackend";
+  found.family = generic ? family_of_model_type(type) : family_of_class(named);
+  if (!found.family) found.unknown_class = generic ? type : named;
+  found.belongs_to_model = !named.empty() || !type.empty();
+  found.lowercase = flag(config, "do_lower_case");
+  found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
+  if (fs::exists(folder / "vocab.txt") && fs::exists(folder / "tokenizer_config.json")) read_word_rules(config, (folder / "tokenizer_config.json").string(), false, found);
   // A model of Hugging Face's without a word on its tokenizer: as its own code cuts words, but for capitals, which the vocabulary shows.
-  const bool silent = !fs::exists(fs::path(folder) / facts_file) && !fs::exists(fs::path(folder) / "tokenizer_config.json");
-  if (silent && fs::exists(fs::path(folder) / "config.json")) {
+  if (fs::exists(folder / "config.json") && !fs::exists(folder / "tokenizer_config.json")) {
     found.words.as_tokenizers = true;
     found.words.longest_word = 100;
   }
+  for (const auto* part : {&map, &config})
+    for (const auto* role : role_names)
+      if (const auto key = std::string(role) + "_token"; part->contains(key))
+        if (const auto spelled = spelling((*part)[key])) found.roles[role] = *spelled;
+  for (const auto& [piece, id] : added.items())
+    if (id.is_number_integer()) found.added[id.get<int64_t>()] = piece;
+  for (const auto& [id, token] : decoder.items())
+    if (const auto spelled = spelling(token)) found.added[std::stoll(id)] = *spelled;
+  if (found.family) {
+    const auto& family = *found.family;
+    found.sentinels = sentinels_of(config, "extra_ids", family.sentinels);
+    found.rules = family.rules;
+    if (family.rules.split_digit_commas) {
+      found.rules.lowercase = found.lowercase.value_or(family.rules.lowercase);
+      found.rules.strip_accents = !flag(config, "keep_accents").value_or(!family.rules.strip_accents);
+      found.rules.join_spaces = flag(config, "remove_space").value_or(true);
+    }
+    if (family.name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
+    found.language = text_at(config, "src_lang").empty() ? family.language : text_at(config, "src_lang");
+    require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103, (folder / "tokenizer_config.json").string(), ": offset is ", config.value("offset", Json()).dump(),
+                       "; Cloze knows PEGASUS with the offset 103 alone");
+  }
+  if (found.belongs_to_model && fs::exists(folder / "tokenizer.json"))
+    for (const auto* name : files_of_transformers)
+      if (fs::exists(folder / name)) found.kept[name] = read_file((folder / name).string());
   return found;
+}
+
+Said said(const std::string& folder) {
+  const fs::path where = folder.empty() ? "." : folder;
+  return fs::exists(where / facts_file) ? said_by_cloze(where) : said_by_transformers(where);
 }
 
 bool has_upper_case(const std::string& vocabulary) {
@@ -116,14 +196,16 @@ bool has_upper_case(const std::string& vocabulary) {
   return false;
 }
 
+/// The file of a folder that the tokenizer is made of.
 std::string model_file(const std::string& path) {
   if (!fs::is_directory(path)) return path;
+  const fs::path folder = path;
   // What others saved is told whole by tokenizer.json, which transformers reads first; Cloze's own folders hold one for transformers alone.
-  const bool ours = fs::exists(fs::path(path) / facts_file);
-  if (const auto whole = fs::path(path) / "tokenizer.json"; !ours && fs::exists(whole)) return whole.string();
-  for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "vocab.json", "tokenizer.json"})
-    if (fs::exists(fs::path(path) / name)) return (fs::path(path) / name).string();
-  fail<DataError>(path, ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
+  const bool ours = fs::exists(folder / facts_file);
+  if (!ours && fs::exists(folder / "tokenizer.json")) return (folder / "tokenizer.json").string();
+  for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "vocab.json", "tokenizer.json"})
+    if (fs::exists(folder / name)) return (folder / name).string();
+  fail<DataError>(path, ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
 }
 
 /// The merges beside a vocabulary of byte-level BPE.
@@ -143,14 +225,23 @@ std::unique_ptr<Encoder> open_json(const std::string& file, bool add_prefix_spac
   return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, add_prefix_space);
 }
 
-std::unique_ptr<Encoder> open_encoder(const std::string& file) {
+/// A SentencePiece file under the ids of its family.
+std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::string& file, const Said& facts) {
+  std::string known;
+  for (const auto& family : tokenizer_families())
+    if (!family.model_types.empty()) known += (known.empty() ? "" : ", ") + family.model_types[0];
+  require<DataError>(facts.unknown_class.empty(), file, ": belongs to '", facts.unknown_class, "', whose ids Cloze does not know; it knows those of ", known,
+                     "; have transformers write tokenizer.json next to it (save_pretrained)");
+  auto made = make_sentencepiece(std::move(content), file, facts.rules);
+  return facts.family ? renumbered(std::move(made), *facts.family, file) : std::move(made);
+}
+
+std::unique_ptr<Encoder> open_encoder(const std::string& file, const Said& facts) {
   const auto extension = fs::path(file).extension();
-  const auto parent = fs::path(file).parent_path().string();
-  const auto facts = said(parent.empty() ? "." : parent);
   if (extension == ".json") return open_json(file, facts.add_prefix_space);
   auto content = read_file(file);
   require<DataError>(!content.empty(), file, ": is empty; it holds no tokenizer");
-  if (extension != ".txt") return make_sentencepiece(std::move(content), file, facts.rules);
+  if (extension != ".txt") return open_sentencepiece(std::move(content), file, facts);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase) log_info("data", words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: text keeps its case"));
   for (const auto& sentence : facts.passed_over) log_warning("data", sentence);
@@ -160,49 +251,80 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file) {
   return make_wordpiece(std::move(content), file, rules);
 }
 
+/// Spellings by which a role is known where nothing else is said, the likeliest first.
+const std::map<std::string, std::vector<std::string>>& usual_spellings() {
+  static const std::map<std::string, std::vector<std::string>> all{
+      {"pad", {"[PAD]", "<pad>"}},
+      {"unk", {"[UNK]", "<unk>", "<|endoftext|>"}},
+      {"cls", {"[CLS]", "<cls>", "<s>", "<|endoftext|>"}},
+      {"sep", {"[SEP]", "<sep>", "</s>", "<|endoftext|>"}},
+      {"mask", {"[MASK]", "<mask>", "<mask_2>"}},
+      {"bos", {"<s>", "<|endoftext|>"}},
+      {"eos", {"</s>", "<|endoftext|>"}}};
+  return all;
+}
+
+/// The role that SentencePiece itself knows a special token by.
+std::string role_in_file(const std::string& role) { return role == "cls" ? "bos" : role == "sep" ? "eos" : role; }
+
+/// What a tokenizer has next to its encoder.
+struct Extras {
+  int64_t sentinels = 0;
+  std::map<int64_t, std::string> added;       // tokens by id; those that the encoder has are checked
+  std::map<std::string, std::string> roles;   // spelled by the folder; empty: none
+  std::map<std::string, int64_t> special;     // ids by role, where they are known
+  std::vector<std::string> appended;          // roles for which Cloze appends a token of its own, in this order
+  const TokenizerFamily* family = nullptr;
+  std::string language;
+  std::map<std::string, std::string> kept;
+  bool is_ours = false, belongs_to_model = false;
+};
+
+int64_t& id_of(SpecialIds& special, std::string_view role) {
+  if (role == "pad") return special.pad;
+  if (role == "unk") return special.unk;
+  if (role == "cls") return special.cls;
+  if (role == "sep") return special.sep;
+  if (role == "mask") return special.mask;
+  return role == "bos" ? special.bos : special.eos;
+}
+
 }  // namespace
 
 struct Tokenizer::Impl {
   std::shared_ptr<const Encoder> encoder;
-  std::vector<std::string> pieces;   // those of the encoder, then sentinels, then special tokens that it lacks
-  int64_t added_sentinels;
+  Extras extras;
+  std::vector<std::string> pieces;   // those of the encoder, then sentinels, then added tokens, then special tokens appended
   std::vector<int64_t> sentinels;
   std::unordered_map<std::string_view, int64_t> ids;
   SpecialIds special;
+  int64_t language = -1;
   std::vector<uint8_t> is_special, starts_word;
 
-  Impl(std::shared_ptr<const Encoder> made, int64_t with_sentinels) : encoder(std::move(made)), pieces(encoder->pieces), added_sentinels(with_sentinels) {
+  Impl(std::shared_ptr<const Encoder> made, Extras given, const std::string& path) : encoder(std::move(made)), extras(std::move(given)), pieces(encoder->pieces) {
     for (size_t id = 0; id < pieces.size(); ++id) {
       is_special.push_back(encoder->is_control(static_cast<int64_t>(id)));
       starts_word.push_back(encoder->starts_word(static_cast<int64_t>(id)));
     }
-    for (int64_t k = added_sentinels - 1; k >= 0; --k) {
-      pieces.push_back("<extra_id_" + std::to_string(k) + ">");
-      is_special.push_back(true);
-      starts_word.push_back(true);
+    if (std::find(pieces.begin(), pieces.end(), "<extra_id_0>") != pieces.end()) extras.sentinels = 0;
+    for (int64_t k = extras.sentinels - 1; k >= 0; --k) append("<extra_id_" + std::to_string(k) + ">");
+    for (const auto& [id, piece] : extras.added) {
+      if (id == size()) append(piece);
+      require<DataError>(id >= 0 && id < size(), path, ": the added token '", piece, "' has id ", id, ", the vocabulary ends at ", size() - 1, "; the files do not belong together");
+      require<DataError>(pieces[static_cast<size_t>(id)] == piece, path, ": id ", id, " is '", pieces[static_cast<size_t>(id)], "' in the vocabulary and '", piece, "' among the added tokens; the files do not belong together");
+      is_special[static_cast<size_t>(id)] = true;
     }
-    const auto find = [&](std::initializer_list<const char*> names) {
-      for (const auto* name : names)
-        if (const auto found = std::find(pieces.begin(), pieces.end(), name); found != pieces.end()) return static_cast<int64_t>(found - pieces.begin());
-      return int64_t{-1};
-    };
-    special = {.pad = find({"[PAD]", "<pad>"}), .unk = find({"[UNK]", "<unk>", "<|endoftext|>"}), .cls = find({"[CLS]", "<cls>", "<s>", "<|endoftext|>"}),
-               .sep = find({"[SEP]", "<sep>", "</s>", "<|endoftext|>"}), .mask = find({"[MASK]", "<mask>"})};
-    const auto settle = [&](int64_t& id, const char* piece, const char* role) {
-      if (id < 0) id = encoder->role(role);
-      if (id < 0) {
-        id = static_cast<int64_t>(pieces.size());
-        pieces.emplace_back(piece);
-        starts_word.push_back(true);
-        is_special.push_back(true);
-      }
-      is_special[static_cast<size_t>(id)] = starts_word[static_cast<size_t>(id)] = true;
-    };
-    settle(special.unk, "[UNK]", "unk");
-    settle(special.pad, "[PAD]", "pad");
-    settle(special.cls, "[CLS]", "bos");
-    settle(special.sep, "[SEP]", "eos");
-    settle(special.mask, "[MASK]", "");
+    find_roles();
+    for (const auto& role : extras.appended) {
+      auto& id = id_of(special, role);
+      if (id >= 0) continue;
+      id = size();
+      append(role == "pad" ? "[PAD]" : role == "unk" ? "[UNK]" : role == "cls" ? "[CLS]" : role == "sep" ? "[SEP]" : "[MASK]");
+    }
+    special.sentence_mask = find({"<mask_1>"}) >= 0 && find({"<mask_2>"}) == special.mask ? find({"<mask_1>"}) : special.mask;
+    language = find({extras.language});
+    for (const auto id : {special.pad, special.unk, special.cls, special.sep, special.mask, special.sentence_mask, special.bos, special.eos})
+      if (id >= 0) is_special[static_cast<size_t>(id)] = starts_word[static_cast<size_t>(id)] = true;
     for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id], static_cast<int64_t>(id));
     for (int64_t k = 0;; ++k) {
       const auto found = ids.find("<extra_id_" + std::to_string(k) + ">");
@@ -211,24 +333,94 @@ struct Tokenizer::Impl {
       is_special[static_cast<size_t>(found->second)] = true;
     }
   }
+
+  int64_t size() const { return static_cast<int64_t>(pieces.size()); }
+  /// `reader` reads texts as the models do that the tokenizer came with.
+  bool fits(const TextReader& reader) const {
+    if (!extras.family) return extras.belongs_to_model;
+    const auto& kinds = extras.family->kinds;
+    return std::find(kinds.begin(), kinds.end(), reader.kind) != kinds.end();
+  }
+  uint64_t hash_of_files() const {
+    uint64_t hash = (encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
+    for (const auto& [name, content] : encoder->files()) hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
+    return hash;
+  }
+
+ private:
+  void append(std::string piece) {
+    pieces.push_back(std::move(piece));
+    is_special.push_back(true);
+    starts_word.push_back(true);
+  }
+
+  int64_t find(const std::vector<std::string>& names) const {
+    for (const auto& name : names)
+      if (const auto found = std::find(pieces.begin(), pieces.end(), name); !name.empty() && found != pieces.end()) return found - pieces.begin();
+    return -1;
+  }
+
+  /// The ids of the special tokens, by Cloze's own facts, by what the folder says, or by their usual spellings.
+  void find_roles() {
+    std::map<int64_t, std::string> beyond;
+    for (const auto* role : role_names) {
+      auto& id = id_of(special, role);
+      const auto recorded = extras.special.find(role);
+      const auto told = extras.roles.find(role);
+      if (recorded != extras.special.end() && recorded->second < size()) id = recorded->second;
+      else if (recorded != extras.special.end()) beyond[recorded->second] = role;
+      else if (told != extras.roles.end() && (told->second.empty() || find({told->second}) >= 0)) id = find({told->second});
+      else if (!extras.is_ours || role == std::string_view("bos") || role == std::string_view("eos")) {
+        id = find(usual_spellings().at(role));
+        if (id < 0) id = encoder->role(role_in_file(role));
+      }
+    }
+    for (const auto* role : role_names) {   // a copy with more tokens finds them by their spelling
+      const auto id = id_of(special, role);
+      extras.roles[role] = id < 0 ? "" : pieces[static_cast<size_t>(id)];
+    }
+    for (const auto& [id, role] : beyond) extras.appended.push_back(role);
+    extras.special.clear();
+  }
 };
 
 Tokenizer Tokenizer::open(const std::string& path) {
   require<DataError>(fs::exists(path), path, ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
-  Tokenizer tokenizer;
   const auto file = model_file(path);
-  const auto parent = fs::path(file).parent_path().string();
-  tokenizer.impl_ = std::make_shared<Impl>(open_encoder(file), fs::path(file).filename() == "tokenizer.json" ? 0 : said(parent.empty() ? "." : parent).sentinels);
+  auto facts = said(fs::path(file).parent_path().string());
+  auto encoder = open_encoder(file, facts);
+  if (!facts.is_ours && fs::path(file).filename() == "tokenizer.json") facts.sentinels = 0;   // they are among its pieces, or nowhere
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<Impl>(std::move(encoder),
+                                           Extras{.sentinels = facts.sentinels, .added = std::move(facts.added), .roles = std::move(facts.roles), .special = std::move(facts.special), .appended = {},
+                                                  .family = facts.family, .language = facts.language, .kept = std::move(facts.kept), .is_ours = facts.is_ours, .belongs_to_model = facts.belongs_to_model},
+                                           file);
   return tokenizer;
 }
 
 Tokenizer Tokenizer::with_sentinels(int64_t count) const {
   require<ConfigError>(impl_->sentinels.empty() || static_cast<int64_t>(impl_->sentinels.size()) == count, "the tokenizer has ", impl_->sentinels.size(), " sentinels already; leave --sentinels out, or give that number");
   if (!impl_->sentinels.empty()) return *this;
+  auto extras = impl_->extras;
+  extras.sentinels = count;
+  extras.kept.clear();
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<Impl>(impl_->encoder, count);
+  tokenizer.impl_ = std::make_shared<Impl>(impl_->encoder, std::move(extras), "the tokenizer");
   return tokenizer;
 }
+
+Tokenizer Tokenizer::with_special_tokens() const {
+  auto extras = impl_->extras;
+  extras.appended = {"unk", "pad", "cls", "sep", "mask"};
+  const auto made = std::make_shared<Impl>(impl_->encoder, std::move(extras), "the tokenizer");
+  if (made->size() == size()) return *this;
+  made->extras.kept.clear();
+  Tokenizer tokenizer;
+  tokenizer.impl_ = made;
+  return tokenizer;
+}
+
+bool Tokenizer::belongs_to_model() const { return impl_->extras.belongs_to_model; }
 const std::vector<int64_t>& Tokenizer::sentinels() const { return impl_->sentinels; }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const {
@@ -265,61 +457,108 @@ bool Tokenizer::keeps_spaces() const { return impl_->encoder->keeps_spaces(); }
 bool Tokenizer::starts_word(int64_t id) const { return id < 0 || id >= size() || impl_->starts_word[static_cast<size_t>(id)]; }
 std::string Tokenizer::kind() const { return impl_->encoder->kind(); }
 
+bool Tokenizer::has_fingerprint(const std::string& recorded) const { return recorded == fingerprint() || recorded == hex(impl_->hash_of_files()); }
+
 std::string Tokenizer::fingerprint() const {
-  uint64_t hash = (impl_->encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(impl_->added_sentinels);
-  for (const auto& [name, content] : impl_->encoder->files()) hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
+  uint64_t hash = impl_->hash_of_files();
+  if (const auto facts = impl_->encoder->facts(); facts != "{}") hash = XXH3_64bits_withSeed(facts.data(), facts.size(), hash);
   return hex(hash);
 }
 
-void Tokenizer::save(const std::string& folder, const std::optional<Frame>& frame) const {
+Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const {
+  const auto* rule = reader && !impl_->fits(*reader) ? family_of_kind(reader->kind) : impl_->extras.family;
+  if (!rule) rule = family_called("bert");
+  const auto ids = [&](const std::vector<Role>& roles) {
+    std::vector<int64_t> found;
+    for (const auto role : roles) {
+      const auto end = reader && reader->end >= 0 ? reader->end : special().sep;
+      const auto id = role == Role::cls ? special().cls : role == Role::sep ? end : impl_->language;
+      if (id >= 0) found.push_back(id);
+    }
+    return found;
+  };
+  const auto& parts = rule->frame;
+  return {.before = ids(parts.before), .between = ids(parts.between), .after = ids(parts.after), .segments = parts.segments && (!reader || reader->segments), .pads_left = parts.pads_left};
+}
+
+namespace {
+
+/// The post-processor of tokenizer.json that puts a frame around one text or two.
+Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
+  Json used = Json::object();
+  const auto put = [&](Json& list, const std::vector<int64_t>& ids, int type) {
+    for (const auto id : ids) {
+      const auto piece = tokenizer.piece(id);
+      used[piece] = {{"id", piece}, {"ids", {id}}, {"tokens", {piece}}};
+      list.push_back({{"SpecialToken", {{"id", piece}, {"type_id", type}}}});
+    }
+  };
+  const auto text = [](Json& list, const char* name, int type) { list.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}}); };
+  const auto after = [&](Json& list, int type) {
+    put(list, frame.after, type);
+    if (frame.pads_left && !frame.after.empty()) list.back()["SpecialToken"]["type_id"] = 2;
+  };
+  Json single = Json::array();
+  put(single, frame.before, 0);
+  text(single, "A", 0);
+  Json pair = single;
+  after(single, 0);
+  put(pair, frame.between, 0);
+  text(pair, "B", frame.segments ? 1 : 0);
+  after(pair, frame.segments ? 1 : 0);
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", used}};
+}
+
+}  // namespace
+
+void Tokenizer::save(const std::string& folder, const std::optional<TextReader>& reader) const {
   fs::create_directories(folder);
-  const auto in = [&](const std::string& name) { return (fs::path(folder) / name).string(); };
+  const auto write = [&](const std::string& name, const std::string& content) { write_atomic((fs::path(folder) / name).string(), content); };
+  const auto& extras = impl_->extras;
   const auto& s = impl_->special;
-  for (const auto& [name, content] : impl_->encoder->files()) write_atomic(in(name), content);
-  Json facts{{"format", "cloze-tokenizer"}, {"version", 1}, {"kind", kind()}, {"size", size()}, {"fingerprint", fingerprint()}, {"do_lower_case", impl_->encoder->lowercase},
-             {"special", {{"pad", s.pad}, {"unk", s.unk}, {"cls", s.cls}, {"sep", s.sep}, {"mask", s.mask}}}};
-  if (impl_->added_sentinels > 0) facts["sentinels"] = impl_->added_sentinels;
+  const auto files = impl_->encoder->files();
+  const bool came = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
+  const bool as_it_came = came && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
+  Json facts{{"format", "cloze-tokenizer"}, {"version", 2}, {"kind", kind()}, {"size", size()}, {"fingerprint", fingerprint()}, {"do_lower_case", impl_->encoder->lowercase}};
+  for (const auto* role : role_names)
+    if (auto roles = s; id_of(roles, role) >= 0) facts["special"][role] = id_of(roles, role);
+  if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
+  for (const auto& [id, piece] : extras.added) facts["added"][std::to_string(id)] = piece;
+  if (extras.family) facts["family"] = extras.family->name;
+  if (!extras.language.empty()) facts["language"] = extras.language;
+  if (extras.belongs_to_model) facts["belongs_to_model"] = true;
+  for (const auto& [name, content] : extras.kept)
+    if (as_it_came) facts["kept"].push_back(name);
   facts.update(Json::parse(impl_->encoder->facts()));
-  write_atomic(in(facts_file), facts.dump(2) + "\n");
+  write(facts_file, facts.dump(2) + "\n");
+  for (const auto& [name, content] : files) write(name, content);
+  for (const auto& [name, content] : extras.kept)
+    if (as_it_came) write(name, content);
+  if (as_it_came && extras.kept.contains("tokenizer_config.json")) return;
 
   // What transformers loads: every special token by name, and what stands around one text or two.
-  Json added = Json::array(), around = Json::array(), pair = Json::array(), used = Json::object();
-  for (int64_t id = 0; id < size(); ++id)
-    if (is_special(id)) added.push_back({{"id", id}, {"content", piece(id)}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", false}, {"special", true}});
-  const auto token = [&](int64_t id, int type) {
-    used[piece(id)] = {{"id", piece(id)}, {"ids", {id}}, {"tokens", {piece(id)}}};
-    return Json{{"SpecialToken", {{"id", piece(id)}, {"type_id", type}}}};
-  };
-  const Frame given = frame.value_or(Frame{.before = {s.cls}, .after = {s.sep}});
-  const auto sequence = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
-  for (const auto id : given.before) around.push_back(token(id, 0));
-  around.push_back(sequence("A", 0));
-  pair = around;
-  if (!given.after.empty()) pair.push_back(token(given.after[0], 0));
-  pair.push_back(sequence("B", 1));
-  for (size_t i = 0; i < given.after.size(); ++i) {
-    const bool last = given.pads_left && i + 1 == given.after.size();
-    around.push_back(token(given.after[i], last ? 2 : 0));
-    pair.push_back(token(given.after[i], last ? 2 : 1));
+  const auto given = frame(reader);
+  if (!as_it_came) {
+    // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its reader.
+    Json whole = Json::parse(impl_->encoder->huggingface_json());
+    if (!files.contains("tokenizer.json")) whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}});
+    const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->encoder->pieces.size()) : 0;
+    for (int64_t id = first; id < size(); ++id)
+      if (is_special(id)) whole["added_tokens"].push_back({{"id", id}, {"content", piece(id)}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", false}, {"special", true}});
+    whole["post_processor"] = template_of(*this, given);
+    write("tokenizer.json", whole.dump() + "\n");
   }
-  const Json post_processor{{"type", "TemplateProcessing"}, {"single", around}, {"pair", pair}, {"special_tokens", used}};
-  if (impl_->encoder->files().contains("tokenizer.json")) {
-    // What came as a tokenizer.json goes out as that, with the special tokens that Cloze has put after its pieces.
-    auto whole = nlohmann::json::parse(impl_->encoder->huggingface_json());
-    for (const auto& entry : added)
-      if (entry["id"].get<size_t>() >= impl_->encoder->pieces.size()) whole["added_tokens"].push_back(nlohmann::json(entry));
-    if (whole["post_processor"].is_null()) whole["post_processor"] = nlohmann::json(post_processor);
-    write_atomic(in("tokenizer.json"), whole.dump() + "\n");
-  } else {
-    Json whole{{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", added}};
-    whole.update(Json::parse(impl_->encoder->huggingface_json()));
-    whole["post_processor"] = post_processor;
-    write_atomic(in("tokenizer.json"), whole.dump() + "\n");
-  }
-  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}, {"pad_token", piece(s.pad)}, {"unk_token", piece(s.unk)},
-                    {"cls_token", piece(s.cls)}, {"sep_token", piece(s.sep)}, {"mask_token", piece(s.mask)}};
+
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}};
+  for (const auto* role : role_names)
+    if (auto roles = s; id_of(roles, role) >= 0) config[std::string(role) + "_token"] = piece(id_of(roles, role));
+  if (reader && reader->end >= 0) config["eos_token"] = piece(reader->end);
+  config["model_input_names"] = Json::array({"input_ids"});
+  if (given.segments) config["model_input_names"].push_back("token_type_ids");
+  config["model_input_names"].push_back("attention_mask");
+  if (reader && reader->max_length > 0) config["model_max_length"] = reader->max_length;
   if (given.pads_left) config["padding_side"] = "left";
-  write_atomic(in("tokenizer_config.json"), config.dump(2) + "\n");
+  write("tokenizer_config.json", config.dump(2) + "\n");
 }
 
 }  // namespace cloze

@@ -8,6 +8,7 @@
 #include "objectives/masking.h"
 #include "objectives/pairs.h"
 #include "objectives/permutation.h"
+#include "objectives/special_tokens.h"
 #include "objectives/writing.h"
 
 namespace cloze {
@@ -70,6 +71,7 @@ struct Collator::Impl {
         mask_key(Rng(rng.key(stage)).key("mask")),
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
+    require_special_tokens(objectives, model, store.tokenizer(), data.tokens);
     if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
     else sampler.emplace(store, sampling(objectives), Rng(rng.key(stage)));
     if (pairs) require_documents(stage);
@@ -300,7 +302,7 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
   for (int64_t row = 0; row < count; ++row) {
     const int64_t n = lengths[row], at = row * longest;
     std::copy_n(ids.data() + row * stride, n, out_ids + at);
-    std::fill(out_ids + at + n, out_ids + at + longest, in.vocabulary.special.pad);
+    std::fill(out_ids + at + n, out_ids + at + longest, in.vocabulary.special.filler());
     std::fill(out_types + at, out_types + at + seconds[row], 0);
     std::fill(out_types + at + seconds[row], out_types + at + n, 1);
     std::fill(out_types + at + n, out_types + at + longest, 0);

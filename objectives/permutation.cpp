@@ -160,7 +160,7 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
   int64_t width = 0;
   for (const auto& row : given) width = std::max(width, static_cast<int64_t>(row.ids.size()));
   Batch batch;
-  batch.input_ids = at::full({rows, width}, vocabulary.special.pad, at::kLong);
+  batch.input_ids = at::full({rows, width}, vocabulary.special.filler(), at::kLong);
   batch.token_type_ids = at::full({rows, width}, pad_segment, at::kLong);
   batch.visible = at::zeros({rows, width, width}, at::kBool);
   auto mask = at::zeros({rows, width}, at::kBool);

@@ -17,8 +17,9 @@ const ObjectiveConfig* writing_of(const Objectives& objectives) {
 void take_special_ids(ModelConfig& model, const SpecialIds& special) {
   auto& m = encoder_of(model);
   const auto kind = kind_of(model);
-  m.pad_token_id = special.pad, m.eos_token_id = special.sep;
-  m.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? special.pad : kind == "transformer" ? special.cls : special.sep;
+  m.pad_token_id = special.filler();
+  m.eos_token_id = special.sep;
+  m.decoder_start_token_id = kind == "t5" || kind == "pegasus" ? m.pad_token_id : kind == "transformer" && special.cls >= 0 ? special.cls : special.sep;
 }
 
 namespace {
@@ -262,11 +263,11 @@ void Writer::make(Stream& stream, SourceTarget& row, Infilled* infilled) {
   sentences_.resize(sentence_lengths_.size());
   auto at = tokens_.begin();
   for (size_t s = 0; s < sentences_.size(); at += sentence_lengths_[s++]) sentences_[s].assign(at, at + sentence_lengths_[s]);
-  row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose, vocabulary_.special.mask, eos_, stream);
+  row = gap_sentences(sentences_, gaps.gap_sentences_ratio, gaps.choose, vocabulary_.special.sentence_mask, eos_, stream);
   // A sentence is hidden where its mask stands, which no text holds.
   size_t in_source = 0, in_text = 0;
   for (const auto& sentence : sentences_) {
-    const bool hidden = !sentence.empty() && row.source[in_source] == vocabulary_.special.mask;
+    const bool hidden = !sentence.empty() && row.source[in_source] == vocabulary_.special.sentence_mask;
     const auto from = numbers_.begin() + static_cast<std::ptrdiff_t>(in_text);
     if (hidden) row.target_tokens.insert(row.target_tokens.end(), from, from + static_cast<std::ptrdiff_t>(sentence.size()));
     in_source += hidden ? 1 : sentence.size();
@@ -288,7 +289,7 @@ Batch Writer::batch(const std::vector<SourceTarget>& rows) const {
       fill(r, lines[r]);
       longest = std::max(longest, static_cast<int64_t>(lines[r].size())), total += static_cast<int64_t>(lines[r].size());
     }
-    auto ids = at::full({count, longest}, vocabulary_.special.pad, at::kLong);
+    auto ids = at::full({count, longest}, vocabulary_.special.filler(), at::kLong);
     for (size_t r = 0; r < rows.size(); ++r) std::copy(lines[r].begin(), lines[r].end(), ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * longest);
     if (mask && total < count * longest) {
       *mask = at::zeros({count, longest}, at::kBool);

@@ -49,6 +49,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   require<ConfigError>(predicts, run.folder, ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with `kind: mlm`, `kind: plm`, or one that writes with span_corruption or denoising");
   require<CheckpointError>(run.has_tokenizer, run.folder, ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& special = run.tokenizer.special();
+  require<ConfigError>(special.mask >= 0, run.folder, ": its tokenizer has no [MASK] or <mask>, the token in the place of a blank; fill with a model that has one");
   std::vector<int64_t> ids, places;
   for (size_t i = 0; i < parts.size(); ++i) {
     auto part = parts[i];
@@ -107,6 +108,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   const auto corruption = corruption_of(run);
   const bool spans = corruption == "spans" || corruption == "iid";
   require<ConfigError>(!spans || parts.size() <= sentinels.size() + 1, "the text has ", parts.size() - 1, " blanks, the tokenizer ", sentinels.size(), " sentinels; fill fewer at once");
+  require<ConfigError>(spans || special.mask >= 0, run.folder, ": its tokenizer has no [MASK] or <mask>, the token in the place of a blank; fill with a model that has one");
   Prompt prompt{.beginning = {model.decoder_start_token_id}};
   if (model.texts_begin) prompt.source.push_back(special.cls);
   std::vector<std::vector<int32_t>> pieces;

@@ -359,7 +359,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   for (const auto& p : params) report.parameters += p.param.value().numel();
   StagedFolder staged(run);
   bool has_tokenizer = false;
-  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "vocab.json", "tokenizer.json"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
+  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "vocab.json", "tokenizer.json"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
   if (has_tokenizer) {
     const auto tokenizer = Tokenizer::open(folder);
     require<CheckpointError>(tokenizer.size() <= encoder_of(model.config.model).vocab_size, folder, ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
@@ -377,13 +377,13 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
 
 namespace {
 
-/// What stands around the texts that the model reads: those of an encoder alone have [CLS] and [SEP].
-std::optional<Tokenizer::Frame> frame_of(const EncoderConfig& model, const SpecialIds& special) {
-  if (model.two_streams) return Tokenizer::Frame{.before = {}, .after = {special.sep, special.cls}, .pads_left = true};
-  const bool t5_encoder = model.relative_attention_num_buckets > 0 && !model.is_decoder;
-  if (model.is_encoder_decoder || t5_encoder) return Tokenizer::Frame{.before = model.texts_begin ? std::vector<int64_t>{special.cls} : std::vector<int64_t>{}, .after = model.eos_token_id >= 0 ? std::vector<int64_t>{model.eos_token_id} : std::vector<int64_t>{}};
-  if (model.is_decoder) return Tokenizer::Frame{};
-  return std::nullopt;
+/// The model as the reader of its tokenizer's texts.
+TextReader reader_of(const ModelConfig& model) {
+  const auto& c = encoder_of(model);
+  return {.kind = kind_of(model),
+          .segments = c.token_types && c.type_vocab_size > 1,
+          .max_length = c.longest_input() < EncoderConfig::any_length ? c.longest_input() : 0,
+          .end = writes_text(model) || (c.relative_attention_num_buckets > 0 && !c.is_decoder) ? c.eos_token_id : -1};
 }
 
 /// Where not all token tables of an encoder with a decoder are one, the file holds each by its name: transformers ties what is not there.
@@ -427,7 +427,11 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   StagedFolder staged(out);
   const auto& model = encoder_of(opened.config.model);
   auto config = huggingface_config(opened.config);
-  if (opened.has_tokenizer && model.texts_begin) config["bos_token_id"] = opened.tokenizer.special().cls;
+  if (opened.has_tokenizer) {
+    const auto& special = opened.tokenizer.special();
+    if (const auto bos = model.texts_begin ? special.cls : special.bos; bos >= 0) config["bos_token_id"] = bos;
+    if (!config.contains("eos_token_id") && special.eos >= 0) config["eos_token_id"] = special.eos;
+  }
   // A run that was imported and not trained goes out as it came.
   if (model.bi_data && load_state(opened.checkpoint, nullptr).step > 0) {
     config["bi_data"] = false;
@@ -435,7 +439,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   }
   write_atomic(staged.path() + "/config.json", config.dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);
-  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), frame_of(model, opened.tokenizer.special()));
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
   staged.commit();
 }
 

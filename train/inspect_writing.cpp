@@ -57,11 +57,12 @@ class WritingInspector {
     take_special_ids(config_.model, vocabulary_.special);
     return model_ = encoder_of(config_.model);
   }
+  bool masks_text(int64_t id) const { return id == vocabulary_.special.mask || id == vocabulary_.special.sentence_mask; }
   bool sentinel(int64_t id) const { return store_.tokenizer().piece(id).rfind("<extra_id_", 0) == 0; }
 
   std::string pieces(const std::vector<int64_t>& ids) const {
     std::string text;
-    for (const auto id : ids) text += (text.empty() ? "" : " ") + (sentinel(id) || id == vocabulary_.special.mask ? "{" + store_.tokenizer().piece(id) + "}" : store_.tokenizer().piece(id));
+    for (const auto id : ids) text += (text.empty() ? "" : " ") + (sentinel(id) || masks_text(id) ? "{" + store_.tokenizer().piece(id) + "}" : store_.tokenizer().piece(id));
     return text;
   }
 
@@ -102,7 +103,7 @@ class WritingInspector {
     const bool ends = model_.is_encoder_decoder || !spans_ || spans_->corruption != "prefix_lm";   // a text that goes on in the same line has no end token
     for (size_t i = begin; i + (ends ? 1 : 0) < read; ++i) {
       const auto id = e.input_ids[i];
-      marks += sentinel(id), masks += id == vocabulary_.special.mask, kept += !sentinel(id);
+      marks += sentinel(id), masks += masks_text(id), kept += !sentinel(id);
       unknown_ += id == vocabulary_.special.unk;
     }
     for (size_t i = begin; i + 1 < e.labels.size(); ++i) ++(sentinel(e.labels[i]) ? marks_written : written);

@@ -40,7 +40,7 @@ struct Encoder {
   /// Hugging Face's tokenizer.json without its special tokens: members `normalizer`, `pre_tokenizer`, `decoder`, `model`;
   /// the whole file where the tokenizer came as one.
   virtual std::string huggingface_json() const = 0;
-  /// What beside the files decides ids, as a JSON object.
+  /// What decides ids next to the files and `lowercase`, as a JSON object; empty where all is as usual.
   virtual std::string facts() const { return "{}"; }
   /// True when a space before the text changes its ids.
   virtual bool keeps_spaces() const { return false; }
@@ -51,10 +51,11 @@ struct Encoder {
 
 /// Where a SentencePiece model departs from the library, as its family's own code does.
 struct SentencePieceRules {
-  bool lowercase = false;       ///< text is lower-cased first
-  bool strip_accents = false;   ///< and decomposed, without combining marks
-  bool split_digit_commas = false;   ///< `,` behind a digit is a piece of its own; quotes are written "
-  bool any() const { return lowercase || strip_accents || split_digit_commas; }
+  bool lowercase = false;            ///< text is lower-cased first
+  bool strip_accents = false;        ///< and decomposed, without combining marks
+  bool split_digit_commas = false;   ///< `,` after a digit is a piece of its own; quotes are written "
+  bool join_spaces = false;          ///< white space of any kind and number is one space
+  bool any() const { return lowercase || strip_accents || split_digit_commas || join_spaces; }
 };
 
 std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path, const SentencePieceRules& rules = {});

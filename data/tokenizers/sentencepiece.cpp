@@ -29,6 +29,10 @@ struct ModelFacts {
   std::string normalizer, charsmap;   ///< name of its rules, and the rules
   bool user_defined = false;          ///< has pieces that are taken wherever they occur
   bool bpe = false, unigram = true, byte_fallback = false;
+  bool space_after_words = false;     ///< a space belongs to the word before it
+  bool dummy_prefix = true;           ///< a space is put at the text's beginning (or its end, with the above)
+  bool joins_spaces = true;           ///< spaces at the ends go, others are joined
+  std::vector<uint64_t> types;        ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
 };
 
 /// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops where it is damaged.
@@ -58,8 +62,13 @@ ModelFacts model_facts(std::string_view model) {
   ModelFacts facts;
   each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
     if (part < 1 || part > 3) return;   // 1: a piece, 2: how it was trained, 3: how text is normalised
+    if (part == 1) facts.types.push_back(1);
     each_field(content, [&](uint64_t field, uint64_t number, std::string_view text) {
+      if (part == 1 && field == 3) facts.types.back() = number;
       if (part == 1 && field == 3 && number == 4) facts.user_defined = true;
+      if (part == 2 && field == 24) facts.space_after_words = number != 0;
+      if (part == 3 && field == 3) facts.dummy_prefix = number != 0;
+      if (part == 3 && field == 4) facts.joins_spaces = number != 0;
       if (part == 2 && field == 3) facts.bpe = number == 2, facts.unigram = number == 1;
       if (part == 2 && field == 35) facts.byte_fallback = number != 0;
       if (part == 3 && field == 1) facts.normalizer = text;
@@ -82,6 +91,40 @@ std::string base64(std::string_view bytes) {
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+/// White space as Python's str.split() cuts at it.
+bool is_python_space(int32_t c) {
+  if ((c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85) return true;
+  if (c < 0x80) return false;
+  const auto category = utf8proc_category(c);
+  return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
+}
+
+/// A code point in lower case as Python's str.lower() writes it; `out` ends with what stands before it.
+void append_lower(std::string& out, int32_t c, std::string_view before, std::string_view after) {
+  if (c == 0x130) {   // the one letter whose lower case is two code points
+    out += "i\u0307";
+  } else if (c == 0x3A3) {
+    // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma); marks between letters do not count.
+    const auto letter = [](int32_t l) { return l >= 0 && (utf8proc_tolower(l) != l || utf8proc_toupper(l) != l); };
+    const auto mark = [](int32_t l) { return l == '\'' || l == 0xB7 || (l >= 0 && utf8proc_category(l) == UTF8PROC_CATEGORY_MN); };
+    int32_t last = -1, next = -1;
+    for (size_t at = before.size(); at > 0;) {
+      do --at;
+      while (at > 0 && (before[at] & 0xC0) == 0x80);
+      size_t end = at;
+      last = next_code_point(before, end);
+      if (!mark(last)) break;
+    }
+    for (size_t at = 0; at < after.size();) {
+      next = next_code_point(after, at);
+      if (!mark(next)) break;
+    }
+    append_code_point(out, letter(last) && !letter(next) ? 0x3C2 : 0x3C3);
+  } else {
+    append_code_point(out, utf8proc_tolower(c));
+  }
 }
 
 struct SentencePiece final : Encoder {
@@ -118,10 +161,24 @@ struct SentencePiece final : Encoder {
   }
 
   std::vector<TextPiece> encode_with_places(std::string_view text) const override {
-    const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text) : std::string(text));
+    std::vector<uint32_t> sources;
+    const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text, &sources) : std::string(text));
+    const auto source = [&](size_t at) { return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size(); };
     std::vector<TextPiece> placed;
-    for (const auto& piece : found.pieces())
-      placed.push_back({static_cast<int32_t>(piece.id()), std::min<size_t>(piece.begin(), text.size()), std::min<size_t>(piece.end(), text.size())});
+    for (const auto& piece : found.pieces()) {
+      const TextPiece one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end())};
+      std::vector<int32_t> parts{one.id};
+      if (rules.split_digit_commas) split_digit_commas(parts, 0);
+      size_t at = one.begin;
+      for (size_t i = 0; i < parts.size(); ++i) {   // a part covers as many bytes as it spells, the last one what is left
+        const auto& spelled = pieces[static_cast<size_t>(parts[i])];
+        const bool marked = spelled.starts_with(space_mark), space = marked && at < text.size() && text[at] == ' ';
+        const size_t bytes = spelled.size() - (marked ? space_mark.size() : 0) + (space ? 1 : 0);
+        const size_t end = i + 1 == parts.size() ? one.end : std::min(at + bytes, one.end);
+        placed.push_back({parts[i], at, end});
+        at = end;
+      }
+    }
     return placed;
   }
 
@@ -139,29 +196,51 @@ struct SentencePiece final : Encoder {
   bool starts_word(int64_t id) const override { return pieces[static_cast<size_t>(id)].compare(0, space_mark.size(), space_mark) == 0 || is_control(id); }
   std::string huggingface_json() const override;
   std::string facts() const override {
-    return nlohmann::json{{"split_digit_commas", rules.split_digit_commas}, {"keep_accents", !rules.strip_accents}}.dump();
+    auto all = nlohmann::json::object();
+    if (rules.split_digit_commas) all["split_digit_commas"] = true;
+    if (rules.strip_accents) all["keep_accents"] = false;
+    if (rules.join_spaces) all["join_spaces"] = true;
+    return all.dump();
   }
 
  private:
-  /// Text as the family's own code hands it to the model.
-  std::string prepared(std::string_view text) const {
-    std::string out(text);
-    if (rules.split_digit_commas) {
-      replace_all(out, "``", "\"");
-      replace_all(out, "''", "\"");
-    }
-    if (!rules.lowercase && !rules.strip_accents) return out;
-    std::string folded;
-    for (size_t at = 0; at < out.size();) {
-      const int32_t c = next_code_point(out, at);
-      if (c < 0) continue;
-      utf8proc_int32_t parts[32] = {c};
+  nlohmann::ordered_json normalizer_json() const;
+  nlohmann::ordered_json pre_tokenizer_json() const;
+  nlohmann::ordered_json decoder_json() const;
+  nlohmann::ordered_json model_json() const;
+
+  /// Text as the family's own code hands it to the model, and the byte of `text` that each of its bytes comes from.
+  /// Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert, tokenization.py, preprocess_text.
+  std::string prepared(std::string_view text, std::vector<uint32_t>* sources = nullptr) const {
+    std::string out;
+    bool spaced = false;
+    uint32_t space_at = 0;
+    for (size_t at = 0; at < text.size();) {
+      const auto from = static_cast<uint32_t>(at);
+      int32_t c = next_code_point(text, at);
+      if (rules.join_spaces && c >= 0 && is_python_space(c)) {
+        if (!spaced) space_at = from;
+        spaced = !out.empty();
+        continue;
+      }
+      if (spaced) out += ' ';
+      if (spaced && sources) sources->resize(out.size(), space_at);
+      spaced = false;
+      if (rules.split_digit_commas && (c == '`' || c == '\'') && at < text.size() && text[at] == static_cast<char>(c)) {
+        ++at;
+        c = '"';
+      }
+      utf8proc_int32_t parts[32] = {c < 0 ? 0xFFFD : c};
       const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
-      const auto n = rules.strip_accents ? std::min<utf8proc_ssize_t>(utf8proc_decompose_char(c, parts, 32, options, nullptr), 32) : 1;
-      for (utf8proc_ssize_t i = 0; i < n; ++i)
-        if (!rules.strip_accents || utf8proc_get_property(parts[i])->combining_class == 0) append_code_point(folded, rules.lowercase ? utf8proc_tolower(parts[i]) : parts[i]);
+      const auto count = rules.strip_accents ? std::min<utf8proc_ssize_t>(utf8proc_decompose_char(parts[0], parts, 32, options, nullptr), 32) : 1;
+      for (utf8proc_ssize_t i = 0; i < count; ++i) {
+        if (rules.strip_accents && utf8proc_get_property(parts[i])->combining_class != 0) continue;
+        if (rules.lowercase) append_lower(out, parts[i], out, text.substr(at));
+        else append_code_point(out, parts[i]);
+      }
+      if (sources) sources->resize(out.size(), from);
     }
-    return folded;
+    return out;
   }
 
   /// Ids of a text that goes on with a word, where the model saw the start of one. Differs from XLNet's code: a piece that is known at a
@@ -179,7 +258,7 @@ struct SentencePiece final : Encoder {
     std::vector<int32_t> out(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(first));
     for (size_t i = first; i < ids.size(); ++i) {
       const auto& piece = pieces[static_cast<size_t>(ids[i])];
-      if (piece.size() < 2 || piece.back() != ',' || !std::isdigit(static_cast<unsigned char>(piece[piece.size() - 2]))) {
+      if (!ends_with_digit_comma(piece)) {
         out.push_back(ids[i]);
         continue;
       }
@@ -187,11 +266,22 @@ struct SentencePiece final : Encoder {
       replace_all(head, space_mark, "");
       std::vector<int32_t> again;
       encode_text(head, again);
-      if (!starts_word(ids[i])) continue_word(again);
+      if (!again.empty() && !piece.starts_with(space_mark)) {
+        const std::string_view start = pieces[static_cast<size_t>(again[0])];
+        if (start == space_mark) again.erase(again.begin());
+        else if (start.starts_with(space_mark)) again[0] = library.PieceToId(absl::string_view(start.data() + space_mark.size(), start.size() - space_mark.size()));
+      }
       out.insert(out.end(), again.begin(), again.end());
       out.push_back(library.PieceToId(","));
     }
     ids = std::move(out);
+  }
+
+  static bool ends_with_digit_comma(std::string_view piece) {
+    if (piece.size() < 2 || piece.back() != ',') return false;
+    size_t at = piece.size() - 2;
+    while (at > 0 && (piece[at] & 0xC0) == 0x80) --at;
+    return utf8proc_category(next_code_point(piece, at)) == UTF8PROC_CATEGORY_ND;
   }
 
   void encode_text(std::string_view text, std::vector<int32_t>& out) const {
@@ -302,17 +392,19 @@ struct SentencePiece final : Encoder {
   uint64_t serial = 0;        // of this model among all that were opened
 };
 
-/// The order in which BPE pieces were joined, told from their scores.
-nlohmann::ordered_json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores) {
+using Json = nlohmann::ordered_json;
+
+/// The order in which BPE pieces were joined, told from their scores. Only normal pieces are joined.
+Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores, const std::vector<uint64_t>& types) {
   std::map<std::string_view, size_t> ids;
-  for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id], id);
+  for (size_t id = 0; id < pieces.size(); ++id)
+    if (types[id] == 1) ids.emplace(pieces[id], id);
   struct Join {
     double score;
     size_t left, right;
   };
   std::vector<Join> joins;
-  for (size_t id = 0; id < pieces.size(); ++id) {
-    const std::string_view piece = pieces[id];
+  for (const auto& [piece, id] : ids) {
     for (size_t cut = 1; cut < piece.size(); ++cut) {
       if ((piece[cut] & 0xC0) == 0x80) continue;
       const auto left = ids.find(piece.substr(0, cut)), right = ids.find(piece.substr(cut));
@@ -320,38 +412,118 @@ nlohmann::ordered_json merges_of(const std::vector<std::string>& pieces, const s
     }
   }
   std::sort(joins.begin(), joins.end(), [](const Join& a, const Join& b) { return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right); });
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const auto& join : joins) list.push_back({pieces[join.left], pieces[join.right]});
   return list;
 }
 
-std::string SentencePiece::huggingface_json() const {
-  using Json = nlohmann::ordered_json;
+Json replace_regex(const std::string& pattern, std::string_view by) {
+  return {{"type", "Replace"}, {"pattern", {{"Regex", pattern}}}, {"content", by}};
+}
+
+Json replace_text(std::string_view text, std::string_view by) {
+  return {{"type", "Replace"}, {"pattern", {{"String", text}}}, {"content", by}};
+}
+
+/// A regular expression of every combining mark, as ranges of code points.
+std::string combining_marks() {
+  std::string list = "[";
+  const auto combines = [](int32_t c) { return c < 0x110000 && utf8proc_get_property(c)->combining_class != 0; };
+  for (int32_t c = 0; c < 0x110000; ++c) {
+    if (!combines(c)) continue;
+    append_code_point(list, c);
+    int32_t last = c;
+    while (combines(last + 1)) ++last;
+    if (last > c) list += '-', append_code_point(list, last);
+    c = last;
+  }
+  return list + "]";
+}
+
+/// `text` as a regular expression that matches it alone.
+std::string escaped(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("\\.^$|()[]{}*+?-#/&~").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+Json SentencePiece::normalizer_json() const {
   Json steps = Json::array();
-  if (rules.split_digit_commas)
-    for (const auto* quotes : {"``", "''"}) steps.push_back({{"type", "Replace"}, {"pattern", {{"String", quotes}}}, {"content", "\""}});
+  if (rules.join_spaces)
+    steps.push_back(replace_regex(R"([\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+)", " "));
+  if (rules.split_digit_commas) {
+    steps.push_back(replace_text("``", "\""));
+    steps.push_back(replace_text("''", "\""));
+  }
   if (rules.strip_accents) {
     steps.push_back({{"type", "NFKD"}});
-    steps.push_back({{"type", "StripAccents"}});
+    steps.push_back(replace_regex(combining_marks(), ""));
   }
-  if (rules.lowercase) steps.push_back({{"type", "Lowercase"}});
+  if (rules.lowercase) {
+    steps.push_back(replace_regex("(?<=\\p{L})\u03A3(?!\\p{L})", "\u03C2"));
+    steps.push_back({{"type", "Lowercase"}});
+  }
   if (!about.charsmap.empty()) steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(about.charsmap)}});
-  steps.push_back({{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
-  steps.push_back({{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
-  const Json mark{{"type", "Metaspace"}, {"replacement", space_mark}, {"prepend_scheme", "always"}, {"split", true}};
-  Json vocabulary = about.bpe ? Json::object() : Json::array();
-  for (size_t id = 0; id < pieces.size(); ++id) {
-    if (about.bpe) vocabulary[pieces[id]] = id;
-    else vocabulary.push_back({pieces[id], scores[id]});
+  if (about.joins_spaces) {
+    steps.push_back(replace_regex("\\A +|[ \u2581]+\\z", ""));
+    steps.push_back(replace_regex(" {2,}", " "));
   }
-  Json net{{"type", about.bpe ? "BPE" : "Unigram"}};
+  // The space at an end: a step of its own, since that of `Metaspace` passes over a text that begins with one.
+  if (about.dummy_prefix && about.space_after_words) steps.push_back(replace_regex("(?m)(?<=.)\\z", " "));
+  if (about.dummy_prefix && !about.space_after_words) steps.push_back({{"type", "Prepend"}, {"prepend", " "}});
+  steps.push_back(replace_text(" ", space_mark));
+  return {{"type", "Sequence"}, {"normalizers", steps}};
+}
+
+Json SentencePiece::pre_tokenizer_json() const {
+  Json steps = Json::array();
+  std::vector<std::string> symbols;
+  for (size_t id = 0; id < pieces.size(); ++id)
+    if (about.types[id] == 4) symbols.push_back(pieces[id]);
+  std::sort(symbols.begin(), symbols.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });   // the longest is taken
+  std::string pattern;
+  for (const auto& symbol : symbols) pattern += (pattern.empty() ? "" : "|") + escaped(symbol);
+  if (!symbols.empty()) steps.push_back({{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+  if (by_words) steps.push_back({{"type", "Split"}, {"pattern", {{"String", space_mark}}}, {"behavior", "MergedWithNext"}, {"invert", false}});
+  if (steps.empty()) return nullptr;
+  return {{"type", "Sequence"}, {"pretokenizers", steps}};
+}
+
+Json SentencePiece::decoder_json() const {
+  Json steps = Json::array({replace_text(space_mark, " ")});
+  if (about.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
+  steps.push_back({{"type", "Fuse"}});
+  const bool leads = about.dummy_prefix && !about.space_after_words;   // a space after words stays, as in the library
+  if (leads) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {{"type", "Sequence"}, {"decoders", steps}};
+}
+
+Json SentencePiece::model_json() const {
+  const auto unknown = library.unk_id();
   if (about.bpe) {
-    net["dropout"] = nullptr, net["unk_token"] = pieces[static_cast<size_t>(library.unk_id())], net["continuing_subword_prefix"] = nullptr, net["end_of_word_suffix"] = nullptr;
-    net["fuse_unk"] = true, net["byte_fallback"] = about.byte_fallback, net["vocab"] = vocabulary, net["merges"] = merges_of(pieces, scores);
-  } else {
-    net["unk_id"] = library.unk_id(), net["vocab"] = vocabulary, net["byte_fallback"] = about.byte_fallback;
+    Json vocabulary = Json::object();
+    for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
+    return {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", pieces[static_cast<size_t>(unknown)]}, {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr}, {"fuse_unk", true},
+            {"byte_fallback", about.byte_fallback}, {"ignore_merges", about.user_defined}, {"vocab", vocabulary}, {"merges", merges_of(pieces, scores, about.types)}};
   }
-  return Json{{"normalizer", {{"type", "Sequence"}, {"normalizers", steps}}}, {"pre_tokenizer", mark}, {"decoder", mark}, {"model", net}}.dump();
+  // What no text is cut into, and `9,` where the rules cut it again, is worse than any other way.
+  constexpr double never = 100;
+  Json vocabulary = Json::array();
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    const bool avoided = about.types[id] == 5 || about.types[id] == 6 || (rules.split_digit_commas && ends_with_digit_comma(pieces[id]));
+    const double score = about.types[id] == 4 ? 0 : scores[id];
+    vocabulary.push_back({pieces[id], avoided ? score - never : score});
+  }
+  return {{"type", "Unigram"}, {"unk_id", unknown}, {"vocab", vocabulary}, {"byte_fallback", about.byte_fallback}};
+}
+
+/// The rules of this model in the words of the tokenizers library. Differs: its `Precompiled` looks at whole characters with
+/// their marks where SentencePiece looks at the longest match, so texts with rare sequences of marks may have other ids.
+std::string SentencePiece::huggingface_json() const {
+  return Json{{"normalizer", normalizer_json()}, {"pre_tokenizer", pre_tokenizer_json()}, {"decoder", decoder_json()}, {"model", model_json()}}.dump();
 }
 
 }  // namespace

@@ -1,0 +1,160 @@
+#include "data/tokenizers/families.h"
+
+#include <algorithm>
+
+namespace cloze {
+
+namespace {
+
+const FrameRule bert_frame{.before = {Role::cls}, .between = {Role::sep}, .after = {Role::sep}, .segments = true};
+const FrameRule roberta_frame{.before = {Role::cls}, .between = {Role::sep, Role::sep}, .after = {Role::sep}};
+
+/// fairseq's dictionary: four tokens of its own in the place of SentencePiece's three.
+Renumbering fairseq_pieces(std::vector<std::string> back) {
+  back.emplace_back("<mask>");
+  return {.front = {"<s>", "<pad>", "</s>", "<unk>"}, .dropped = 3, .back = std::move(back)};
+}
+
+const std::vector<std::string> mbart_languages{
+    "ar_AR", "cs_CZ", "de_DE", "en_XX", "es_XX", "et_EE", "fi_FI", "fr_XX", "gu_IN", "hi_IN", "it_IT", "ja_XX", "kk_KZ",
+    "ko_KR", "lt_LT", "lv_LV", "my_MM", "ne_NP", "nl_XX", "ro_RO", "ru_RU", "si_LK", "tr_TR", "vi_VN", "zh_CN"};
+
+std::vector<std::string> mbart50_languages() {
+  auto all = mbart_languages;
+  for (const auto* more : {"af_ZA", "az_AZ", "bn_IN", "fa_IR", "he_IL", "hr_HR", "id_ID", "ka_GE", "km_KH",
+                           "mk_MK", "ml_IN", "mn_MN", "mr_IN", "pl_PL", "ps_AF", "pt_XX", "sv_SE", "sw_KE",
+                           "ta_IN", "te_IN", "th_TH", "tl_XX", "uk_UA", "ur_PK", "xh_ZA", "gl_ES", "sl_SI"})
+    all.emplace_back(more);
+  return all;
+}
+
+/// PEGASUS: padding, end, two masks and 101 unknown tokens in the place of SentencePiece's padding and end.
+Renumbering pegasus_pieces() {
+  Renumbering pieces{.front = {"<pad>", "</s>", "<mask_1>", "<mask_2>"}, .dropped = 2};
+  for (int k = 2; k < 103; ++k) pieces.front.push_back("<unk_" + std::to_string(k) + ">");
+  return pieces;
+}
+
+std::vector<TokenizerFamily> all_families() {
+  return {
+      {.name = "bert",
+       .classes = {"BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "MobileBertTokenizer"},
+       .model_types = {"bert", "distilbert", "electra", "mobilebert"},
+       .kinds = {"bert", "distilbert", "electra", "performer"},
+       .frame = bert_frame},
+      {.name = "roberta",
+       .classes = {"RobertaTokenizer", "LongformerTokenizer", "BartTokenizer", "LEDTokenizer"},
+       .model_types = {"roberta", "longformer", "bart", "led"},
+       .kinds = {"roberta", "longformer", "bart"},
+       .frame = roberta_frame},
+      {.name = "gpt2", .classes = {"GPT2Tokenizer"}, .model_types = {"gpt2"}, .kinds = {"gpt2"}, .frame = {}},
+      {.name = "albert",
+       .classes = {"AlbertTokenizer"},
+       .model_types = {"albert"},
+       .kinds = {"albert"},
+       .frame = bert_frame,
+       .rules = {.lowercase = true, .strip_accents = true, .split_digit_commas = true, .join_spaces = true}},
+      {.name = "xlnet",
+       .classes = {"XLNetTokenizer"},
+       .model_types = {"xlnet"},
+       .kinds = {"xlnet"},
+       .frame = {.between = {Role::sep}, .after = {Role::sep, Role::cls}, .segments = true, .pads_left = true},
+       .rules = {.strip_accents = true, .split_digit_commas = true, .join_spaces = true}},
+      {.name = "big_bird",
+       .classes = {"BigBirdTokenizer"},
+       .model_types = {"big_bird"},
+       .kinds = {"bigbird"},
+       .frame = bert_frame},
+      {.name = "t5",
+       .classes = {"T5Tokenizer", "MT5Tokenizer"},
+       .model_types = {"t5", "mt5"},
+       .kinds = {"t5"},
+       .frame = {.between = {Role::sep}, .after = {Role::sep}},
+       .sentinels = 100},
+      {.name = "pegasus",
+       .classes = {"PegasusTokenizer"},
+       .model_types = {"pegasus"},
+       .kinds = {"pegasus"},
+       .frame = {.after = {Role::sep}},
+       .pieces = pegasus_pieces()},
+      {.name = "xlm_roberta",
+       .classes = {"XLMRobertaTokenizer"},
+       .model_types = {"xlm-roberta", "xlm-roberta-xl", "xmod"},
+       .kinds = {"roberta", "longformer"},
+       .frame = roberta_frame,
+       .pieces = fairseq_pieces({})},
+      {.name = "camembert",
+       .classes = {"CamembertTokenizer"},
+       .model_types = {"camembert"},
+       .kinds = {"roberta"},
+       .frame = roberta_frame,
+       .pieces = {.front = {"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"},
+                  .dropped = 1,
+                  .back = {"<mask>"}}},
+      {.name = "barthez",
+       .classes = {"BarthezTokenizer"},
+       .model_types = {},
+       .kinds = {"bart", "mbart"},
+       .frame = roberta_frame},
+      {.name = "mbart",
+       .classes = {"MBartTokenizer"},
+       .model_types = {"mbart"},
+       .kinds = {"mbart"},
+       .frame = {.after = {Role::sep, Role::language}},
+       .pieces = fairseq_pieces(mbart_languages),
+       .language = "en_XX"},
+      {.name = "mbart50",
+       .classes = {"MBart50Tokenizer"},
+       .model_types = {},
+       .kinds = {"mbart"},
+       .frame = {.before = {Role::language}, .after = {Role::sep}},
+       .pieces = fairseq_pieces(mbart50_languages()),
+       .language = "en_XX"},
+      {.name = "deberta_v2",
+       .classes = {"DebertaV2Tokenizer"},
+       .model_types = {"deberta-v2"},
+       .kinds = {},
+       .frame = bert_frame,
+       .pieces = {.back = {"[MASK]"}}},
+  };
+}
+
+template <class Has>
+const TokenizerFamily* first(const Has& has) {
+  const auto& all = tokenizer_families();
+  const auto found = std::find_if(all.begin(), all.end(), has);
+  return found == all.end() ? nullptr : &*found;
+}
+
+bool holds(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+}  // namespace
+
+/// Source: transformers 4.57, models/*/tokenization_*.py (the classes over the sentencepiece library); transformers 5.23,
+/// convert_slow_tokenizer.py; fairseq, data/dictionary.py.
+const std::vector<TokenizerFamily>& tokenizer_families() {
+  static const auto families = all_families();
+  return families;
+}
+
+const TokenizerFamily* family_called(const std::string& name) {
+  return first([&](const auto& family) { return family.name == name; });
+}
+
+const TokenizerFamily* family_of_class(const std::string& tokenizer_class) {
+  const bool fast = tokenizer_class.ends_with("Fast");
+  const auto slow = fast ? tokenizer_class.substr(0, tokenizer_class.size() - 4) : tokenizer_class;
+  return first([&](const auto& family) { return holds(family.classes, slow); });
+}
+
+const TokenizerFamily* family_of_model_type(const std::string& model_type) {
+  return first([&](const auto& family) { return holds(family.model_types, model_type); });
+}
+
+const TokenizerFamily* family_of_kind(const std::string& kind) {
+  return first([&](const auto& family) { return holds(family.kinds, kind); });
+}
+
+}  // namespace cloze
