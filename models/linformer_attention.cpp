@@ -24,7 +24,7 @@ struct LinformerAttentionLayer final : Attention {
     const auto slots = [&](const Param& weights, const Tensor& rows) { return matrix_product(plain::weight(weights, type).index_select(1, place), rows); };   // [B, k, D]
     const auto q = biased(parts[0], 0), k = biased(slots(compress_key, parts[1]), 1), v = biased(slots(compress_value, parts[2]), 2);
     const auto scores = matrix_product(q, k.transpose(-1, -2)).to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));   // [B, H, T, k]
-    return join_heads(matrix_product(dropout(at::softmax(scores, -1), drop).to(type), v));
+    return join_heads(matrix_product(dropout(masked_softmax(scores, {}), drop).to(type), v));
   }
 
   Param compress_key, compress_value;   // [slots, places]

@@ -113,8 +113,32 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 
 Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }   // of the config, so a constant of the trace
 
+namespace {
+
+/// at::softmax over the last axis with a backward pass whose sums are those of single rows: LibTorch's differs in its last bits between numbers
+/// of threads.
+struct Softmax : torch::autograd::Function<Softmax> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& scores) {
+    const auto p = at::softmax(scores, -1);
+    context->save_for_backward({p});
+    return p;
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list grads) {
+    const auto p = context->get_saved_variables()[0];
+    const auto weighted = grads[0] * p;
+    return {weighted - p * weighted.sum(-1, /*keepdim=*/true)};
+  }
+};
+
+Tensor softmax(const Tensor& scores) {
+  const bool records = at::GradMode::is_enabled() && scores.requires_grad() && !torch::jit::tracer::isTracing();
+  return records ? Softmax::apply(scores) : at::softmax(scores, -1);
+}
+
+}  // namespace
+
 Tensor masked_softmax(const Tensor& scores, const Tensor& hidden) {
-  return hidden.defined() ? at::softmax(scores.masked_fill(hidden, -30000.0), -1).masked_fill(hidden, 0.0) : at::softmax(scores, -1);
+  return hidden.defined() ? softmax(scores.masked_fill(hidden, -30000.0)).masked_fill(hidden, 0.0) : softmax(scores);
 }
 
 namespace {

@@ -31,9 +31,6 @@ TEST_CASE("every family ends in the same bits for one, two and three threads, in
   const auto marked = prepare_marked(dir);
   for (const auto& family : every_family()) {
     for (const std::string precision : {"fp32", "bf16"}) {
-      // Their attention in fp32 is made of operators of LibTorch, of which one still goes by the number of threads in matrices as small as these.
-      const bool known = family.name == "longformer" || family.name == "bigbird" || family.name == "distances";
-      if (known && precision == "fp32") continue;
       INFO(family.name << " in " << precision);
       auto config = run_of(family, base, marked);
       config.train.precision = precision;
