@@ -46,11 +46,13 @@ RawBatch read_batch(DocumentReader& reader, bool& more, const Wanted& wanted) {
   return batch;
 }
 
-/// Batches go in numbered and come out in order, as what `work` made of them on one of `threads` threads; few are under way at a time.
+/// Batches go in numbered and come out in order, as what `work` made of them on one of `threads` threads; few are under
+/// way at a time.
 template <class Result>
 class DocumentPool {
  public:
-  DocumentPool(int64_t threads, std::function<Result(const RawBatch&)> work) : work_(std::move(work)), limit_(static_cast<size_t>(4 * threads)) {
+  DocumentPool(int64_t threads, std::function<Result(const RawBatch&)> work)
+      : work_(std::move(work)), limit_(static_cast<size_t>(4 * threads)) {
     for (int64_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
   }
   ~DocumentPool() {

@@ -30,7 +30,7 @@ class Minima {
   }
 
   Sketch finish() {
-    if (bytes_ < sizeof window_) note();   // a text of less than a shingle is one
+    if (bytes_ < sizeof window_) note();  // a text of less than a shingle is one
     Sketch sketch{};
     for (uint64_t entry = 0; entry < sketch.size(); ++entry) {
       uint64_t from = entry;
@@ -105,7 +105,7 @@ double resemblance(const Sketch& a, const Sketch& b) {
   double equal = 0;
   for (size_t i = 0; i < a.size(); ++i) equal += a[i] == b[i];
   const double agree = equal / static_cast<double>(a.size());
-  return std::max(0.0, (agree - 0x1p-8) / (1 - 0x1p-8));   // others agree by chance
+  return std::max(0.0, (agree - 0x1p-8) / (1 - 0x1p-8));  // others agree by chance
 }
 
 NearCopies::NearCopies(const std::string& file) : path_(file), file_(std::fopen(file.c_str(), "w+b")) {
@@ -119,31 +119,37 @@ NearCopies::~NearCopies() {
 
 void NearCopies::add(uint64_t hash, const Sketch& sketch) {
   const Entry entry{.sketch = sketch, .hash = hash};
-  require<DataError>(std::fwrite(&entry, sizeof entry, 1, file_) == 1, path_, ": cannot be written (", system_reason(), ")");
+  require<DataError>(std::fwrite(&entry, sizeof entry, 1, file_) == 1, path_, ": cannot be written (", system_reason(),
+                     ")");
   ++count_;
 }
 
 std::vector<uint32_t> NearCopies::groups() {
-  require<DataError>(count_ < ~uint32_t{0}, "the text has ", count_, " documents, at most ", ~uint32_t{0}, " can be compared; prepare it in parts");
+  require<DataError>(count_ < ~uint32_t{0}, "the text has ", count_, " documents, at most ", ~uint32_t{0},
+                     " can be compared; prepare it in parts");
   std::vector<uint32_t> groups(count_);
   std::iota(groups.begin(), groups.end(), 0);
   if (count_ == 0) return groups;
   require<DataError>(std::fflush(file_) == 0, path_, ": cannot be written (", system_reason(), ")");
   const MappedEntries entries(file_, count_, path_);
   std::vector<std::pair<uint64_t, uint32_t>> keys(count_);
-  std::vector<uint32_t> others;   // of a band: no near copies of each other
+  std::vector<uint32_t> others;  // of a band: no near copies of each other
   for (size_t band = 0; band <= bands; ++band) {
-    const bool whole = band == bands;   // the hash of the whole text is a last band, which needs no comparison
+    const bool whole = band == bands;  // the hash of the whole text is a last band, which needs no comparison
     for (uint32_t n = 0; n < count_; ++n) {
       const auto& entry = entries[n];
-      std::memcpy(&keys[n].first, whole ? reinterpret_cast<const uint8_t*>(&entry.hash) : entry.sketch.data() + band * sizeof(uint64_t), sizeof(uint64_t));
+      std::memcpy(&keys[n].first,
+                  whole ? reinterpret_cast<const uint8_t*>(&entry.hash) : entry.sketch.data() + band * sizeof(uint64_t),
+                  sizeof(uint64_t));
       keys[n].second = n;
     }
     std::sort(keys.begin(), keys.end());
     for (size_t i = 0; i < keys.size(); ++i) {
       const auto [key, number] = keys[i];
       if (i == 0 || keys[i - 1].first != key) others.clear();
-      const auto is_copy = [&, number = number](uint32_t other) { return whole || resemblance(entries[number].sketch, entries[other].sketch) >= near_copy; };
+      const auto is_copy = [&, number = number](uint32_t other) {
+        return whole || resemblance(entries[number].sketch, entries[other].sketch) >= near_copy;
+      };
       const auto copied = std::find_if(others.begin(), others.end(), is_copy);
       if (copied == others.end()) {
         if (others.size() < most_compared) others.push_back(number);

@@ -41,7 +41,8 @@ struct EncodedDocument {
   size_t tail = 0;                 // so many of them, its last ones, are held out
 };
 
-EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given, std::vector<std::string_view>& found) {
+EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
+                       std::vector<std::string_view>& found) {
   EncodedDocument out{.number = raw.number};
   std::vector<uint8_t> empty;   // sentences without a piece
   for (const auto& line : raw.lines) {
@@ -120,9 +121,17 @@ std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string
 class Pass {
  public:
   /// `split`: of the text; `fates`: of the documents of this one.
-  Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, const Split& split, const std::vector<Fate>& fates)
-      : options_(options), tokenizer_(tokenizer), folder_(std::move(folder)), split_(split), fates_(fates), id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
-    key_ = {{"made_from", std::move(key)}, {"split", &fates == &split.documents ? "text" : "valid"}, {"fates", split.fingerprint()}};
+  Pass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key, const Split& split,
+       const std::vector<Fate>& fates)
+      : options_(options),
+        tokenizer_(tokenizer),
+        folder_(std::move(folder)),
+        split_(split),
+        fates_(fates),
+        id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+    key_ = {{"made_from", std::move(key)},
+            {"split", &fates == &split.documents ? "text" : "valid"},
+            {"fates", split.fingerprint()}};
     progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
     resume();
   }
@@ -139,8 +148,10 @@ class Pass {
     });
     const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
     const auto wanted = [&](RawDocument& document) {
-      require<DataError>(document.number < fates_.size(), inputs.front(), ": the text has become longer while it was prepared; prepare it again");
-      if (&fates_ == &split_.documents && document.number == split_.tail_document) document.tail_bytes = split_.tail_bytes;
+      require<DataError>(document.number < fates_.size(), inputs.front(),
+                         ": the text has become longer while it was prepared; prepare it again");
+      if (&fates_ == &split_.documents && document.number == split_.tail_document)
+        document.tail_bytes = split_.tail_bytes;
       return document.number >= skip && fates_[document.number] != Fate::removed;
     };
     bool more = true;
@@ -292,10 +303,15 @@ void check(const PrepareOptions& o) {
   require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()), "--valid-target names the other side of --valid; give --valid and --target too");
   require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(), "--valid and --valid-target name both sides of held-out pairs; give both or none");
   const auto comma = o.columns.find(',');
-  require<ConfigError>(o.columns.empty() || (comma != std::string::npos && comma > 0 && comma + 1 < o.columns.size() && o.columns.find(',', comma + 1) == std::string::npos), "--columns is '", o.columns,
+  require<ConfigError>(o.columns.empty() || (comma != std::string::npos && comma > 0 && comma + 1 < o.columns.size() &&
+                                             o.columns.find(',', comma + 1) == std::string::npos),
+                       "--columns is '", o.columns,
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
-  require<ConfigError>(o.columns.empty() || (o.format == "pairs" && o.targets.empty()), "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
-  require<ConfigError>(o.columns.empty() || o.field == "text", "--columns and --field both name the keys of pairs; leave --field out");
+  require<ConfigError>(
+      o.columns.empty() || (o.format == "pairs" && o.targets.empty()),
+      "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  require<ConfigError>(o.columns.empty() || o.field == "text",
+                       "--columns and --field both name the keys of pairs; leave --field out");
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
@@ -323,11 +339,14 @@ json made_from(const PrepareOptions& o) {
   return j;
 }
 
-bool can_be_read_again(const std::string& input) { return input != "-" && (fs::is_regular_file(input) || !fs::exists(input)); }
+bool can_be_read_again(const std::string& input) {
+  return input != "-" && (fs::is_regular_file(input) || !fs::exists(input));
+}
 
 bool reads_once(const PrepareOptions& o) { return !std::all_of(o.inputs.begin(), o.inputs.end(), can_be_read_again); }
 
-/// Standard input and pipes can be read once; the text is read to compare its documents, to train a tokenizer, and to make tokens.
+/// Standard input and pipes can be read once; the text is read to compare its documents, to train a tokenizer, and to
+/// make tokens.
 std::string spool(const std::string& input, const std::string& folder, size_t number) {
   const std::string path = words(folder, "/input-", number, ".txt");
   const std::string name = input == "-" ? "standard input" : input;
@@ -339,7 +358,8 @@ std::string spool(const std::string& input, const std::string& folder, size_t nu
   char block[1 << 16];
   ssize_t n = 0;
   bool written = true;
-  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0) written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
+  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0)
+    written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
   const auto reason = n < 0 ? system_reason() : std::string();
   written = std::fclose(out) == 0 && written;
   if (in > 0) ::close(in);
@@ -358,7 +378,8 @@ bool is_spooled(const fs::path& path) { return path.filename().string().rfind("i
 
 }  // namespace
 
-ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
+ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::string>& inputs,
+                        const std::vector<std::string>& targets) {
   return {.inputs = inputs,
           .targets = targets,
           .format = options.format,
@@ -371,14 +392,18 @@ namespace {
 
 void warn_of_copies(const PrepareOptions& options, const Split& split) {
   if (options.dedup) {
-    log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid), " of held-out text were left out, copies and near copies of others"));
+    log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid),
+                           " of held-out text were left out, copies and near copies of others"));
     return;
   }
   const uint64_t copies = split.copies + split.near_copies;
   if (copies * 20 > split.documents.size())
-    log_warning("data", words(thousands(copies), " of ", thousands(split.documents.size()), " documents are copies or near copies of another; a model learns them by heart: leave them out with --dedup"));
+    log_warning("data", words(thousands(copies), " of ", thousands(split.documents.size()),
+                              " documents are copies or near copies of another; a model learns them by heart: leave "
+                              "them out with --dedup"));
   if (split.leaked > 0)
-    log_warning("data", words(thousands(split.leaked), " of ", thousands(split.valid_documents.size()), " held-out documents have a copy or near copy in the training text, "
+    log_warning("data", words(thousands(split.leaked), " of ", thousands(split.valid_documents.size()),
+                              " held-out documents have a copy or near copy in the training text, "
                               "which makes held-out losses too low; leave it out there with --dedup"));
 }
 
@@ -388,7 +413,10 @@ void warn_of_share(double asked, const PrepareReport& report) {
   const double share = static_cast<double>(report.valid_tokens) / all;
   if (share <= 2 * asked && share >= asked / 2) return;
   char text[160];
-  std::snprintf(text, sizeof text, "%.3g %% of the tokens are held out, %.3g %% was asked for: the documents are too few, or too long, to come nearer", 100 * share, 100 * asked);
+  std::snprintf(text, sizeof text,
+                "%.3g %% of the tokens are held out, %.3g %% was asked for: the documents are too few, or too long, to "
+                "come nearer",
+                100 * share, 100 * asked);
   log_warning("data", text);
 }
 
@@ -442,7 +470,8 @@ PrepareReport prepare(const PrepareOptions& given) {
   const bool own_valid = !options.valid_inputs.empty();
   Progress done = Pass(options, tokenizer, partial, key, split, split.documents).run(options.inputs, options.targets);
   if (own_valid) {
-    auto held = Pass(options, tokenizer, partial, key, split, split.valid_documents).run(options.valid_inputs, options.valid_targets);
+    auto held = Pass(options, tokenizer, partial, key, split, split.valid_documents)
+                    .run(options.valid_inputs, options.valid_targets);
     done.splits["valid"] = held.splits["valid"];
     done.report.valid_documents = held.report.valid_documents, done.report.valid_tokens = held.report.valid_tokens;
     done.report.sentences += held.report.sentences, done.report.unknown_tokens += held.report.unknown_tokens;
@@ -457,12 +486,24 @@ PrepareReport prepare(const PrepareOptions& given) {
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  Manifest manifest{.tokenizer_kind = tokenizer.kind(), .tokenizer_fingerprint = tokenizer.fingerprint(), .vocab_size = tokenizer.size(), .splits = done.splits,
-                    .counts = done.counts, .made_from = key,
-                    .report = {{"documents", report.documents}, {"sentences", report.sentences}, {"tokens", report.tokens}, {"valid_documents", report.valid_documents},
-                               {"valid_tokens", report.valid_tokens}, {"unknown_tokens", report.unknown_tokens}, {"duplicate_documents", report.duplicate_documents},
-                               {"near_duplicates", report.near_duplicates}, {"leaked_documents", report.leaked_documents}, {"removed_documents", report.removed_documents},
-                               {"removed_valid_documents", report.removed_valid_documents}, {"invalid_utf8", report.invalid_utf8}},
+  Manifest manifest{.tokenizer_kind = tokenizer.kind(),
+                    .tokenizer_fingerprint = tokenizer.fingerprint(),
+                    .vocab_size = tokenizer.size(),
+                    .splits = done.splits,
+                    .counts = done.counts,
+                    .made_from = key,
+                    .report = {{"documents", report.documents},
+                               {"sentences", report.sentences},
+                               {"tokens", report.tokens},
+                               {"valid_documents", report.valid_documents},
+                               {"valid_tokens", report.valid_tokens},
+                               {"unknown_tokens", report.unknown_tokens},
+                               {"duplicate_documents", report.duplicate_documents},
+                               {"near_duplicates", report.near_duplicates},
+                               {"leaked_documents", report.leaked_documents},
+                               {"removed_documents", report.removed_documents},
+                               {"removed_valid_documents", report.removed_valid_documents},
+                               {"invalid_utf8", report.invalid_utf8}},
                     .fingerprint = {}};
   for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
   for (size_t n = 0; n < spooled; ++n) fs::remove(words(partial, "/input-", n, ".txt"));

@@ -255,7 +255,8 @@ struct DocumentReader::Impl {
   bool take_pair(std::string_view line, RawDocument& document) {
     if (target_lines) {
       std::string_view target;
-      require<DataError>(target_lines->next(target), where(), ": ", target_lines->name, " has no such line; both files of a pair must have as many lines");
+      require<DataError>(target_lines->next(target), where(), ": ", target_lines->name,
+                         " has no such line; both files of a pair must have as many lines");
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
@@ -263,7 +264,8 @@ struct DocumentReader::Impl {
       pairs_are_json = true;
       take_object_pair(object, document);
     } else {
-      require<DataError>(!pairs_are_json || line[0] != '{', where(), ": not a JSON object, as the lines before are; JSON lines hold one object a line");
+      require<DataError>(!pairs_are_json || line[0] != '{', where(),
+                         ": not a JSON object, as the lines before are; JSON lines hold one object a line");
       take_columns(line, document);
     }
     return !document.lines.empty();
@@ -271,7 +273,8 @@ struct DocumentReader::Impl {
 
   void take_object_pair(const nlohmann::json& object, RawDocument& document) {
     const auto side = [&](const std::string& key) {
-      require<DataError>(object.contains(key) && object[key].is_string(), where(), ": has no text '", key, "'; name the keys of both sides with --columns NAME,NAME");
+      require<DataError>(object.contains(key) && object[key].is_string(), where(), ": has no text '", key,
+                         "'; name the keys of both sides with --columns NAME,NAME");
       auto text = object[key].get<std::string>();
       check_nul(text);
       std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
@@ -292,9 +295,13 @@ struct DocumentReader::Impl {
       cells.push_back(line.substr(begin, end - begin));
       begin = end + 1;
     }
-    require<DataError>(cells.size() > 1, where(), ": no tab between source and target; write both in a line, or name the other file with --target");
+    require<DataError>(
+        cells.size() > 1, where(),
+        ": no tab between source and target; write both in a line, or name the other file with --target");
     if (options.columns.empty()) {
-      require<DataError>(cells.size() == 2, where(), ": has ", cells.size(), " columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the file's first line names them");
+      require<DataError>(cells.size() == 2, where(), ": has ", cells.size(),
+                         " columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the "
+                         "file's first line names them");
       add_pair(cells[0], cells[1], document);
       return;
     }
@@ -302,13 +309,17 @@ struct DocumentReader::Impl {
       const auto comma = options.columns.find(',');
       const auto find = [&](std::string_view name) {
         const auto found = std::find(cells.begin(), cells.end(), name);
-        require<DataError>(found != cells.end(), where(), ": no column is named '", name, "'; --columns takes two names of this first line: ", line);
+        require<DataError>(found != cells.end(), where(), ": no column is named '", name,
+                           "'; --columns takes two names of this first line: ", line);
         return static_cast<size_t>(found - cells.begin());
       };
-      table = Table{.columns = cells.size(), .source = find(options.columns.substr(0, comma)), .target = find(options.columns.substr(comma + 1))};
+      table = Table{.columns = cells.size(),
+                    .source = find(options.columns.substr(0, comma)),
+                    .target = find(options.columns.substr(comma + 1))};
       return;
     }
-    require<DataError>(cells.size() == table->columns, where(), ": has ", cells.size(), " columns, the file's first line has ", table->columns, "; write as many in every line");
+    require<DataError>(cells.size() == table->columns, where(), ": has ", cells.size(),
+                       " columns, the file's first line has ", table->columns, "; write as many in every line");
     add_pair(cells[table->source], cells[table->target], document);
   }
 

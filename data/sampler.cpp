@@ -15,10 +15,16 @@ constexpr uint64_t shortest_rest = 8;
 }  // namespace
 
 Sampler::Sampler(const TokenStore& store, const SamplerOptions& options, const Rng& rng)
-    : store_(store), options_(options), order_key_(rng.key("order")), half_key_(rng.key("half")), pieces_(cut(rng.key("short"))) {
+    : store_(store),
+      options_(options),
+      order_key_(rng.key("order")),
+      half_key_(rng.key("half")),
+      pieces_(cut(rng.key("short"))) {
   require<DataError>(!pieces_.empty(), "the text has no sequence to give; prepare more text");
   if (!makes_pairs()) return;
-  const auto has_two = [&](const Piece& piece) { return std::min(sentence_end(piece.first), piece.first + options_.length) < piece.first + piece.tokens; };
+  const auto has_two = [&](const Piece& piece) {
+    return std::min(sentence_end(piece.first), piece.first + options_.length) < piece.first + piece.tokens;
+  };
   divisible_ = static_cast<uint64_t>(std::stable_partition(pieces_.begin(), pieces_.end(), has_two) - pieces_.begin());
   // (single + 2 halved) / (all + halved) = the share that was asked for.
   const auto all = static_cast<double>(pieces_.size());
@@ -45,9 +51,10 @@ std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
   while (at < store_.num_tokens()) {
     uint64_t target = options_.length;
     Stream stream(short_key, 0, pieces.size());
-    if (options_.short_seq_prob > 0 && target > 2 && stream.bernoulli(options_.short_seq_prob)) target = 2 + stream.below(target - 1);
+    if (options_.short_seq_prob > 0 && target > 2 && stream.bernoulli(options_.short_seq_prob))
+      target = 2 + stream.below(target - 1);
     const uint64_t first = at;
-    uint64_t filled = 0, units = 0;   // positions, separators among them; sentences, or tokens of one document
+    uint64_t filled = 0, units = 0;  // positions, separators among them; sentences, or tokens of one document
     for (bool full = false; !full && at < store_.num_tokens(); ++units) {
       const uint64_t document_end = store_.document_token(document + 1);
       const uint64_t gap = units > 0 && at == store_.document_token(document) ? 1 : 0;
@@ -66,10 +73,13 @@ std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
       at = end;
       if (at == document_end) ++document;
       const bool ends = at == document_end && !across;
-      if (packing == Packing::two_sentences) full = ends || units == 1;
-      else full = ends || filled >= target || (by_tokens && !across);
+      if (packing == Packing::two_sentences)
+        full = ends || units == 1;
+      else
+        full = ends || filled >= target || (by_tokens && !across);
     }
-    pieces.push_back({.first = first, .tokens = static_cast<uint32_t>(at - first), .target = static_cast<uint32_t>(target)});
+    pieces.push_back(
+        {.first = first, .tokens = static_cast<uint32_t>(at - first), .target = static_cast<uint32_t>(target)});
   }
   return pieces;
 }
@@ -84,15 +94,16 @@ uint64_t Sampler::length_of(const Example& example) const {
   return std::min(options_.length, std::max(source, tokens - source));
 }
 
-std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size, uint64_t accumulation) const {
+std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size,
+                                         uint64_t accumulation) const {
   std::vector<uint64_t> order;
-  if (accumulation < 2 || options_.packing == Packing::full) {   // a step is a batch, or nearly all are of one length
+  if (accumulation < 2 || options_.packing == Packing::full) {  // a step is a batch, or nearly all are of one length
     order.resize(count);
     std::iota(order.begin(), order.end(), first);
     return order;
   }
   const uint64_t together = batch_size * accumulation;
-  std::vector<std::pair<uint64_t, uint64_t>> sorted(together);   // length, sequence
+  std::vector<std::pair<uint64_t, uint64_t>> sorted(together);  // length, sequence
   Example example;
   for (uint64_t place = first; place < first + count; ++place) {
     const uint64_t step = place / together, begin = step * together;
@@ -103,7 +114,8 @@ std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_
       }
       std::ranges::sort(sorted);
     }
-    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))((place - begin) / batch_size);   // a part of a step is a fair sample of it
+    const uint64_t batch = Permutation(
+        accumulation, mix(order_key_, ~step))((place - begin) / batch_size);  // a part of a step is a fair sample of it
     order.push_back(sorted[batch * batch_size + place % batch_size].second);
   }
   return order;

@@ -21,8 +21,8 @@ namespace {
 struct Facts {
   uint64_t hash = 0;
   uint32_t bytes = 0;
-  bool divisible = false;   // it has two sentences
-  uint32_t group = 0;       // the number of the first document like it
+  bool divisible = false;  // it has two sentences
+  uint32_t group = 0;      // the number of the first document like it
 };
 
 struct Surveyed {
@@ -69,14 +69,17 @@ class Survey {
       split_sentences(document.lines.front(), found);
       divisible = found.size() > 1;
     }
-    return {{.hash = content_hash(document), .bytes = static_cast<uint32_t>(document.bytes), .divisible = divisible}, sketch_of(document.lines)};
+    return {{.hash = content_hash(document), .bytes = static_cast<uint32_t>(document.bytes), .divisible = divisible},
+            sketch_of(document.lines)};
   }
 
   void show(uint64_t done) {
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     if (now - shown_ < 0.5) return;
     shown_ = now;
-    log_progress(words("[data]    comparing documents: ", bytes(static_cast<double>(done)), ", ", thousands(documents.size()), " documents"), false);
+    log_progress(words("[data]    comparing documents: ", bytes(static_cast<double>(done)), ", ",
+                       thousands(documents.size()), " documents"),
+                 false);
   }
 
   const PrepareOptions& options_;
@@ -110,7 +113,8 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   }
   std::vector<Group*> order;
   for (auto& group : groups) order.push_back(&group);
-  std::sort(order.begin(), order.end(), [](const Group* a, const Group* b) { return std::pair(a->hash, a->first) < std::pair(b->hash, b->first); });
+  std::sort(order.begin(), order.end(),
+            [](const Group* a, const Group* b) { return std::pair(a->hash, a->first) < std::pair(b->hash, b->first); });
   const double wanted = options.held_out * static_cast<double>(total);
   const double most = std::max(2 * options.held_out, 0.05) * static_cast<double>(total);
   double held = 0;
@@ -119,28 +123,39 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     held += static_cast<double>(group.bytes);
   };
   for (auto* group : order) {
-    if (held + static_cast<double>(group->bytes) <= wanted) hold(*group);
-    else if (held >= 0.9 * wanted) break;
+    if (held + static_cast<double>(group->bytes) <= wanted)
+      hold(*group);
+    else if (held >= 0.9 * wanted)
+      break;
   }
-  const auto smallest = std::min_element(order.begin(), order.end(), [](const Group* a, const Group* b) { return std::pair(a->held_out, a->bytes) < std::pair(b->held_out, b->bytes); });
+  const auto smallest = std::min_element(order.begin(), order.end(), [](const Group* a, const Group* b) {
+    return std::pair(a->held_out, a->bytes) < std::pair(b->held_out, b->bytes);
+  });
   const bool is_open = groups.size() > 1 && held < wanted / 2;
   if (is_open && held + static_cast<double>((*smallest)->bytes) <= most) hold(**smallest);
   for (uint32_t d = 0; d < documents.size(); ++d)
-    if (split.documents[d] != Fate::removed && groups[group_of[documents[d].group]].held_out) split.documents[d] = Fate::valid;
+    if (split.documents[d] != Fate::removed && groups[group_of[documents[d].group]].held_out)
+      split.documents[d] = Fate::valid;
   if (held >= wanted / 2) return;
   for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
-    const bool is_longer = split.tail_document >= documents.size() || documents[d].bytes > documents[split.tail_document].bytes;
-    const bool is_alone = groups[group_of[documents[d].group]].bytes == documents[d].bytes;   // no near copy of it is training text
+    const bool is_longer =
+        split.tail_document >= documents.size() || documents[d].bytes > documents[split.tail_document].bytes;
+    const bool is_alone =
+        groups[group_of[documents[d].group]].bytes == documents[d].bytes;  // no near copy of it is training text
     if (split.documents[d] == Fate::train && documents[d].divisible && is_alone && is_longer) split.tail_document = d;
   }
   if (split.tail_document < documents.size()) {
     const double share = groups.size() == 1 ? std::max(options.held_out, 0.05) : options.held_out;
     split.tail_bytes = static_cast<uint64_t>(share * static_cast<double>(total) - held);
-    log_info("data", words(groups.size() == 1 ? "the text is one document: its last sentences are held out" : "no document is short enough for that share: the last sentences of the longest one are held out"));
+    log_info(
+        "data",
+        words(groups.size() == 1
+                  ? "the text is one document: its last sentences are held out"
+                  : "no document is short enough for that share: the last sentences of the longest one are held out"));
     return;
   }
   if (!is_open) return;
-  for (uint32_t d = 0; d < documents.size(); ++d)   // documents of one sentence each
+  for (uint32_t d = 0; d < documents.size(); ++d)  // documents of one sentence each
     if (split.documents[d] == Fate::train && documents[d].group == (*smallest)->first) split.documents[d] = Fate::valid;
 }
 
@@ -156,14 +171,16 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   Survey survey(options, near);
   survey.read(options.inputs, options.targets);
   auto& all = survey.documents;
-  const auto own = static_cast<uint32_t>(all.size());   // documents of the text; those of held-out text of its own follow
+  const auto own =
+      static_cast<uint32_t>(all.size());  // documents of the text; those of held-out text of its own follow
   if (!options.valid_inputs.empty()) survey.read(options.valid_inputs, options.valid_targets);
   const auto groups = near.groups();
   for (size_t d = 0; d < all.size(); ++d) all[d].group = groups[d];
 
-  Split split{.documents = std::vector<Fate>(own, Fate::train), .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
+  Split split{.documents = std::vector<Fate>(own, Fate::train),
+              .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
   std::vector<uint64_t> hashes;
-  std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});   // of a group, by the number of its first document
+  std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the number of its first document
   for (uint32_t d = 0; d < own; ++d) {
     split.near_copies += all[d].group != d;
     hashes.push_back(all[d].hash);
@@ -173,14 +190,17 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   split.near_copies -= std::min(split.near_copies, split.copies);
   for (uint32_t d = own; d < all.size(); ++d) {
     auto& first = first_valid[all[d].group];
-    if (first == ~uint32_t{0}) first = d;
-    else if (options.dedup) split.valid_documents[d - own] = Fate::removed;
+    if (first == ~uint32_t{0})
+      first = d;
+    else if (options.dedup)
+      split.valid_documents[d - own] = Fate::removed;
     split.leaked += all[d].group < own;
   }
   for (uint32_t d = 0; options.dedup && d < own; ++d)
     if (all[d].group != d || first_valid[d] != ~uint32_t{0}) split.documents[d] = Fate::removed;
   split.removed = static_cast<uint64_t>(std::count(split.documents.begin(), split.documents.end(), Fate::removed));
-  split.removed_valid = static_cast<uint64_t>(std::count(split.valid_documents.begin(), split.valid_documents.end(), Fate::removed));
+  split.removed_valid =
+      static_cast<uint64_t>(std::count(split.valid_documents.begin(), split.valid_documents.end(), Fate::removed));
   all.resize(own);
   if (options.valid_inputs.empty() && options.held_out > 0 && !all.empty()) hold_out(options, all, split);
   return split;

@@ -80,7 +80,10 @@ struct Collator::Impl {
   SamplerOptions sampling(const Objectives& objectives) const {
     if (writing) return {.packing = writer().packing(), .length = writer().length()};
     const auto nsp = only<NspConfig>(objectives);
-    return {.packing = packing_of(data, pairs.has_value()), .length = budget, .short_seq_prob = data.short_seq_prob, .random_next_prob = nsp ? nsp->random_next_prob : 0};
+    return {.packing = packing_of(data, pairs.has_value()),
+            .length = budget,
+            .short_seq_prob = data.short_seq_prob,
+            .random_next_prob = nsp ? nsp->random_next_prob : 0};
   }
 
   /// A random B comes from another document.
@@ -89,7 +92,8 @@ struct Collator::Impl {
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
     require<DataError>(store.num_documents() >= 2,
-                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; prepare the text again "
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out "
+                       "text has one; prepare the text again "
                        "with more of it held out (--held-out, --valid), or remove that objective");
   }
 

@@ -82,8 +82,8 @@ int64_t Masker::draw_length(Stream& stream, std::vector<int64_t>* drawn) const {
   return words;
 }
 
-/// n words from each start, in random order; fewer where n would overshoot. What overlaps words that are chosen already is passed over.
-/// Source: google-research/albert, create_masked_lm_predictions.
+/// n words from each start, in random order; fewer where n would overshoot. What overlaps words that are chosen already
+/// is passed over. Source: google-research/albert, create_masked_lm_predictions.
 void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   order_.resize(units_.size());
   for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;

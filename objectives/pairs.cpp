@@ -13,7 +13,8 @@ Span random_segment(const TokenStore& store, uint64_t own_document, uint64_t wan
   const uint64_t first = store.first_sentence(document), last = store.first_sentence(document + 1);
   uint64_t sentence = first + stream.below(last - first);
   const uint64_t start = store.first_token(sentence);
-  while (++sentence < last && store.first_token(sentence) - start < wanted) {}
+  while (++sentence < last && store.first_token(sentence) - start < wanted) {
+  }
   return {start, store.first_token(sentence) - start};
 }
 
@@ -33,7 +34,8 @@ void cut(Span& a, Span& b, uint64_t budget, Stream& stream) {
 
 }  // namespace
 
-Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& example, uint64_t budget, Stream stream) {
+Pair arrange_pair(const PairRule& rule, const TokenStore& store, const Example& example, uint64_t budget,
+                  Stream stream) {
   const Span whole = example.spans.front();
   Pair pair;
   if (example.random_next) {

@@ -8,7 +8,8 @@ SpanTargets span_targets(const Batch& batch, int64_t most) {
   const int64_t length = batch.input_ids.size(1);
   const auto positions = batch.positions.to(at::kCPU);
   const auto ids = batch.input_ids.to(at::kCPU).contiguous();
-  const auto tokens = batch.attention_mask.defined() ? batch.attention_mask.sum(1).to(at::kCPU) : at::full({batch.input_ids.size(0)}, length, at::kLong);
+  const auto tokens = batch.attention_mask.defined() ? batch.attention_mask.sum(1).to(at::kCPU)
+                                                     : at::full({batch.input_ids.size(0)}, length, at::kLong);
   const auto* at = positions.data_ptr<int64_t>();
   const auto* id = ids.data_ptr<int64_t>();
   // The first token of a row is [CLS], the last one [SEP]; neither is ever predicted, so they stand as they are.
@@ -21,7 +22,8 @@ SpanTargets span_targets(const Batch& batch, int64_t most) {
     while (end < count && at[end] == at[end - 1] + 1 && at[end] % length != 0) ++end;
     const int64_t left = at[i] - 1;
     const int64_t right = at[end - 1] + 1;
-    const bool at_an_end = at[i] % length == 0 || right % length == 0;   // special tokens are predicted too, where the masking says so
+    const bool at_an_end =
+        at[i] % length == 0 || right % length == 0;  // special tokens are predicted too, where the masking says so
     const bool has_targets = !at_an_end && !is_special(left) && !is_special(right);
     for (int64_t k = i; has_targets && k < std::min(end, i + most); ++k) {
       found.left.push_back(left);
@@ -46,7 +48,9 @@ struct SpanBoundary final : Objective {
 
   std::string name() const override { return SboConfig::kind; }
   std::vector<LossPart> parts(const Batch& batch) const override {
-    return {{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).place.size())}};
+    return {{.name = name(),
+             .weight = config.weight,
+             .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).place.size())}};
   }
 
   Tensor read_places(const Batch& batch) const override {

@@ -216,9 +216,14 @@ class Inspector {
       for (const auto& o : config_.objectives)
         if (const auto* sop = std::get_if<SopConfig>(&o)) swapped = sop->swap_prob;
       // So many pairs of an epoch have another document's B; those that are swapped are drawn among the others.
-      const auto rows = static_cast<double>(pairs_), drawn = static_cast<double>(pairs_ - forced_), share = collator_.random_next_share();
-      found_.checks.push_back(sum_check("pairs with another document's text", static_cast<double>(forced_), rows * share, rows * share * (1 - share)));
-      if (swapped > 0) found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_), static_cast<double>(forced_) + drawn * swapped, drawn * swapped * (1 - swapped)));
+      const auto rows = static_cast<double>(pairs_), drawn = static_cast<double>(pairs_ - forced_),
+                 share = collator_.random_next_share();
+      found_.checks.push_back(sum_check("pairs with another document's text", static_cast<double>(forced_),
+                                        rows * share, rows * share * (1 - share)));
+      if (swapped > 0)
+        found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_),
+                                          static_cast<double>(forced_) + drawn * swapped,
+                                          drawn * swapped * (1 - swapped)));
     }
     if (permuting_) {
       found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
@@ -337,7 +342,8 @@ std::string to_text(const Inspection& found, bool colour) {
     out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ", thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                  percent(f["unknown_share"]), "\n", predicted(f));
   }
-  out += words("reading    ", percent(f["read_share"]), " of the text is read in an epoch; rows are ", percent(f["full_share"]), " full\n");
+  out += words("reading    ", percent(f["read_share"]), " of the text is read in an epoch; rows are ",
+               percent(f["full_share"]), " full\n");
   out += split(f);
   if (f.contains("pair_label_1_share")) out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
   const auto histogram = [&](const char* name, const char* unit, const auto& counts) {

@@ -1,3 +1,5 @@
+#include "data/split.h"
+
 #include <xxhash.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/near_copies.h"
-#include "data/split.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
@@ -53,7 +54,9 @@ struct Folder {
   }
 };
 
-uint64_t count(const std::vector<Fate>& fates, Fate fate) { return static_cast<uint64_t>(std::count(fates.begin(), fates.end(), fate)); }
+uint64_t count(const std::vector<Fate>& fates, Fate fate) {
+  return static_cast<uint64_t>(std::count(fates.begin(), fates.end(), fate));
+}
 
 }  // namespace
 
@@ -64,7 +67,8 @@ TEST_CASE("sketches tell the share of the shingles that two texts have in common
   for (uint64_t d = 0; d < pairs; ++d) {
     auto a = document_of(d, 120), b = a;
     std::replace(a.begin(), a.end(), '\n', ' '), std::replace(b.begin(), b.end(), '\n', ' ');
-    for (uint64_t edits = d % 40; edits > 0; --edits) b[stream.below(b.size())] = static_cast<char>('A' + stream.below(26));
+    for (uint64_t edits = d % 40; edits > 0; --edits)
+      b[stream.below(b.size())] = static_cast<char>('A' + stream.below(26));
     a.pop_back(), b.pop_back();
     // The sketch ends a line with a space.
     const double counted = jaccard(a + " ", b + " "), estimated = resemblance(sketch_of({a}), sketch_of({b}));
@@ -83,7 +87,7 @@ TEST_CASE("near copies are found among many documents, and others are not", "[da
   constexpr uint32_t documents = 3000;
   for (uint32_t d = 0; d < documents; ++d) {
     auto text = document_of(d < 2900 ? d : d - 2900, 60 + static_cast<int>(d % 2900 % 50));
-    if (d >= 2900) text[text.size() / 2] = '!';   // a copy of an early one with one character changed
+    if (d >= 2900) text[text.size() / 2] = '!';  // a copy of an early one with one character changed
     if (d == 2950) text = document_of(50, 60);   // a copy
     near.add(XXH3_64bits(text.data(), text.size()), sketch_of({text}));
   }
@@ -115,7 +119,8 @@ TEST_CASE("a copy and a near copy are held out with their document", "[data][spl
   for (uint64_t d = 0; d < 280; ++d) CHECK((once.documents[d] == Fate::removed) == (d >= 200));
 }
 
-TEST_CASE("held-out text of its own loses its copies from the training text, not the other way round", "[data][split]") {
+TEST_CASE("held-out text of its own loses its copies from the training text, not the other way round",
+          "[data][split]") {
   Folder f;
   std::vector<std::string> documents, held_out;
   for (uint64_t d = 0; d < 43; ++d) documents.push_back(document_of(d, 100));
@@ -138,12 +143,14 @@ TEST_CASE("held-out text of its own loses its copies from the training text, not
 TEST_CASE("the share that is held out is one of tokens, however long the documents are", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
-  for (uint64_t d = 0; d < 300; ++d) documents.push_back(document_of(d, d % 100 == 0 ? 20000 : 20 + static_cast<int>(d * 7 % 500)));
+  for (uint64_t d = 0; d < 300; ++d)
+    documents.push_back(document_of(d, d % 100 == 0 ? 20000 : 20 + static_cast<int>(d * 7 % 500)));
   f.options.inputs = {f.text("text.txt", documents)};
   for (const double asked : {0.01, 0.05, 0.2, 0.5}) {
     f.options.held_out = asked, f.options.out = f.dir / ("out" + std::to_string(asked));
     const auto report = prepare(f.options);
-    const double share = static_cast<double>(report.valid_tokens) / static_cast<double>(report.tokens + report.valid_tokens);
+    const double share =
+        static_cast<double>(report.valid_tokens) / static_cast<double>(report.tokens + report.valid_tokens);
     CAPTURE(asked, share);
     CHECK(share > 0.85 * asked);
     CHECK(share < 1.05 * asked);
@@ -159,7 +166,8 @@ TEST_CASE("the share that is held out is one of tokens, however long the documen
   CHECK(moved <= 3);
 }
 
-TEST_CASE("of eight documents no half is held out: the smallest where it is small enough, else the end of one", "[data][split]") {
+TEST_CASE("of eight documents no half is held out: the smallest where it is small enough, else the end of one",
+          "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 7; ++d) documents.push_back(document_of(d, 1000));
@@ -172,7 +180,8 @@ TEST_CASE("of eight documents no half is held out: the smallest where it is smal
   const auto end = prepare(f.options);
   CHECK(end.documents == 8);
   CHECK(end.valid_documents == 1);
-  CHECK(static_cast<double>(end.valid_tokens) / static_cast<double>(end.tokens + end.valid_tokens) == Approx(0.01).epsilon(0.15));
+  CHECK(static_cast<double>(end.valid_tokens) / static_cast<double>(end.tokens + end.valid_tokens) ==
+        Approx(0.01).epsilon(0.15));
   const TokenStore train(f.options.out, "train"), valid(f.options.out, "valid");
   CHECK(train.num_tokens() == end.tokens);
   CHECK(valid.num_tokens() == end.valid_tokens);
@@ -184,7 +193,7 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   for (uint64_t d = 0; d < 60; ++d) {
     auto text = document_of(d, 60);
     const std::string own(1, static_cast<char>('A' + d % 26)), other(1, static_cast<char>('a' + d / 26));
-    for (int k = 0; k < 30; ++k) text += "x" + own + other + "x ";   // a word of this document alone
+    for (int k = 0; k < 30; ++k) text += "x" + own + other + "x ";  // a word of this document alone
     documents.push_back(text + "\n");
   }
   f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.3;
@@ -194,7 +203,8 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   prepare(f.options);
   const auto tokenizer = Tokenizer::open(f.options.out + "/tokenizer");
   for (uint64_t d = 0; d < 60; ++d) {
-    const std::string word = " x" + std::string(1, static_cast<char>('A' + d % 26)) + std::string(1, static_cast<char>('a' + d / 26)) + "x";
+    const std::string word =
+        " x" + std::string(1, static_cast<char>('A' + d % 26)) + std::string(1, static_cast<char>('a' + d / 26)) + "x";
     CAPTURE(d, word);
     CHECK((tokenizer.encode(word).size() == 1) == (split.documents[d] == Fate::train));
   }

@@ -84,28 +84,40 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
 }
 
-TEST_CASE("pairs are the two columns of a table, two of more by their names, and never the first two of more", "[data][reader]") {
+TEST_CASE("pairs are the two columns of a table, two of more by their names, and never the first two of more",
+          "[data][reader]") {
   TempDir dir;
   using Documents = std::vector<std::vector<std::string>>;
   const auto two = dir.write("two.tsv", "a\tb\n\nc\td\n");
-  const auto four = dir.write("four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
+  const auto four = dir.write(
+      "four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
   CHECK(read_all({.inputs = {two}, .format = "pairs"}) == Documents{{"a", "b"}, {"c", "d"}});
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs"}),
-                    Catch::EndsWith("four.tsv:1: has 4 columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the file's first line names them"));
-  CHECK(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence2"}) == Documents{{"a \"quoted", "b"}, {"c", "d"}});
-  CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) == Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
+                    Catch::EndsWith("four.tsv:1: has 4 columns, and a pair is two; write two, or name two of them with "
+                                    "--columns NAME,NAME as the file's first line names them"));
+  CHECK(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence2"}) ==
+        Documents{{"a \"quoted", "b"}, {"c", "d"}});
+  CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) ==
+        Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence3"}),
-                    Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this first line: index\tsentence1\tsentence2\tlabel"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")}, .format = "pairs", .columns = "x,z"}),
-                    Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write as many in every line"));
+                    Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this "
+                                    "first line: index\tsentence1\tsentence2\tlabel"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")}, .format = "pairs", .columns = "x,z"}),
+      Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write as many in every line"));
   const auto json = dir.write("p.jsonl", "{\"x\": \"a\", \"y\": \"b\", \"z\": \"c\"}\n");
   CHECK(read_all({.inputs = {json}, .format = "pairs", .columns = "z,x"}) == Documents{{"c", "a"}});
-  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = "pairs"}), Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
+  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = "pairs"}),
+                    Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
   PrepareOptions options;
   options.inputs = {four}, options.out = dir / "out", options.format = "pairs", options.columns = "sentence1";
-  CHECK_THROWS_WITH(prepare(options), "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
+  CHECK_THROWS_WITH(
+      prepare(options),
+      "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
   options.columns = "sentence1,sentence2", options.targets = {two};
-  CHECK_THROWS_WITH(prepare(options), "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  CHECK_THROWS_WITH(
+      prepare(options),
+      "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
   options.targets.clear(), options.field = "x,y";
   CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
 }
@@ -186,7 +198,8 @@ TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][pr
 
 namespace {
 
-/// Kills a preparation when it has begun this file; false where it was done before: then the text is too short for the test.
+/// Kills a preparation when it has begun this file; false where it was done before: then the text is too short for the
+/// test.
 bool killed_behind(const PrepareOptions& options, const std::string& file) {
   const pid_t child = fork();
   if (child == 0) {
@@ -292,7 +305,9 @@ std::vector<int> times_seen(const TokenStore& store, const Sampler& sampler, uin
   return seen;
 }
 
-constexpr auto every_packing = {Packing::document, Packing::full, Packing::sentences, Packing::two_sentences, Packing::doc_sentences, Packing::full_sentences, Packing::whole};
+constexpr auto every_packing = {Packing::document,      Packing::full,          Packing::sentences,
+                                Packing::two_sentences, Packing::doc_sentences, Packing::full_sentences,
+                                Packing::whole};
 
 }  // namespace
 
@@ -320,25 +335,34 @@ TEST_CASE("every piece is seen once an epoch, in another order each time, from a
   }
 }
 
-TEST_CASE("every token is read once an epoch, whatever the packing, short sequences and random segments", "[data][sampler]") {
+TEST_CASE("every token is read once an epoch, whatever the packing, short sequences and random segments",
+          "[data][sampler]") {
   TempDir dir;
   const auto tiny = tiny_store(dir);
   // Sentences of 70 tokens, longer than a row, and documents whose ends leave 1 to 9 tokens over.
   std::string text;
   for (int d = 1; d < 10; ++d) {
-    for (int k = 0; k < 70 + 24 * (d % 3) + d; ++k) text += "w" + std::to_string((d + k) % 50) + (k % 70 == 69 ? "q\n" : "q ");
+    for (int k = 0; k < 70 + 24 * (d % 3) + d; ++k)
+      text += "w" + std::to_string((d + k) % 50) + (k % 70 == 69 ? "q\n" : "q ");
     text += "\n\n";
   }
   PrepareOptions options;
-  options.inputs = {dir.write("long.txt", text)}, options.out = dir / "long", options.tokenizer = dir / "vocab.txt", options.format = "lines", options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("long.txt", text)}, options.out = dir / "long", options.tokenizer = dir / "vocab.txt",
+  options.format = "lines", options.held_out = 0, options.threads = 1;
   prepare(options);
   for (const auto& store : {tiny, TokenStore(dir / "long", "train")})
     for (const auto packing : every_packing)
       for (const double short_seq_prob : {0.0, 0.3, 1.0})
         for (const double random_next_prob : {0.0, 0.5, 1.0}) {
           CAPTURE(static_cast<int>(packing), short_seq_prob, random_next_prob);
-          const Sampler sampler(store, {.packing = packing, .length = 24, .short_seq_prob = short_seq_prob, .random_next_prob = random_next_prob}, Rng(3));
-          for (const uint64_t epoch : {0, 3}) CHECK(times_seen(store, sampler, epoch) == std::vector<int>(store.num_tokens(), 1));
+          const Sampler sampler(store,
+                                {.packing = packing,
+                                 .length = 24,
+                                 .short_seq_prob = short_seq_prob,
+                                 .random_next_prob = random_next_prob},
+                                Rng(3));
+          for (const uint64_t epoch : {0, 3})
+            CHECK(times_seen(store, sampler, epoch) == std::vector<int>(store.num_tokens(), 1));
         }
 }
 
@@ -355,13 +379,15 @@ TEST_CASE("a rest of less than eight tokens is filled up from the piece before i
   }
 }
 
-TEST_CASE("as many sequences of an epoch have a random second segment as were asked for, single sentences among them", "[data][sampler]") {
+TEST_CASE("as many sequences of an epoch have a random second segment as were asked for, single sentences among them",
+          "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   for (const auto packing : {Packing::sentences, Packing::two_sentences})
     for (const double asked : {0.0, 0.3, 0.5, 1.0}) {
       CAPTURE(static_cast<int>(packing), asked);
-      const Sampler sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1, .random_next_prob = asked}, Rng(3));
+      const Sampler sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1, .random_next_prob = asked},
+                            Rng(3));
       const auto pieces = Sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1}, Rng(3)).size();
       uint64_t random = 0, single = 0;
       Example example;

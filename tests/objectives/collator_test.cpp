@@ -42,7 +42,8 @@ TEST_CASE("a pair of sentences is two that follow each other, with and without a
   const auto store = tiny_store(dir);
   const auto whole = [&](const Span& span) { return store.first_token(store.sentence_of(span.first)) == span.first && span.first + span.count == store.first_token(store.sentence_of(span.first) + 1); };
   for (const double random_next_prob : {0.0, 0.5}) {
-    const Sampler sampler(store, {.packing = Packing::two_sentences, .length = 29, .random_next_prob = random_next_prob}, Rng(1));
+    const Sampler sampler(
+        store, {.packing = Packing::two_sentences, .length = 29, .random_next_prob = random_next_prob}, Rng(1));
     for (uint64_t i = 0; i < sampler.size(); ++i) {
       Example example;
       sampler.sample(i, example);
@@ -181,13 +182,18 @@ TEST_CASE("pairs read as much of the text, and fill their rows as well, as those
 
   // google-research/bert, create_pretraining_data.py, in lengths alone.
   std::mt19937_64 engine(1);
-  const auto draw = [&](int64_t least, int64_t most) { return std::uniform_int_distribution<int64_t>(least, most)(engine); };
+  const auto draw = [&](int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(engine);
+  };
   const auto coin = [&](double p) { return std::bernoulli_distribution(p)(engine); };
-  const auto sentence = [&](uint64_t s) { return static_cast<int64_t>(store.first_token(s + 1) - store.first_token(s)); };
+  const auto sentence = [&](uint64_t s) {
+    return static_cast<int64_t>(store.first_token(s + 1) - store.first_token(s));
+  };
   double theirs_read = 0, theirs_tokens = 0, rows = 0, theirs_random = 0;
   for (uint64_t d = 0; d < store.num_documents(); ++d) {
     const int64_t target = coin(0.1) ? draw(2, budget) : budget;
-    const auto begin = static_cast<int64_t>(store.first_sentence(d)), end = static_cast<int64_t>(store.first_sentence(d + 1));
+    const auto begin = static_cast<int64_t>(store.first_sentence(d)),
+               end = static_cast<int64_t>(store.first_sentence(d + 1));
     std::vector<int64_t> chunk;
     for (int64_t i = begin; i < end; ++i) {
       chunk.push_back(sentence(static_cast<uint64_t>(i)));
@@ -198,7 +204,8 @@ TEST_CASE("pairs read as much of the text, and fill their rows as well, as those
       if (elsewhere) {
         auto other = static_cast<uint64_t>(draw(0, static_cast<int64_t>(store.num_documents()) - 2));
         other += other >= d;
-        auto s = static_cast<uint64_t>(draw(static_cast<int64_t>(store.first_sentence(other)), static_cast<int64_t>(store.first_sentence(other + 1)) - 1));
+        auto s = static_cast<uint64_t>(draw(static_cast<int64_t>(store.first_sentence(other)),
+                                            static_cast<int64_t>(store.first_sentence(other + 1)) - 1));
         for (; s < store.first_sentence(other + 1) && (b == 0 || b < target - a); ++s) b += sentence(s);
         i -= n - split;
       } else {
@@ -264,7 +271,9 @@ TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
   CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, "sentence_pair"), Rng(1), "train"), reason);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);
   // Held out, a B of the same document would be called random.
-  const std::string held_out = "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; prepare the text again with more of it held out (--held-out, --valid), or remove that objective";
+  const std::string held_out =
+      "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; "
+      "prepare the text again with more of it held out (--held-out, --valid), or remove that objective";
   CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "valid"), held_out);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "valid").size() > 0);
 }

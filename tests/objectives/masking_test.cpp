@@ -212,7 +212,8 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
 }
 
-TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened, as in ALBERT's code", "[objectives]") {
+TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened, as in ALBERT's code",
+          "[objectives]") {
   Fixture f;
   constexpr int64_t words = 126, budget = 19, rows = 20000;
   MlmConfig config;
@@ -232,8 +233,8 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
       }
     }
   };
-  // google-research/albert, create_masked_lm_predictions: starts in random order; n with P(n) in proportion to 1/n; fewer words only where n
-  // would exceed the limit; nothing where any of them is chosen already.
+  // google-research/albert, create_masked_lm_predictions: starts in random order; n with P(n) in proportion to 1/n;
+  // fewer words only where n would exceed the limit; nothing where any of them is chosen already.
   std::mt19937_64 random(11);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<int64_t> ids(words, 7), positions, labels;
@@ -256,7 +257,8 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
     }
     count_runs(chosen, published);
   }
-  const double all_ours = std::accumulate(ours.begin(), ours.end(), 0.0), all_published = std::accumulate(published.begin(), published.end(), 0.0);
+  const double all_ours = std::accumulate(ours.begin(), ours.end(), 0.0),
+               all_published = std::accumulate(published.begin(), published.end(), 0.0);
   for (size_t n = 1; n < ours.size(); ++n) {
     const double p = (ours[n] + published[n]) / (all_ours + all_published);
     const double difference = ours[n] / all_ours - published[n] / all_published;
