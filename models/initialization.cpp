@@ -17,7 +17,8 @@ void collect_own(const Layer& layer, const std::string& path, std::vector<NamedP
     if (!dynamic_cast<const Backbone*>(child.get())) collect_own(*child, path + name + ".", found);
 }
 
-/// Glorot and Bengio 2010, equation 16, of each of the matrices that lie stacked here; where tokens are compressed (Linformer), of half the variance.
+/// Glorot and Bengio 2010, equation 16, of each of the matrices that lie stacked here; where tokens are compressed
+/// (Linformer), of half the variance.
 void set_xavier_of(const NamedParam& named) {
   const bool compresses = named.name.find("compress_") != std::string::npos;
   set_xavier(named.param, compresses ? root(2) : 1);
@@ -27,9 +28,12 @@ void set_fan_in(const NamedParam& named, const EncoderConfig& c) {
   auto param = named.param;
   const auto inputs = static_cast<double>(param.value().size(-1));
   const auto part = [&](const char* words) { return named.name.find(words) != std::string::npos; };
-  if (param.init() == Init::embedding) param.set_init_range(1);
-  else if (param.role() == Role::score_bias) param.set_init_range(root(static_cast<double>(c.hidden_size)));
-  else param.set_init_range(root(inputs));
+  if (param.init() == Init::embedding)
+    param.set_init_range(1);
+  else if (param.role() == Role::score_bias)
+    param.set_init_range(root(static_cast<double>(c.hidden_size)));
+  else
+    param.set_init_range(root(inputs));
   // Scores are not scaled: the queries' weights start smaller by as much.
   const bool queries = part("attention.qkv.weight") || part("cross_attention.query.weight");
   if (queries) param.set_init_rows(c.heads_width(), root(static_cast<double>(c.head_width())));
@@ -57,9 +61,11 @@ void set_init_ranges(const Layer& root_layer, const EncoderConfig& c) {
     const bool drawn = param.init() == Init::weight || param.init() == Init::embedding;
     const bool product = param.init() == Init::weight && param.role() == Role::weight && param.value().dim() == 2;
     if (!drawn) continue;
-    if (c.initializer == "normal_scaled" && product && ends_a_branch(named.name)) param.set_init_range(c.initializer_range * root(2.0 * static_cast<double>(c.num_hidden_layers)));
+    if (c.initializer == "normal_scaled" && product && ends_a_branch(named.name))
+      param.set_init_range(c.initializer_range * root(2.0 * static_cast<double>(c.num_hidden_layers)));
     if (c.initializer == "xavier" && product) set_xavier_of(named);
-    if (c.initializer == "xavier" && param.role() == Role::embedding) param.set_init_range(root(static_cast<double>(param.value().size(-1))));
+    if (c.initializer == "xavier" && param.role() == Role::embedding)
+      param.set_init_range(root(static_cast<double>(param.value().size(-1))));
     if (c.initializer == "fan_in") set_fan_in(named, c);
   }
 }

@@ -51,18 +51,18 @@ struct DistanceAttentionLayer final : Attention {
     const auto [q, k, v] = split_heads(qkv->forward(x), heads);
     const auto place = places(x);
     const auto apart = place.unsqueeze(1) - place.unsqueeze(0);                                // [T, S]: query minus key
-    auto scores = at::matmul(q, k.transpose(-1, -2));                                          // [B, H, T, S]
+    auto scores = matrix_product(q, k.transpose(-1, -2));                                          // [B, H, T, S]
     const auto row = (apart + reach).expand_as(scores);
     const auto table = plain::weight(distance, x.scalar_type()).t();                           // [C, 2 reach + 1]
-    scores = scores + at::gather(at::matmul(q, table), -1, row);
-    if (of_keys) scores = scores + at::gather(at::matmul(k, table), -1, row.transpose(-1, -2)).transpose(-1, -2);
+    scores = scores + at::gather(matrix_product(q, table), -1, row);
+    if (of_keys) scores = scores + at::gather(matrix_product(k, table), -1, row.transpose(-1, -2)).transpose(-1, -2);
     scores = scores.to(wide_type(x)) / std::sqrt(static_cast<double>(q.size(-1)));
     Tensor hidden;
     if (context.key_mask.defined()) hidden = context.key_mask.logical_not().unsqueeze(1).unsqueeze(1);
     if (context.causal) hidden = hidden.defined() ? hidden.logical_or(apart.lt(0)) : apart.lt(0);
     const auto probabilities = masked_softmax(scores, hidden);
     if (context.probabilities) context.probabilities->push_back(probabilities);
-    return join_heads(at::matmul(dropout(probabilities, drop).to(x.scalar_type()), v));
+    return join_heads(matrix_product(dropout(probabilities, drop).to(x.scalar_type()), v));
   }
 
   int64_t reach;

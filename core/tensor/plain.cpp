@@ -20,12 +20,13 @@ namespace {
 
 constexpr int64_t word_mask = 0xFFFFFFFF;
 
-/// The four words of philox() with 7 rounds for each first counter word in `counter` (int64): in operators, and so on any device. Products of
-/// 32-bit words wrap around in int64, whose halves are theirs.
+/// The four words of philox() with 7 rounds for each first counter word in `counter` (int64): in operators, and so on
+/// any device. Products of 32-bit words wrap around in int64, whose halves are theirs.
 std::array<Tensor, 4> philox_words(const Tensor& counter, uint32_t third, uint32_t fourth, uint64_t key) {
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   const auto high = [](const Tensor& product) { return product.bitwise_right_shift(32).bitwise_and(word_mask); };
-  std::array<Tensor, 4> words{counter, at::zeros_like(counter), at::full_like(counter, static_cast<int64_t>(third)), at::full_like(counter, static_cast<int64_t>(fourth))};
+  std::array<Tensor, 4> words{counter, at::zeros_like(counter), at::full_like(counter, static_cast<int64_t>(third)),
+                              at::full_like(counter, static_cast<int64_t>(fourth))};
   for (int round = 0; round < 7; ++round) {
     const auto a = words[0] * int64_t{0xD2511F53}, b = words[2] * int64_t{0xCD9E8D57};
     words = {high(b).bitwise_xor(words[1]).bitwise_xor(static_cast<int64_t>(k0)), b.bitwise_and(word_mask),
@@ -39,15 +40,19 @@ std::array<Tensor, 4> philox_words(const Tensor& counter, uint32_t third, uint32
 }  // namespace
 
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device) {
-  constexpr int64_t lanes = 16, block = 128;   // elements of a row whose draws come from the same 16 counters
+  constexpr int64_t lanes = 16, block = 128;  // elements of a row whose draws come from the same 16 counters
   constexpr uint32_t purpose = 0x64726f70;
-  const int64_t width = sizes.back(), rows = c10::multiply_integers(sizes) / std::max<int64_t>(width, 1), blocks = (width + block - 1) / block;
+  const int64_t width = sizes.back(), rows = c10::multiply_integers(sizes) / std::max<int64_t>(width, 1),
+                blocks = (width + block - 1) / block;
   const double threshold = std::nearbyint(drop.p * 65536);
-  const auto counter = at::arange(rows * blocks * lanes, at::TensorOptions(device).dtype(at::kLong)).bitwise_and(word_mask);
-  std::vector<Tensor> draws;   // of 16 bits; each [rows blocks, 16]
+  const auto counter =
+      at::arange(rows * blocks * lanes, at::TensorOptions(device).dtype(at::kLong)).bitwise_and(word_mask);
+  std::vector<Tensor> draws;  // of 16 bits; each [rows blocks, 16]
   for (const auto& word : philox_words(counter, drop.site, purpose, drop.key))
-    for (const auto& half : {word.bitwise_and(0xFFFF), word.bitwise_right_shift(16)}) draws.push_back(half.view({rows * blocks, lanes}));
-  const auto kept = at::stack(draws, 1).view({rows, blocks * block}).narrow(1, 0, width).ge(static_cast<int64_t>(threshold));
+    for (const auto& half : {word.bitwise_and(0xFFFF), word.bitwise_right_shift(16)})
+      draws.push_back(half.view({rows * blocks, lanes}));
+  const auto kept =
+      at::stack(draws, 1).view({rows, blocks * block}).narrow(1, 0, width).ge(static_cast<int64_t>(threshold));
   return (kept.to(at::kFloat) * (1 / (1 - threshold / 65536))).view(sizes);
 }
 
@@ -115,15 +120,16 @@ Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads,
 
 namespace {
 
-/// at::softmax over the last axis with a backward pass whose sums are those of single rows: LibTorch's differs in its last bits between numbers
-/// of threads.
+/// at::softmax over the last axis with a backward pass whose sums are those of single rows: LibTorch's differs in its
+/// last bits between numbers of threads.
 struct Softmax : torch::autograd::Function<Softmax> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& scores) {
     const auto p = at::softmax(scores, -1);
     context->save_for_backward({p});
     return p;
   }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list grads) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list grads) {
     const auto p = context->get_saved_variables()[0];
     const auto weighted = grads[0] * p;
     return {weighted - p * weighted.sum(-1, /*keepdim=*/true)};
@@ -225,7 +231,8 @@ Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64
   if (side > 0) {
     Dropout beside = drop;
     beside.site ^= 0x10000;
-    factors = at::cat({in_pieces(dropout_mask({batch, part.heads, length, side}, beside, probabilities.device())), factors}, -1);
+    factors = at::cat(
+        {in_pieces(dropout_mask({batch, part.heads, length, side}, beside, probabilities.device())), factors}, -1);
   }
   return factors;
 }

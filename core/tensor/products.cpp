@@ -89,14 +89,17 @@ Grid grid_of(int64_t rows, int64_t columns, int64_t depth) {
   while (2 * grid.count() <= parts) {
     const int64_t height = rows / grid.rows, width = columns / grid.columns;
     if (std::max(height, width) < 2 * least_side) break;
-    if (height >= width) grid.rows *= 2;
-    else grid.columns *= 2;
+    if (height >= width)
+      grid.rows *= 2;
+    else
+      grid.columns *= 2;
   }
   return grid;
 }
 
-/// f(part) for each below `count`, every part by one thread. The libraries below LibTorch share out, and sum, small and odd products differently
-/// for each number of threads; in a parallel region they take one. A single part needs a second, empty one: without it there would be no region.
+/// f(part) for each below `count`, every part by one thread. The libraries below LibTorch share out, and sum, small and
+/// odd products differently for each number of threads; in a parallel region they take one. A single part needs a
+/// second, empty one: without it there would be no region.
 template <class F>
 void each_by_one_thread(int64_t count, const F& f) {
   at::parallel_for(0, std::max<int64_t>(count, 2), 1, [&](int64_t begin, int64_t end) {
@@ -121,8 +124,10 @@ void in_parts(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, cons
     const auto [column, columns] = range(part % grid.columns, grid.columns, out.size(1));
     auto c = out.narrow(0, row, rows).narrow(1, column, columns);
     const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
-    if (sum == Sum::none) at::mm_out(c, left, right);
-    else at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
+    if (sum == Sum::none)
+      at::mm_out(c, left, right);
+    else
+      at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
   });
 }
 

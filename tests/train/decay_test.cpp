@@ -2,14 +2,16 @@
 #include <regex>
 
 #include "objectives/network.h"
+#include "tests/support/catch.h"
 #include "tests/train/families.h"
 #include "train/optimizer.h"
 
-#include "tests/support/catch.h"
-
 using namespace cloze;
 
-TEST_CASE("biases and norms of every family are left out of weight decay by what they are, as google-research's codes leave them out by name", "[train][optimizer]") {
+TEST_CASE(
+    "biases and norms of every family are left out of weight decay by what they are, as google-research's codes leave "
+    "them out by name",
+    "[train][optimizer]") {
   const std::regex left_out("bias|norm"), of_scores("r_[wrs]_bias|relative_attention_bias");
   const OptimizerConfig plain{}, published = [] {
     OptimizerConfig c;
@@ -25,10 +27,11 @@ TEST_CASE("biases and norms of every family are left out of weight decay by what
       INFO(family.name << ": " << name);
       const bool excluded = std::regex_search(name, left_out), exempt = std::regex_search(name, of_scores);
       CHECK(decays(plain, param) == !excluded);
-      CHECK(decays(published, param) == (!excluded || exempt));   // zihangdai/xlnet, model_utils.py: include_in_weight_decay
+      CHECK(decays(published, param) ==
+            (!excluded || exempt));  // zihangdai/xlnet, model_utils.py: include_in_weight_decay
       CHECK(decays({.like = "", .decay_norm_and_bias = true}, param));
       score_biases += exempt;
     }
   }
-  CHECK(score_biases == 2 * 3 + 2 * 2);   // two layers of XLNet, two stacks of two T5s
+  CHECK(score_biases == 2 * 3 + 2 * 2);  // two layers of XLNet, two stacks of two T5s
 }

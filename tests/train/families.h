@@ -10,7 +10,8 @@ struct FamilyCase {
   cloze::Objectives objectives;
 };
 
-/// Width 64 and one or two layers, over the texts of tiny_run and, for what writes, of `prepare_marked`. Dropout stays on.
+/// Width 64 and one or two layers, over the texts of tiny_run and, for what writes, of `prepare_marked`. Dropout stays
+/// on.
 inline std::vector<FamilyCase> every_family() {
   using namespace cloze;
   const auto small = [](auto model) {
@@ -36,6 +37,8 @@ inline std::vector<FamilyCase> every_family() {
   linformer.attention = LinformerAttention{.compressed = 4};
   auto distances = small(BertConfig{});
   distances.relative_positions = 5;
+  auto keyed = small(BertConfig{});
+  keyed.position_embeddings = "relative_key_query";
   return {{"bert", small(BertConfig{}), {MlmConfig{}, NspConfig{}}},
           {"spanbert", small(BertConfig{}), {MlmConfig{}, SboConfig{}}},
           {"roberta", small(RobertaConfig{}), {MlmConfig{}}},
@@ -47,6 +50,7 @@ inline std::vector<FamilyCase> every_family() {
           {"performer", performer, {MlmConfig{}}},
           {"linformer", linformer, {MlmConfig{}}},
           {"distances", distances, {MlmConfig{}}},
+          {"keyed", keyed, {MlmConfig{}}},
           {"gpt2", small(Gpt2Config{}), {ClmConfig{}}},
           {"t5", small(T5Config{}), {SpanCorruptionConfig{}}},
           {"t5-untied", untied, {SpanCorruptionConfig{}}},

@@ -10,7 +10,7 @@ using namespace cloze;
 namespace {
 
 struct Measured {
-  double deviation, largest, kurtosis;   // kurtosis: 3 of a normal, 9/5 of a uniform distribution
+  double deviation, largest, kurtosis;  // kurtosis: 3 of a normal, 9/5 of a uniform distribution
 };
 
 Measured measured(const Tensor& weights) {
@@ -73,20 +73,25 @@ TEST_CASE("an untied head of T5 starts with 1 / sqrt(width), as a dense layer of
   check_normal(found.at("backbone.encoder.0.attention.qkv.weight").slice(0, 256), 0.0625);
 }
 
-TEST_CASE("xavier gives queries, keys and values each the limits of its own matrix, in the attention of a decoder too", "[train][init]") {
+TEST_CASE("xavier gives queries, keys and values each the limits of its own matrix, in the attention of a decoder too",
+          "[train][init]") {
   auto c = of_width<TransformerConfig>(256);
   c.tie_word_embeddings = false;
   const auto found = first_weights(c, {DenoisingConfig{}});
   for (const auto& part : found.at("backbone.encoder.0.attention.qkv.weight").chunk(3)) check_uniform(part, 0.0625);
   check_uniform(found.at("backbone.decoder.0.cross_attention.query.weight"), 0.0625);
-  for (const auto& part : found.at("backbone.decoder.0.cross_attention.key_value.weight").chunk(2)) check_uniform(part, 0.0625);
+  for (const auto& part : found.at("backbone.decoder.0.cross_attention.key_value.weight").chunk(2))
+    check_uniform(part, 0.0625);
   check_uniform(found.at("backbone.encoder.0.attention.output.weight"), 0.0625);
   check_uniform(found.at("backbone.encoder.0.intermediate.weight"), std::sqrt(2.0 / (256 + 1024)));
   check_normal(found.at("backbone.embeddings.word"), 0.0625);
   check_normal(found.at("lm.head.decoder"), 0.0625);
 }
 
-TEST_CASE("ELECTRA's projection of embeddings and the discriminator's output are Glorot uniform, as in its code, and normal as at Hugging Face", "[train][init]") {
+TEST_CASE(
+    "ELECTRA's projection of embeddings and the discriminator's output are Glorot uniform, as in its code, and normal "
+    "as at Hugging Face",
+    "[train][init]") {
   auto c = of_width<ElectraConfig>(256);
   c.embedding_size = 128;
   RtdConfig rtd;
@@ -94,7 +99,7 @@ TEST_CASE("ELECTRA's projection of embeddings and the discriminator's output are
   auto found = first_weights(c, {rtd});
   check_uniform(found.at("backbone.projection.weight"), std::sqrt(2.0 / (128 + 256)));
   check_uniform(found.at("rtd.generator.projection.weight"), std::sqrt(2.0 / (128 + 64)));
-  const auto output = measured(found.at("rtd.prediction.weight"));   // 256 numbers
+  const auto output = measured(found.at("rtd.prediction.weight"));  // 256 numbers
   CHECK(output.deviation == Approx(std::sqrt(2.0 / 257)).epsilon(0.1));
   CHECK(output.largest <= std::sqrt(6.0 / 257));
   check_truncated(found.at("rtd.dense.weight"), 0.02);
@@ -105,10 +110,12 @@ TEST_CASE("ELECTRA's projection of embeddings and the discriminator's output are
   CHECK(measured(found.at("rtd.prediction.weight")).deviation == Approx(0.02).epsilon(0.15));
 }
 
-TEST_CASE("Linformer's projections of positions start as all products do, and under xavier with half of the variance", "[train][init]") {
+TEST_CASE("Linformer's projections of positions start as all products do, and under xavier with half of the variance",
+          "[train][init]") {
   auto c = of_width<RobertaConfig>(64);
   c.attention = LinformerAttention{.compressed = 2};
   check_normal(first_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_key"), 0.02);
   c.initializer = "xavier";
-  check_uniform(first_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_value"), std::sqrt(2.0 / (64 + 128)) / std::sqrt(2.0));
+  check_uniform(first_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_value"),
+                std::sqrt(2.0 / (64 + 128)) / std::sqrt(2.0));
 }

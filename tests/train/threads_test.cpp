@@ -25,7 +25,8 @@ std::pair<double, double> difference(const std::string& a, const std::string& b)
 
 }  // namespace
 
-TEST_CASE("every family ends in the same bits for one, two and three threads, in fp32 and in bf16", "[train][determinism]") {
+TEST_CASE("every family ends in the same bits for one, two and three threads, in fp32 and in bf16",
+          "[train][determinism]") {
   TempDir dir;
   const auto base = tiny_run(dir, 4);
   const auto marked = prepare_marked(dir);
@@ -46,12 +47,15 @@ TEST_CASE("every family ends in the same bits for one, two and three threads, in
   at::set_num_threads(2);
 }
 
-TEST_CASE("every family takes the same steps by plain operators, as other devices do, masks of dropout and blocks that are run again included", "[train][plain]") {
+TEST_CASE(
+    "every family takes the same steps by plain operators, as other devices do, masks of dropout and blocks that are "
+    "run again included",
+    "[train][plain]") {
   TempDir dir;
   auto base = tiny_run(dir, 4);
   base.train.precision = "fp32";
   base.schedule.warmup = 0;
-  base.optimizer.epsilon = 1e-3;   // gradients of zero but for rounding make no steps
+  base.optimizer.epsilon = 1e-3;  // gradients of zero but for rounding make no steps
   base.optimizer.learning_rate = 1e-3;
   const auto marked = prepare_marked(dir);
   for (const auto& family : every_family()) {
@@ -71,6 +75,7 @@ TEST_CASE("every family takes the same steps by plain operators, as other device
     auto without = run_of(family, base, marked);
     encoder_of(without.model).hidden_dropout_prob = 0;
     pretrain(without, {.run = name("-without")});
-    if (encoder_of(config.model).hidden_dropout_prob > 0) CHECK(difference(name("-without") + last, name("-fused") + last).first > 4e-4 * largest);   // the masks matter
+    if (encoder_of(config.model).hidden_dropout_prob > 0)
+      CHECK(difference(name("-without") + last, name("-fused") + last).first > 4e-4 * largest);  // the masks matter
   }
 }
