@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/random.h"
+#include "objectives/collator.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
 
@@ -254,6 +255,44 @@ TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", 
   const auto found = inspect_objective(config, 0, 1);
   CHECK(found.facts["unknown_share"].get<double>() > 0.1);
   CHECK(found.facts["predicted_share_of_candidates"].get<double>() == 1);
+}
+
+TEST_CASE("inspection says how much of the text an epoch reads, and how full rows are", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  config.data.short_seq_prob = 0.2;
+  const TokenStore store(config.data.tokens, "train");
+  const auto epoch = [&] {
+    const Collator collator(store, config.objectives, config.data, Rng(1), "train");
+    const auto sequences = static_cast<int64_t>(collator.size());
+    return inspect_objective(config, sequences, sequences);
+  };
+  const auto tokens_of = [](const Inspection& found) {
+    double tokens = 0;
+    for (const auto& row : found.examples) tokens += static_cast<double>(row.input_ids.size());
+    return tokens;
+  };
+  config.objectives = {MlmConfig{}};
+  const auto plain = epoch();
+  const auto rows = static_cast<double>(plain.examples.size());
+  CHECK(tokens_of(plain) - 2 * rows == static_cast<double>(store.num_tokens()));
+  CHECK(plain.facts["read_share"] == 1.0);
+  CHECK(plain.facts["full_share"].get<double>() ==
+        Approx(tokens_of(plain) / rows / static_cast<double>(config.data.max_seq_length)));
+  CHECK_THAT(to_text(plain, false), Catch::Contains("reading    100.00 % of the text is read in an epoch; rows are "));
+
+  config.objectives = {MlmConfig{}, NspConfig{}};
+  const auto pairs = epoch();
+  const auto all = static_cast<double>(pairs.examples.size());
+  double own = 0;   // of rows with the text's own B all tokens are, of the others segment A
+  for (const auto& row : pairs.examples) {
+    const auto second = std::count(row.token_type_ids.begin(), row.token_type_ids.end(), 1);
+    const auto length = static_cast<int64_t>(row.input_ids.size());
+    own += static_cast<double>(row.pair_label == 0 ? length - 3 : length - second - 2);
+  }
+  CHECK(pairs.facts["read_share"].get<double>() == Approx(own / static_cast<double>(store.num_tokens())));
+  CHECK(pairs.facts["full_share"].get<double>() ==
+        Approx(tokens_of(pairs) / all / static_cast<double>(config.data.max_seq_length)));
 }
 
 TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
