@@ -531,7 +531,8 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
     if (as_it_came) facts["kept"].push_back(name);
   facts.update(Json::parse(impl_->encoder->facts()));
   write(facts_file, facts.dump(2) + "\n");
-  for (const auto& [name, content] : files) write(name, content);
+  // What decides ids is less than what came: special tokens after the vocabulary, the post-processor.
+  for (const auto& [name, content] : files) write(name, name == "tokenizer.json" ? impl_->encoder->huggingface_json() : content);
   for (const auto& [name, content] : extras.kept)
     if (as_it_came) write(name, content);
   if (as_it_came && extras.kept.contains("tokenizer_config.json")) return;
@@ -540,12 +541,12 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const auto given = frame(reader);
   if (!as_it_came) {
     // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its reader.
-    Json whole = Json::parse(impl_->encoder->huggingface_json());
-    if (!files.contains("tokenizer.json")) whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}});
+    auto whole = nlohmann::json::parse(impl_->encoder->huggingface_json());   // an ordered one takes minutes over a large vocabulary
+    if (!files.contains("tokenizer.json")) whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", nlohmann::json::array()}});
     const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->encoder->pieces.size()) : 0;
     for (int64_t id = first; id < size(); ++id)
       if (is_special(id)) whole["added_tokens"].push_back({{"id", id}, {"content", piece(id)}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", false}, {"special", true}});
-    whole["post_processor"] = template_of(*this, given);
+    whole["post_processor"] = nlohmann::json(template_of(*this, given));
     write("tokenizer.json", whole.dump() + "\n");
   }
 

@@ -175,6 +175,7 @@ TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tok
     const auto written = Json::parse(read_file(dir / (name + "-saved/tokenizer.json")));
     for (const auto* part : {"normalizer", "pre_tokenizer", "model", "decoder"})
       CHECK(written[part] == one["tokenizer"][part]);
+    CHECK(written["post_processor"] == one["tokenizer"]["post_processor"]);
     const auto again = Tokenizer::open(dir / (name + "-saved"));
     CHECK(again.fingerprint() == tokenizer.fingerprint());
     CHECK(again.size() == tokenizer.size());
@@ -182,6 +183,26 @@ TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tok
     const auto line = reference()["lines"][3].get<std::string>();
     CHECK(again.encode(line) == tokenizer.encode(line));
   }
+}
+
+TEST_CASE("special tokens after a vocabulary and the post-processor go out with a tokenizer.json", "[data][tokenizer]") {
+  TempDir dir;
+  Json came = kind("byte bpe");
+  Json token = came["added_tokens"][0];
+  const size_t behind = came["model"]["vocab"].size();
+  token["content"] = "<extra>";
+  token["id"] = behind;
+  came["added_tokens"].push_back(token);
+  const auto tokenizer = Tokenizer::open(dir.write("alone/tokenizer.json", came.dump()));
+  CHECK(tokenizer.id("<extra>") == static_cast<int64_t>(behind));
+  tokenizer.save(dir / "saved");
+  const auto written = Json::parse(read_file(dir / "saved/tokenizer.json"));
+  CHECK(written["post_processor"] == came["post_processor"]);
+  CHECK(written["added_tokens"] == came["added_tokens"]);
+  const auto again = Tokenizer::open(dir / "saved");
+  CHECK(again.id("<extra>") == static_cast<int64_t>(behind));
+  CHECK(again.size() == tokenizer.size());
+  CHECK(again.fingerprint() == tokenizer.fingerprint());
 }
 
 TEST_CASE("text that spells a special token is text, and other added tokens are taken from it", "[data][tokenizer]") {
