@@ -137,7 +137,7 @@ TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says 
 
 TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens and its fingerprint", "[data][tokenizer]") {
   TempDir dir;
-  // As version 1 wrote it for ALBERT's model of 5 + 2 special pieces without [UNK] and its kin.
+  // As version 1 wrote it: [CLS] and [MASK], which the model lacks, stand after its pieces.
   dir.write("old/spiece.model", model("t5"));
   const auto size = Tokenizer::open(dir / "old").size();
   json facts{{"format", "cloze-tokenizer"}, {"version", 1}, {"do_lower_case", true}, {"split_digit_commas", true}, {"keep_accents", false},
@@ -157,6 +157,15 @@ TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens an
   CHECK(plain.fingerprint() != tokenizer.fingerprint());
   CHECK(tokenizer.has_fingerprint(tokenizer.fingerprint()));
   CHECK_FALSE(plain.has_fingerprint(tokenizer.fingerprint()));
+  // What version 1 recorded for ALBERT's tokenizer still names it, though rules count now.
+  dir.write("albert/spiece.model", model("albert"));
+  facts["split_digit_commas"] = true;
+  facts["keep_accents"] = false;
+  facts["special"] = {{"pad", 0}, {"unk", 1}, {"cls", 2}, {"sep", 3}, {"mask", 4}};
+  dir.write("albert/cloze_tokenizer.json", facts.dump());
+  const auto albert = Tokenizer::open(dir / "albert");
+  CHECK(albert.fingerprint() != "0cffdb099aa84417");
+  CHECK(albert.has_fingerprint("0cffdb099aa84417"));
 }
 
 TEST_CASE("transformers is told names, lengths, segments and frames of the model that reads a tokenizer's texts", "[data][tokenizer]") {
