@@ -383,7 +383,7 @@ TextReader reader_of(const ModelConfig& model) {
   return {.kind = kind_of(model),
           .segments = c.token_types && c.type_vocab_size > 1,
           .max_length = c.longest_input() < EncoderConfig::any_length ? c.longest_input() : 0,
-          .end = writes_text(model) || (c.relative_attention_num_buckets > 0 && !c.is_decoder) ? c.eos_token_id : -1};
+          .end = decoder_family(model) ? c.eos_token_id : -1};
 }
 
 /// Where not all token tables of an encoder with a decoder are one, the file holds each by its name: transformers ties what is not there.
