@@ -52,20 +52,21 @@ struct Said {
   int64_t sentinels = 0;
   SentencePieceRules rules;
   const TokenizerFamily* family = nullptr;
-  std::string unknown_class;                      ///< the class or model type of a family that Cloze does not know
-  std::string language;                           ///< of texts: `en_XX`
-  std::map<std::string, std::string> roles;       ///< `pad` -> `<pad>`; empty for a role that there is none of
-  std::map<int64_t, std::string> added;           ///< tokens by id, those of the vocabulary among them
-  std::map<std::string, int64_t> special;         ///< Cloze's own facts: `pad` -> 0
-  std::map<std::string, std::string> kept;        ///< what transformers loads, as it came: file -> content
+  std::string unknown_class;                 ///< the class or model type of a family that Cloze does not know
+  std::string language;                      ///< of texts: `en_XX`
+  std::map<std::string, std::string> roles;  ///< `pad` -> `<pad>`; empty for a role that there is none of
+  std::map<int64_t, std::string> added;      ///< tokens by id, those of the vocabulary among them
+  std::map<std::string, int64_t> special;    ///< Cloze's own facts: `pad` -> 0
+  std::map<std::string, std::string> kept;   ///< what transformers loads, as it came: file -> content
   bool is_ours = false, belongs_to_model = false;
-  WordPieceRules words;            ///< but for `lowercase`, which is above
+  WordPieceRules words;  ///< but for `lowercase`, which is above
   bool add_prefix_space = false;
-  std::vector<std::string> passed_over;   ///< sentences on what is said and not honoured
+  std::vector<std::string> passed_over;  ///< sentences on what is said and not honoured
 };
 
 constexpr const char* role_names[] = {"pad", "unk", "cls", "sep", "mask", "bos", "eos"};
-constexpr const char* files_of_transformers[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja"};
+constexpr const char* files_of_transformers[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                                                 "chat_template.jinja"};
 
 std::optional<bool> flag(const Json& facts, const char* key) {
   return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt;
@@ -81,12 +82,13 @@ int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
 }
 
 /// BERT's rules as a folder says them. Next to a tokenizer_config.json they are those of transformers, where a word of
-/// more than 100 characters is unknown and text is lower-cased unless said otherwise; next to a bare vocabulary those of
-/// google-research/bert.
-/// Differs: transformers 5 passes over `do_basic_tokenize`, `never_split` and `clean_text`, and so does this, but says so.
+/// more than 100 characters is unknown and text is lower-cased unless said otherwise; next to a bare vocabulary those
+/// of google-research/bert. Differs: transformers 5 passes over `do_basic_tokenize`, `never_split` and `clean_text`,
+/// and so does this, but says so.
 void read_word_rules(const Json& facts, const std::string& path, bool ours, Said& found) {
   require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
-                     ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give text whose words stand apart");
+                     ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give "
+                     "text whose words stand apart");
   auto& rules = found.words;
   rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!ours);
   rules.longest_word = ours ? 200 : 100;
@@ -96,7 +98,9 @@ void read_word_rules(const Json& facts, const std::string& path, bool ours, Said
   const auto longest = facts.find("max_input_chars_per_word");
   if (longest != facts.end() && longest->is_number_unsigned() && ours) rules.longest_word = longest->get<size_t>();
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
-    if (!flag(facts, key).value_or(true)) found.passed_over.push_back(words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
+    if (!flag(facts, key).value_or(true))
+      found.passed_over.push_back(
+          words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
 }
 
 /// What Cloze wrote down when it saved the tokenizer.
@@ -128,7 +132,8 @@ Said said_by_cloze(const fs::path& folder) {
 /// The spelling of a token in Hugging Face's files: a text, or an object with `content`.
 std::optional<std::string> spelling(const Json& token) {
   if (token.is_string()) return token.get<std::string>();
-  if (token.is_object() && token.contains("content") && token["content"].is_string()) return token["content"].get<std::string>();
+  if (token.is_object() && token.contains("content") && token["content"].is_string())
+    return token["content"].get<std::string>();
   if (token.is_null()) return "";
   return std::nullopt;
 }
@@ -136,8 +141,11 @@ std::optional<std::string> spelling(const Json& token) {
 /// What the files of transformers say. Without any of them, nothing is known of the model.
 Said said_by_transformers(const fs::path& folder) {
   Said found;
-  const auto read = [&](const char* name) { return fs::exists(folder / name) ? read_object((folder / name).string()) : Json::object(); };
-  const auto config = read("tokenizer_config.json"), map = read("special_tokens_map.json"), added = read("added_tokens.json");
+  const auto read = [&](const char* name) {
+    return fs::exists(folder / name) ? read_object((folder / name).string()) : Json::object();
+  };
+  const auto config = read("tokenizer_config.json"), map = read("special_tokens_map.json"),
+             added = read("added_tokens.json");
   const auto decoder = config.value("added_tokens_decoder", Json::object());
   const auto named = text_at(config, "tokenizer_class"), type = text_at(read("config.json"), "model_type");
   const bool generic = named.empty() || named.starts_with("PreTrainedTokenizer") || named == "TokenizersBackend";
@@ -146,8 +154,10 @@ Said said_by_transformers(const fs::path& folder) {
   found.belongs_to_model = !named.empty() || !type.empty();
   found.lowercase = flag(config, "do_lower_case");
   found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
-  if (fs::exists(folder / "vocab.txt") && fs::exists(folder / "tokenizer_config.json")) read_word_rules(config, (folder / "tokenizer_config.json").string(), false, found);
-  // A model of Hugging Face's without a word on its tokenizer: as its own code cuts words, but for capitals, which the vocabulary shows.
+  if (fs::exists(folder / "vocab.txt") && fs::exists(folder / "tokenizer_config.json"))
+    read_word_rules(config, (folder / "tokenizer_config.json").string(), false, found);
+  // A model of Hugging Face's without a word on its tokenizer: as its own code cuts words, but for capitals, which the
+  // vocabulary shows.
   if (fs::exists(folder / "config.json") && !fs::exists(folder / "tokenizer_config.json")) {
     found.words.as_tokenizers = true;
     found.words.longest_word = 100;
@@ -171,8 +181,9 @@ Said said_by_transformers(const fs::path& folder) {
     }
     if (family.name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
     found.language = text_at(config, "src_lang").empty() ? family.language : text_at(config, "src_lang");
-    require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103, (folder / "tokenizer_config.json").string(), ": offset is ", config.value("offset", Json()).dump(),
-                       "; Cloze knows PEGASUS with the offset 103 alone");
+    require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103,
+                       (folder / "tokenizer_config.json").string(), ": offset is ",
+                       config.value("offset", Json()).dump(), "; Cloze knows PEGASUS with the offset 103 alone");
   }
   if (found.belongs_to_model && fs::exists(folder / "tokenizer.json"))
     for (const auto* name : files_of_transformers)
@@ -200,12 +211,16 @@ bool has_upper_case(const std::string& vocabulary) {
 std::string model_file(const std::string& path) {
   if (!fs::is_directory(path)) return path;
   const fs::path folder = path;
-  // What others saved is told whole by tokenizer.json, which transformers reads first; Cloze's own folders hold one for transformers alone.
+  // What others saved is told whole by tokenizer.json, which transformers reads first; Cloze's own folders hold one for
+  // transformers alone.
   const bool ours = fs::exists(folder / facts_file);
   if (!ours && fs::exists(folder / "tokenizer.json")) return (folder / "tokenizer.json").string();
-  for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "vocab.json", "tokenizer.json"})
+  for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model",
+                           "vocab.json", "tokenizer.json"})
     if (fs::exists(folder / name)) return (folder / name).string();
-  fail<DataError>(path, ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
+  fail<DataError>(path,
+                  ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, "
+                  "vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
 }
 
 /// The merges beside a vocabulary of byte-level BPE.
@@ -220,7 +235,8 @@ std::unique_ptr<Encoder> open_json(const std::string& file, bool add_prefix_spac
   auto content = read_file(file);
   const auto json = nlohmann::json::parse(content, nullptr, false);
   const bool named = fs::path(file).filename() == "tokenizer.json";
-  require<DataError>(json.is_object(), file, ": is not a JSON object", named ? "" : " of pieces and ids", "; it is damaged");
+  require<DataError>(json.is_object(), file, ": is not a JSON object", named ? "" : " of pieces and ids",
+                     "; it is damaged");
   if (json.contains("model") && json["model"].is_object()) return make_pipeline(std::move(content), json, file);
   return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, add_prefix_space);
 }
@@ -230,7 +246,8 @@ std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::stri
   std::string known;
   for (const auto& family : tokenizer_families())
     if (!family.model_types.empty()) known += (known.empty() ? "" : ", ") + family.model_types[0];
-  require<DataError>(facts.unknown_class.empty(), file, ": belongs to '", facts.unknown_class, "', whose ids Cloze does not know; it knows those of ", known,
+  require<DataError>(facts.unknown_class.empty(), file, ": belongs to '", facts.unknown_class,
+                     "', whose ids Cloze does not know; it knows those of ", known,
                      "; have transformers write tokenizer.json next to it (save_pretrained)");
   auto made = make_sentencepiece(std::move(content), file, facts.rules);
   return facts.family ? renumbered(std::move(made), *facts.family, file) : std::move(made);
@@ -243,7 +260,9 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file, const Said& facts
   require<DataError>(!content.empty(), file, ": is empty; it holds no tokenizer");
   if (extension != ".txt") return open_sentencepiece(std::move(content), file, facts);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
-  if (!facts.lowercase) log_info("data", words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: text keeps its case"));
+  if (!facts.lowercase)
+    log_info("data",
+             words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: text keeps its case"));
   for (const auto& sentence : facts.passed_over) log_warning("data", sentence);
   auto rules = facts.words;
   rules.lowercase = fold;
@@ -253,14 +272,13 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file, const Said& facts
 
 /// Spellings by which a role is known where nothing else is said, the likeliest first.
 const std::map<std::string, std::vector<std::string>>& usual_spellings() {
-  static const std::map<std::string, std::vector<std::string>> all{
-      {"pad", {"[PAD]", "<pad>"}},
-      {"unk", {"[UNK]", "<unk>", "<|endoftext|>"}},
-      {"cls", {"[CLS]", "<cls>", "<s>", "<|endoftext|>"}},
-      {"sep", {"[SEP]", "<sep>", "</s>", "<|endoftext|>"}},
-      {"mask", {"[MASK]", "<mask>", "<mask_2>"}},
-      {"bos", {"<s>", "<|endoftext|>"}},
-      {"eos", {"</s>", "<|endoftext|>"}}};
+  static const std::map<std::string, std::vector<std::string>> all{{"pad", {"[PAD]", "<pad>"}},
+                                                                   {"unk", {"[UNK]", "<unk>", "<|endoftext|>"}},
+                                                                   {"cls", {"[CLS]", "<cls>", "<s>", "<|endoftext|>"}},
+                                                                   {"sep", {"[SEP]", "<sep>", "</s>", "<|endoftext|>"}},
+                                                                   {"mask", {"[MASK]", "<mask>", "<mask_2>"}},
+                                                                   {"bos", {"<s>", "<|endoftext|>"}},
+                                                                   {"eos", {"</s>", "<|endoftext|>"}}};
   return all;
 }
 
@@ -270,10 +288,10 @@ std::string role_in_file(const std::string& role) { return role == "cls" ? "bos"
 /// What a tokenizer has next to its encoder.
 struct Extras {
   int64_t sentinels = 0;
-  std::map<int64_t, std::string> added;       // tokens by id; those that the encoder has are checked
-  std::map<std::string, std::string> roles;   // spelled by the folder; empty: none
-  std::map<std::string, int64_t> special;     // ids by role, where they are known
-  std::vector<std::string> appended;          // roles for which Cloze appends a token of its own, in this order
+  std::map<int64_t, std::string> added;      // tokens by id; those that the encoder has are checked
+  std::map<std::string, std::string> roles;  // spelled by the folder; empty: none
+  std::map<std::string, int64_t> special;    // ids by role, where they are known
+  std::vector<std::string> appended;         // roles for which Cloze appends a token of its own, in this order
   const TokenizerFamily* family = nullptr;
   std::string language;
   std::map<std::string, std::string> kept;
@@ -294,14 +312,16 @@ int64_t& id_of(SpecialIds& special, std::string_view role) {
 struct Tokenizer::Impl {
   std::shared_ptr<const Encoder> encoder;
   Extras extras;
-  std::vector<std::string> pieces;   // those of the encoder, then sentinels, then added tokens, then special tokens appended
+  std::vector<std::string>
+      pieces;  // those of the encoder, then sentinels, then added tokens, then special tokens appended
   std::vector<int64_t> sentinels;
   std::unordered_map<std::string_view, int64_t> ids;
   SpecialIds special;
   int64_t language = -1;
   std::vector<uint8_t> is_special, starts_word;
 
-  Impl(std::shared_ptr<const Encoder> made, Extras given, const std::string& path) : encoder(std::move(made)), extras(std::move(given)), pieces(encoder->pieces) {
+  Impl(std::shared_ptr<const Encoder> made, Extras given, const std::string& path)
+      : encoder(std::move(made)), extras(std::move(given)), pieces(encoder->pieces) {
     for (size_t id = 0; id < pieces.size(); ++id) {
       is_special.push_back(encoder->is_control(static_cast<int64_t>(id)));
       starts_word.push_back(encoder->starts_word(static_cast<int64_t>(id)));
@@ -310,8 +330,11 @@ struct Tokenizer::Impl {
     for (int64_t k = extras.sentinels - 1; k >= 0; --k) append("<extra_id_" + std::to_string(k) + ">");
     for (const auto& [id, piece] : extras.added) {
       if (id == size()) append(piece);
-      require<DataError>(id >= 0 && id < size(), path, ": the added token '", piece, "' has id ", id, ", the vocabulary ends at ", size() - 1, "; the files do not belong together");
-      require<DataError>(pieces[static_cast<size_t>(id)] == piece, path, ": id ", id, " is '", pieces[static_cast<size_t>(id)], "' in the vocabulary and '", piece, "' among the added tokens; the files do not belong together");
+      require<DataError>(id >= 0 && id < size(), path, ": the added token '", piece, "' has id ", id,
+                         ", the vocabulary ends at ", size() - 1, "; the files do not belong together");
+      require<DataError>(pieces[static_cast<size_t>(id)] == piece, path, ": id ", id, " is '",
+                         pieces[static_cast<size_t>(id)], "' in the vocabulary and '", piece,
+                         "' among the added tokens; the files do not belong together");
       is_special[static_cast<size_t>(id)] = true;
     }
     find_roles();
@@ -319,11 +342,17 @@ struct Tokenizer::Impl {
       auto& id = id_of(special, role);
       if (id >= 0) continue;
       id = size();
-      append(role == "pad" ? "[PAD]" : role == "unk" ? "[UNK]" : role == "cls" ? "[CLS]" : role == "sep" ? "[SEP]" : "[MASK]");
+      append(role == "pad"   ? "[PAD]"
+             : role == "unk" ? "[UNK]"
+             : role == "cls" ? "[CLS]"
+             : role == "sep" ? "[SEP]"
+                             : "[MASK]");
     }
-    special.sentence_mask = find({"<mask_1>"}) >= 0 && find({"<mask_2>"}) == special.mask ? find({"<mask_1>"}) : special.mask;
+    special.sentence_mask =
+        find({"<mask_1>"}) >= 0 && find({"<mask_2>"}) == special.mask ? find({"<mask_1>"}) : special.mask;
     language = find({extras.language});
-    for (const auto id : {special.pad, special.unk, special.cls, special.sep, special.mask, special.sentence_mask, special.bos, special.eos})
+    for (const auto id : {special.pad, special.unk, special.cls, special.sep, special.mask, special.sentence_mask,
+                          special.bos, special.eos})
       if (id >= 0) is_special[static_cast<size_t>(id)] = starts_word[static_cast<size_t>(id)] = true;
     for (size_t id = 0; id < pieces.size(); ++id) ids.emplace(pieces[id], static_cast<int64_t>(id));
     for (int64_t k = 0;; ++k) {
@@ -343,7 +372,8 @@ struct Tokenizer::Impl {
   }
   uint64_t hash_of_files() const {
     uint64_t hash = (encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
-    for (const auto& [name, content] : encoder->files()) hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
+    for (const auto& [name, content] : encoder->files())
+      hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
     return hash;
   }
 
@@ -356,7 +386,8 @@ struct Tokenizer::Impl {
 
   int64_t find(const std::vector<std::string>& names) const {
     for (const auto& name : names)
-      if (const auto found = std::find(pieces.begin(), pieces.end(), name); !name.empty() && found != pieces.end()) return found - pieces.begin();
+      if (const auto found = std::find(pieces.begin(), pieces.end(), name); !name.empty() && found != pieces.end())
+        return found - pieces.begin();
     return -1;
   }
 
@@ -367,15 +398,18 @@ struct Tokenizer::Impl {
       auto& id = id_of(special, role);
       const auto recorded = extras.special.find(role);
       const auto told = extras.roles.find(role);
-      if (recorded != extras.special.end() && recorded->second < size()) id = recorded->second;
-      else if (recorded != extras.special.end()) beyond[recorded->second] = role;
-      else if (told != extras.roles.end() && (told->second.empty() || find({told->second}) >= 0)) id = find({told->second});
+      if (recorded != extras.special.end() && recorded->second < size())
+        id = recorded->second;
+      else if (recorded != extras.special.end())
+        beyond[recorded->second] = role;
+      else if (told != extras.roles.end() && (told->second.empty() || find({told->second}) >= 0))
+        id = find({told->second});
       else if (!extras.is_ours || role == std::string_view("bos") || role == std::string_view("eos")) {
         id = find(usual_spellings().at(role));
         if (id < 0) id = encoder->role(role_in_file(role));
       }
     }
-    for (const auto* role : role_names) {   // a copy with more tokens finds them by their spelling
+    for (const auto* role : role_names) {  // a copy with more tokens finds them by their spelling
       const auto id = id_of(special, role);
       extras.roles[role] = id < 0 ? "" : pieces[static_cast<size_t>(id)];
     }
@@ -385,21 +419,33 @@ struct Tokenizer::Impl {
 };
 
 Tokenizer Tokenizer::open(const std::string& path) {
-  require<DataError>(fs::exists(path), path, ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
+  require<DataError>(fs::exists(path), path,
+                     ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
   const auto file = model_file(path);
   auto facts = said(fs::path(file).parent_path().string());
   auto encoder = open_encoder(file, facts);
-  if (!facts.is_ours && fs::path(file).filename() == "tokenizer.json") facts.sentinels = 0;   // they are among its pieces, or nowhere
+  if (!facts.is_ours && fs::path(file).filename() == "tokenizer.json")
+    facts.sentinels = 0;  // they are among its pieces, or nowhere
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(std::move(encoder),
-                                           Extras{.sentinels = facts.sentinels, .added = std::move(facts.added), .roles = std::move(facts.roles), .special = std::move(facts.special), .appended = {},
-                                                  .family = facts.family, .language = facts.language, .kept = std::move(facts.kept), .is_ours = facts.is_ours, .belongs_to_model = facts.belongs_to_model},
+                                           Extras{.sentinels = facts.sentinels,
+                                                  .added = std::move(facts.added),
+                                                  .roles = std::move(facts.roles),
+                                                  .special = std::move(facts.special),
+                                                  .appended = {},
+                                                  .family = facts.family,
+                                                  .language = facts.language,
+                                                  .kept = std::move(facts.kept),
+                                                  .is_ours = facts.is_ours,
+                                                  .belongs_to_model = facts.belongs_to_model},
                                            file);
   return tokenizer;
 }
 
 Tokenizer Tokenizer::with_sentinels(int64_t count) const {
-  require<ConfigError>(impl_->sentinels.empty() || static_cast<int64_t>(impl_->sentinels.size()) == count, "the tokenizer has ", impl_->sentinels.size(), " sentinels already; leave --sentinels out, or give that number");
+  require<ConfigError>(impl_->sentinels.empty() || static_cast<int64_t>(impl_->sentinels.size()) == count,
+                       "the tokenizer has ", impl_->sentinels.size(),
+                       " sentinels already; leave --sentinels out, or give that number");
   if (!impl_->sentinels.empty()) return *this;
   auto extras = impl_->extras;
   extras.sentinels = count;
@@ -425,8 +471,10 @@ const std::vector<int64_t>& Tokenizer::sentinels() const { return impl_->sentine
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const {
   std::vector<int32_t> ids;
-  if (inside && impl_->encoder->keeps_spaces()) impl_->encoder->encode(" " + std::string(text), ids);
-  else impl_->encoder->encode(text, ids);
+  if (inside && impl_->encoder->keeps_spaces())
+    impl_->encoder->encode(" " + std::string(text), ids);
+  else
+    impl_->encoder->encode(text, ids);
   return ids;
 }
 
@@ -436,7 +484,9 @@ std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
   return ids;
 }
 
-std::vector<TextPiece> Tokenizer::encode_with_places(std::string_view text) const { return impl_->encoder->encode_with_places(text); }
+std::vector<TextPiece> Tokenizer::encode_with_places(std::string_view text) const {
+  return impl_->encoder->encode_with_places(text);
+}
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::vector<int64_t> pieces;
@@ -447,21 +497,30 @@ std::string Tokenizer::decode(std::span<const int64_t> ids) const {
 
 int64_t Tokenizer::size() const { return static_cast<int64_t>(impl_->pieces.size()); }
 const SpecialIds& Tokenizer::special() const { return impl_->special; }
-std::string Tokenizer::piece(int64_t id) const { return id >= 0 && id < size() ? impl_->pieces[static_cast<size_t>(id)] : "?"; }
+std::string Tokenizer::piece(int64_t id) const {
+  return id >= 0 && id < size() ? impl_->pieces[static_cast<size_t>(id)] : "?";
+}
 int64_t Tokenizer::id(std::string_view piece) const {
   const auto found = impl_->ids.find(piece);
   return found == impl_->ids.end() ? -1 : found->second;
 }
-bool Tokenizer::is_special(int64_t id) const { return id < 0 || id >= size() || impl_->is_special[static_cast<size_t>(id)]; }
+bool Tokenizer::is_special(int64_t id) const {
+  return id < 0 || id >= size() || impl_->is_special[static_cast<size_t>(id)];
+}
 bool Tokenizer::keeps_spaces() const { return impl_->encoder->keeps_spaces(); }
-bool Tokenizer::starts_word(int64_t id) const { return id < 0 || id >= size() || impl_->starts_word[static_cast<size_t>(id)]; }
+bool Tokenizer::starts_word(int64_t id) const {
+  return id < 0 || id >= size() || impl_->starts_word[static_cast<size_t>(id)];
+}
 std::string Tokenizer::kind() const { return impl_->encoder->kind(); }
 
-bool Tokenizer::has_fingerprint(const std::string& recorded) const { return recorded == fingerprint() || recorded == hex(impl_->hash_of_files()); }
+bool Tokenizer::has_fingerprint(const std::string& recorded) const {
+  return recorded == fingerprint() || recorded == hex(impl_->hash_of_files());
+}
 
 std::string Tokenizer::fingerprint() const {
   uint64_t hash = impl_->hash_of_files();
-  if (const auto facts = impl_->encoder->facts(); facts != "{}") hash = XXH3_64bits_withSeed(facts.data(), facts.size(), hash);
+  if (const auto facts = impl_->encoder->facts(); facts != "{}")
+    hash = XXH3_64bits_withSeed(facts.data(), facts.size(), hash);
   return hex(hash);
 }
 
@@ -478,7 +537,11 @@ Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const
     return found;
   };
   const auto& parts = rule->frame;
-  return {.before = ids(parts.before), .between = ids(parts.between), .after = ids(parts.after), .segments = parts.segments && (!reader || reader->segments), .pads_left = parts.pads_left};
+  return {.before = ids(parts.before),
+          .between = ids(parts.between),
+          .after = ids(parts.after),
+          .segments = parts.segments && (!reader || reader->segments),
+          .pads_left = parts.pads_left};
 }
 
 namespace {
@@ -493,7 +556,9 @@ Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
       list.push_back({{"SpecialToken", {{"id", piece}, {"type_id", type}}}});
     }
   };
-  const auto text = [](Json& list, const char* name, int type) { list.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}}); };
+  const auto text = [](Json& list, const char* name, int type) {
+    list.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}});
+  };
   const auto after = [&](Json& list, int type) {
     put(list, frame.after, type);
     if (frame.pads_left && !frame.after.empty()) list.back()["SpecialToken"]["type_id"] = 2;
@@ -513,13 +578,20 @@ Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
 
 void Tokenizer::save(const std::string& folder, const std::optional<TextReader>& reader) const {
   fs::create_directories(folder);
-  const auto write = [&](const std::string& name, const std::string& content) { write_atomic((fs::path(folder) / name).string(), content); };
+  const auto write = [&](const std::string& name, const std::string& content) {
+    write_atomic((fs::path(folder) / name).string(), content);
+  };
   const auto& extras = impl_->extras;
   const auto& s = impl_->special;
   const auto files = impl_->encoder->files();
   const bool came = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
   const bool as_it_came = came && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
-  Json facts{{"format", "cloze-tokenizer"}, {"version", 2}, {"kind", kind()}, {"size", size()}, {"fingerprint", fingerprint()}, {"do_lower_case", impl_->encoder->lowercase}};
+  Json facts{{"format", "cloze-tokenizer"},
+             {"version", 2},
+             {"kind", kind()},
+             {"size", size()},
+             {"fingerprint", fingerprint()},
+             {"do_lower_case", impl_->encoder->lowercase}};
   for (const auto* role : role_names)
     if (auto roles = s; id_of(roles, role) >= 0) facts["special"][role] = id_of(roles, role);
   if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
@@ -532,7 +604,8 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   facts.update(Json::parse(impl_->encoder->facts()));
   write(facts_file, facts.dump(2) + "\n");
   // What decides ids is less than what came: special tokens after the vocabulary, the post-processor.
-  for (const auto& [name, content] : files) write(name, name == "tokenizer.json" ? impl_->encoder->huggingface_json() : content);
+  for (const auto& [name, content] : files)
+    write(name, name == "tokenizer.json" ? impl_->encoder->huggingface_json() : content);
   for (const auto& [name, content] : extras.kept)
     if (as_it_came) write(name, content);
   if (as_it_came && extras.kept.contains("tokenizer_config.json")) return;
@@ -540,12 +613,25 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   // What transformers loads: every special token by name, and what stands around one text or two.
   const auto given = frame(reader);
   if (!as_it_came) {
-    // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its reader.
-    auto whole = nlohmann::json::parse(impl_->encoder->huggingface_json());   // an ordered one takes minutes over a large vocabulary
-    if (!files.contains("tokenizer.json")) whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", nlohmann::json::array()}});
+    // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its
+    // reader.
+    auto whole = nlohmann::json::parse(
+        impl_->encoder->huggingface_json());  // an ordered one takes minutes over a large vocabulary
+    if (!files.contains("tokenizer.json"))
+      whole.update({{"version", "1.0"},
+                    {"truncation", nullptr},
+                    {"padding", nullptr},
+                    {"added_tokens", nlohmann::json::array()}});
     const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->encoder->pieces.size()) : 0;
     for (int64_t id = first; id < size(); ++id)
-      if (is_special(id)) whole["added_tokens"].push_back({{"id", id}, {"content", piece(id)}, {"single_word", false}, {"lstrip", false}, {"rstrip", false}, {"normalized", false}, {"special", true}});
+      if (is_special(id))
+        whole["added_tokens"].push_back({{"id", id},
+                                         {"content", piece(id)},
+                                         {"single_word", false},
+                                         {"lstrip", false},
+                                         {"rstrip", false},
+                                         {"normalized", false},
+                                         {"special", true}});
     whole["post_processor"] = nlohmann::json(template_of(*this, given));
     write("tokenizer.json", whole.dump() + "\n");
   }

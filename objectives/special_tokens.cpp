@@ -16,21 +16,26 @@ Needs needs_of_writing(const ObjectiveConfig& objective, const EncoderConfig& mo
   Needs needs{.pad = model.is_encoder_decoder, .cls = model.texts_begin};
   if (std::holds_alternative<DenoisingConfig>(objective)) needs.cls = needs.mask = true;
   if (std::holds_alternative<GapSentencesConfig>(objective)) needs.mask = true;
-  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective)) needs.mask = spans->corruption == "mass" || spans->corruption == "bert";
+  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective))
+    needs.mask = spans->corruption == "mass" || spans->corruption == "bert";
   return needs;
 }
 
 }  // namespace
 
-void require_special_tokens(const Objectives& objectives, const EncoderConfig& model, const Tokenizer& tokenizer, const std::string& tokens) {
+void require_special_tokens(const Objectives& objectives, const EncoderConfig& model, const Tokenizer& tokenizer,
+                            const std::string& tokens) {
   if (objectives.empty()) return;
   const auto* writing = writing_of(objectives);
   const Needs needs = writing ? needs_of_writing(*writing, model)
-                              : Needs{.pad = model.freeze_pad_embedding || model.positions_after_padding, .cls = true, .mask = masking_of(objectives) != nullptr};
+                              : Needs{.pad = model.freeze_pad_embedding || model.positions_after_padding,
+                                      .cls = true,
+                                      .mask = masking_of(objectives) != nullptr};
   const auto kind = std::visit([](const auto& o) -> std::string { return o.kind; }, writing ? *writing : objectives[0]);
   const auto& special = tokenizer.special();
   const auto require_one = [&](bool needed, int64_t id, const char* name, const char* what) {
-    require<ConfigError>(!needed || id >= 0, "the tokenizer of ", tokens, " has no ", name, ", ", what, ", which ", kind, " needs; prepare the text again with --special-tokens");
+    require<ConfigError>(!needed || id >= 0, "the tokenizer of ", tokens, " has no ", name, ", ", what, ", which ",
+                         kind, " needs; prepare the text again with --special-tokens");
   };
   require_one(needs.cls, special.cls, "[CLS] or <s>", "the token that begins a text");
   require_one(needs.sep, special.sep, "[SEP] or </s>", "the token that ends a text");

@@ -6,8 +6,9 @@
 
 namespace cloze {
 
-/// Throws ConfigError where `tokenizer`, that of the prepared folder `tokens`, lacks a special token that the objectives
-/// or their model need.
-void require_special_tokens(const Objectives& objectives, const EncoderConfig& model, const Tokenizer& tokenizer, const std::string& tokens);
+/// Throws ConfigError where `tokenizer`, that of the prepared folder `tokens`, lacks a special token that the
+/// objectives or their model need.
+void require_special_tokens(const Objectives& objectives, const EncoderConfig& model, const Tokenizer& tokenizer,
+                            const std::string& tokens);
 
 }  // namespace cloze

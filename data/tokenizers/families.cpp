@@ -132,8 +132,8 @@ bool holds(const std::vector<std::string>& list, const std::string& name) {
 
 }  // namespace
 
-/// Source: transformers 4.57, models/*/tokenization_*.py (the classes over the sentencepiece library); transformers 5.23,
-/// convert_slow_tokenizer.py; fairseq, data/dictionary.py.
+/// Source: transformers 4.57, models/*/tokenization_*.py (the classes over the sentencepiece library);
+/// transformers 5.23, convert_slow_tokenizer.py; fairseq, data/dictionary.py.
 const std::vector<TokenizerFamily>& tokenizer_families() {
   static const auto families = all_families();
   return families;

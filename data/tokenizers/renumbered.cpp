@@ -23,7 +23,8 @@ struct Renumbered final : Encoder {
     if (count <= dropped) refuse(words("has ", count, " pieces"));
     for (int64_t id = 0; id < dropped; ++id)
       if (!file->is_control(id))
-        refuse(words("piece ", id, " is '", file->pieces[static_cast<size_t>(id)], "', where a special token is expected"));
+        refuse(words("piece ", id, " is '", file->pieces[static_cast<size_t>(id)],
+                     "', where a special token is expected"));
     pieces = front;
     pieces.insert(pieces.end(), file->pieces.begin() + dropped, file->pieces.end());
     end = static_cast<int64_t>(pieces.size());
@@ -80,11 +81,15 @@ struct Renumbered final : Encoder {
     net["vocab"] = old.is_array() ? Json::array() : Json::object();
     for (int64_t id = 0; id < static_cast<int64_t>(pieces.size()); ++id) {
       const auto& piece = pieces[static_cast<size_t>(id)];
-      if (!old.is_array()) net["vocab"][piece] = id;
-      else net["vocab"].push_back({piece, in_file(id) ? old[static_cast<size_t>(id - first + dropped)][1] : Json(0.0)});
+      if (!old.is_array())
+        net["vocab"][piece] = id;
+      else
+        net["vocab"].push_back({piece, in_file(id) ? old[static_cast<size_t>(id - first + dropped)][1] : Json(0.0)});
     }
-    if (old.is_array()) net["unk_id"] = unknown;
-    else net["unk_token"] = pieces[static_cast<size_t>(unknown)];
+    if (old.is_array())
+      net["unk_id"] = unknown;
+    else
+      net["unk_token"] = pieces[static_cast<size_t>(unknown)];
     return whole.dump();
   }
 
@@ -98,13 +103,14 @@ struct Renumbered final : Encoder {
 
   std::unique_ptr<Encoder> file;
   const TokenizerFamily& family;
-  int64_t dropped, first = 0, end = 0;   // ids from `first` to `end` are those of the file's pieces
+  int64_t dropped, first = 0, end = 0;  // ids from `first` to `end` are those of the file's pieces
   int64_t unknown = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Encoder> renumbered(std::unique_ptr<Encoder> file, const TokenizerFamily& family, const std::string& path) {
+std::unique_ptr<Encoder> renumbered(std::unique_ptr<Encoder> file, const TokenizerFamily& family,
+                                    const std::string& path) {
   if (family.pieces.front.empty() && family.pieces.back.empty()) return file;
   return std::make_unique<Renumbered>(std::move(file), family, path);
 }

@@ -19,20 +19,21 @@ namespace {
 
 constexpr std::string_view space_mark = "\u2581";
 
-/// SentencePiece adds scores in fp32 from the start of the text. In `longest_by_words` bytes of single letters they reach some
-/// -7e3, where an addition is off by up to 2.4e-4: two ways to cut a word of 46 pieces differ by less than this for that reason.
+/// SentencePiece adds scores in fp32 from the start of the text. In `longest_by_words` bytes of single letters they
+/// reach some -7e3, where an addition is off by up to 2.4e-4: two ways to cut a word of 46 pieces differ by less than
+/// this for that reason.
 constexpr size_t longest_by_words = 512;
 constexpr double rounding_of_scores = 0.025;
 
 /// What a SentencePiece file says that the library does not tell (sentencepiece_model.proto: ModelProto).
 struct ModelFacts {
-  std::string normalizer, charsmap;   ///< name of its rules, and the rules
-  bool user_defined = false;          ///< has pieces that are taken wherever they occur
+  std::string normalizer, charsmap;  ///< name of its rules, and the rules
+  bool user_defined = false;         ///< has pieces that are taken wherever they occur
   bool bpe = false, unigram = true, byte_fallback = false;
-  bool space_after_words = false;     ///< a space belongs to the word before it
-  bool dummy_prefix = true;           ///< a space is put at the text's beginning (or its end, with the above)
-  bool joins_spaces = true;           ///< spaces at the ends go, others are joined
-  std::vector<uint64_t> types;        ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+  bool space_after_words = false;  ///< a space belongs to the word before it
+  bool dummy_prefix = true;        ///< a space is put at the text's beginning (or its end, with the above)
+  bool joins_spaces = true;        ///< spaces at the ends go, others are joined
+  std::vector<uint64_t> types;     ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
 };
 
 /// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops where it is damaged.
@@ -61,7 +62,7 @@ void each_field(std::string_view message, const F& f) {
 ModelFacts model_facts(std::string_view model) {
   ModelFacts facts;
   each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
-    if (part < 1 || part > 3) return;   // 1: a piece, 2: how it was trained, 3: how text is normalised
+    if (part < 1 || part > 3) return;  // 1: a piece, 2: how it was trained, 3: how text is normalised
     if (part == 1) facts.types.push_back(1);
     each_field(content, [&](uint64_t field, uint64_t number, std::string_view text) {
       if (part == 1 && field == 3) facts.types.back() = number;
@@ -90,7 +91,8 @@ std::string base64(std::string_view bytes) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 /// White space as Python's str.split() cuts at it.
@@ -103,12 +105,15 @@ bool is_python_space(int32_t c) {
 
 /// A code point in lower case as Python's str.lower() writes it; `out` ends with what stands before it.
 void append_lower(std::string& out, int32_t c, std::string_view before, std::string_view after) {
-  if (c == 0x130) {   // the one letter whose lower case is two code points
+  if (c == 0x130) {  // the one letter whose lower case is two code points
     out += "i\u0307";
   } else if (c == 0x3A3) {
-    // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma); marks between letters do not count.
+    // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma); marks between letters do not
+    // count.
     const auto letter = [](int32_t l) { return l >= 0 && (utf8proc_tolower(l) != l || utf8proc_toupper(l) != l); };
-    const auto mark = [](int32_t l) { return l == '\'' || l == 0xB7 || (l >= 0 && utf8proc_category(l) == UTF8PROC_CATEGORY_MN); };
+    const auto mark = [](int32_t l) {
+      return l == '\'' || l == 0xB7 || (l >= 0 && utf8proc_category(l) == UTF8PROC_CATEGORY_MN);
+    };
     int32_t last = -1, next = -1;
     for (size_t at = before.size(); at > 0;) {
       do --at;
@@ -128,9 +133,11 @@ void append_lower(std::string& out, int32_t c, std::string_view before, std::str
 }
 
 struct SentencePiece final : Encoder {
-  SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given) : model(std::move(model_file)), about(model_facts(model)), rules(given) {
+  SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given)
+      : model(std::move(model_file)), about(model_facts(model)), rules(given) {
     const auto status = library.LoadFromSerializedProto(model);
-    require<DataError>(status.ok() && library.GetPieceSize() > 0, path, ": is not a SentencePiece model, or it is damaged; get or train it again");
+    require<DataError>(status.ok() && library.GetPieceSize() > 0, path,
+                       ": is not a SentencePiece model, or it is damaged; get or train it again");
     for (int id = 0; id < library.GetPieceSize(); ++id) {
       pieces.push_back(library.IdToPiece(id));
       scores.push_back(static_cast<double>(library.GetScore(id)));
@@ -138,7 +145,9 @@ struct SentencePiece final : Encoder {
     }
     folds = about.normalizer == "nmt_nfkc_cf" || about.normalizer == "nfkc_cf";
     lowercase = folds || rules.lowercase;
-    plain_ascii = about.unigram && !about.user_defined && (folds || about.normalizer == "nmt_nfkc" || about.normalizer == "nfkc" || about.normalizer == "identity");
+    plain_ascii =
+        about.unigram && !about.user_defined &&
+        (folds || about.normalizer == "nmt_nfkc" || about.normalizer == "nfkc" || about.normalizer == "identity");
     static std::atomic<uint64_t> made{0};
     serial = ++made;
     by_words = words_are_apart();
@@ -163,14 +172,17 @@ struct SentencePiece final : Encoder {
   std::vector<TextPiece> encode_with_places(std::string_view text) const override {
     std::vector<uint32_t> sources;
     const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text, &sources) : std::string(text));
-    const auto source = [&](size_t at) { return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size(); };
+    const auto source = [&](size_t at) {
+      return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size();
+    };
     std::vector<TextPiece> placed;
     for (const auto& piece : found.pieces()) {
       const TextPiece one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end())};
       std::vector<int32_t> parts{one.id};
       if (rules.split_digit_commas) split_digit_commas(parts, 0);
       size_t at = one.begin;
-      for (size_t i = 0; i < parts.size(); ++i) {   // a part covers as many bytes as it spells, the last one what is left
+      for (size_t i = 0; i < parts.size();
+           ++i) {  // a part covers as many bytes as it spells, the last one what is left
         const auto& spelled = pieces[static_cast<size_t>(parts[i])];
         const bool marked = spelled.starts_with(space_mark), space = marked && at < text.size() && text[at] == ' ';
         const size_t bytes = spelled.size() - (marked ? space_mark.size() : 0) + (space ? 1 : 0);
@@ -189,11 +201,19 @@ struct SentencePiece final : Encoder {
   }
   std::string kind() const override { return about.bpe ? "bpe" : "unigram"; }
   std::map<std::string, std::string> files() const override { return {{"spiece.model", model}}; }
-  bool is_control(int64_t id) const override { return library.IsControl(static_cast<int>(id)) || library.IsUnknown(static_cast<int>(id)); }
-  int64_t role(std::string_view name) const override {
-    return name == "pad" ? library.pad_id() : name == "unk" ? library.unk_id() : name == "bos" ? library.bos_id() : name == "eos" ? library.eos_id() : -1;
+  bool is_control(int64_t id) const override {
+    return library.IsControl(static_cast<int>(id)) || library.IsUnknown(static_cast<int>(id));
   }
-  bool starts_word(int64_t id) const override { return pieces[static_cast<size_t>(id)].compare(0, space_mark.size(), space_mark) == 0 || is_control(id); }
+  int64_t role(std::string_view name) const override {
+    return name == "pad"   ? library.pad_id()
+           : name == "unk" ? library.unk_id()
+           : name == "bos" ? library.bos_id()
+           : name == "eos" ? library.eos_id()
+                           : -1;
+  }
+  bool starts_word(int64_t id) const override {
+    return pieces[static_cast<size_t>(id)].compare(0, space_mark.size(), space_mark) == 0 || is_control(id);
+  }
   std::string huggingface_json() const override;
   std::string facts() const override {
     auto all = nlohmann::json::object();
@@ -210,7 +230,8 @@ struct SentencePiece final : Encoder {
   nlohmann::ordered_json model_json() const;
 
   /// Text as the family's own code hands it to the model, and the byte of `text` that each of its bytes comes from.
-  /// Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert, tokenization.py, preprocess_text.
+  /// Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert, tokenization.py,
+  /// preprocess_text.
   std::string prepared(std::string_view text, std::vector<uint32_t>* sources = nullptr) const {
     std::string out;
     bool spaced = false;
@@ -232,23 +253,28 @@ struct SentencePiece final : Encoder {
       }
       utf8proc_int32_t parts[32] = {c < 0 ? 0xFFFD : c};
       const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT);
-      const auto count = rules.strip_accents ? std::min<utf8proc_ssize_t>(utf8proc_decompose_char(parts[0], parts, 32, options, nullptr), 32) : 1;
+      const auto count = rules.strip_accents ? std::min<utf8proc_ssize_t>(
+                                                   utf8proc_decompose_char(parts[0], parts, 32, options, nullptr), 32)
+                                             : 1;
       for (utf8proc_ssize_t i = 0; i < count; ++i) {
         if (rules.strip_accents && utf8proc_get_property(parts[i])->combining_class != 0) continue;
-        if (rules.lowercase) append_lower(out, parts[i], out, text.substr(at));
-        else append_code_point(out, parts[i]);
+        if (rules.lowercase)
+          append_lower(out, parts[i], out, text.substr(at));
+        else
+          append_code_point(out, parts[i]);
       }
       if (sources) sources->resize(out.size(), from);
     }
     return out;
   }
 
-  /// Ids of a text that goes on with a word, where the model saw the start of one. Differs from XLNet's code: a piece that is known at a
-  /// start alone stays as it is, there it becomes the unknown one.
+  /// Ids of a text that goes on with a word, where the model saw the start of one. Differs from XLNet's code: a piece
+  /// that is known at a start alone stays as it is, there it becomes the unknown one.
   void continue_word(std::vector<int32_t>& ids) const {
     if (ids.empty() || is_control(ids[0])) return;
     const auto& start = pieces[static_cast<size_t>(ids[0])];
-    if (start == space_mark) ids.erase(ids.begin());
+    if (start == space_mark)
+      ids.erase(ids.begin());
     else if (starts_word(ids[0]))
       if (const auto same = library.PieceToId(start.substr(space_mark.size())); !is_control(same)) ids[0] = same;
   }
@@ -268,8 +294,11 @@ struct SentencePiece final : Encoder {
       encode_text(head, again);
       if (!again.empty() && !piece.starts_with(space_mark)) {
         const std::string_view start = pieces[static_cast<size_t>(again[0])];
-        if (start == space_mark) again.erase(again.begin());
-        else if (start.starts_with(space_mark)) again[0] = library.PieceToId(absl::string_view(start.data() + space_mark.size(), start.size() - space_mark.size()));
+        if (start == space_mark)
+          again.erase(again.begin());
+        else if (start.starts_with(space_mark))
+          again[0] =
+              library.PieceToId(absl::string_view(start.data() + space_mark.size(), start.size() - space_mark.size()));
       }
       out.insert(out.end(), again.begin(), again.end());
       out.push_back(library.PieceToId(","));
@@ -285,7 +314,8 @@ struct SentencePiece final : Encoder {
   }
 
   void encode_text(std::string_view text, std::vector<int32_t>& out) const {
-    if (!by_words || text.size() > longest_by_words || text.find(space_mark) != std::string_view::npos) return encode_by_library(text, out);
+    if (!by_words || text.size() > longest_by_words || text.find(space_mark) != std::string_view::npos)
+      return encode_by_library(text, out);
     thread_local WordCache cache;
     const size_t before = out.size();
     const auto encode_one = [&](std::string_view word, std::vector<int32_t>& o) { return encode_word(word, o); };
@@ -328,7 +358,7 @@ struct SentencePiece final : Encoder {
     if (!about.unigram || out.size() - before < 2) return true;
     normal.clear();
     for (size_t i = before; i < out.size(); ++i) {
-      if (is_control(out[i])) return false;   // an unknown character hides its spelling
+      if (is_control(out[i])) return false;  // an unknown character hides its spelling
       normal += pieces[static_cast<size_t>(out[i])];
     }
     std::vector<int32_t> same;
@@ -384,18 +414,19 @@ struct SentencePiece final : Encoder {
   ModelFacts about;
   SentencePieceRules rules;
   sentencepiece::SentencePieceProcessor library;
-  PieceTrie trie;             // of pieces that text can have
+  PieceTrie trie;  // of pieces that text can have
   std::vector<double> scores;
-  bool folds = false;         // the model's own rules lower-case
-  bool plain_ascii = false;   // a unigram model that leaves ASCII as it is, but for capitals
-  bool by_words = false;      // a text's ids are those of its words, one after the other
-  uint64_t serial = 0;        // of this model among all that were opened
+  bool folds = false;        // the model's own rules lower-case
+  bool plain_ascii = false;  // a unigram model that leaves ASCII as it is, but for capitals
+  bool by_words = false;     // a text's ids are those of its words, one after the other
+  uint64_t serial = 0;       // of this model among all that were opened
 };
 
 using Json = nlohmann::ordered_json;
 
 /// The order in which BPE pieces were joined, told from their scores. Only normal pieces are joined.
-Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores, const std::vector<uint64_t>& types) {
+Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores,
+               const std::vector<uint64_t>& types) {
   std::map<std::string_view, size_t> ids;
   for (size_t id = 0; id < pieces.size(); ++id)
     if (types[id] == 1) ids.emplace(pieces[id], id);
@@ -411,7 +442,9 @@ Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>
       if (left != ids.end() && right != ids.end()) joins.push_back({scores[id], left->second, right->second});
     }
   }
-  std::sort(joins.begin(), joins.end(), [](const Join& a, const Join& b) { return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right); });
+  std::sort(joins.begin(), joins.end(), [](const Join& a, const Join& b) {
+    return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
+  });
   auto list = Json::array();
   for (const auto& join : joins) list.push_back({pieces[join.left], pieces[join.right]});
   return list;
@@ -453,7 +486,8 @@ std::string escaped(std::string_view text) {
 Json SentencePiece::normalizer_json() const {
   Json steps = Json::array();
   if (rules.join_spaces)
-    steps.push_back(replace_regex(R"([\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+)", " "));
+    steps.push_back(replace_regex(
+        R"([\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+)", " "));
   if (rules.split_digit_commas) {
     steps.push_back(replace_text("``", "\""));
     steps.push_back(replace_text("''", "\""));
@@ -466,7 +500,8 @@ Json SentencePiece::normalizer_json() const {
     steps.push_back(replace_regex("(?<=\\p{L})\u03A3(?!\\p{L})", "\u03C2"));
     steps.push_back({{"type", "Lowercase"}});
   }
-  if (!about.charsmap.empty()) steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(about.charsmap)}});
+  if (!about.charsmap.empty())
+    steps.push_back({{"type", "Precompiled"}, {"precompiled_charsmap", base64(about.charsmap)}});
   if (about.joins_spaces) {
     steps.push_back(replace_regex("\\A +|[ \u2581]+\\z", ""));
     steps.push_back(replace_regex(" {2,}", " "));
@@ -483,11 +518,16 @@ Json SentencePiece::pre_tokenizer_json() const {
   std::vector<std::string> symbols;
   for (size_t id = 0; id < pieces.size(); ++id)
     if (about.types[id] == 4) symbols.push_back(pieces[id]);
-  std::sort(symbols.begin(), symbols.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });   // the longest is taken
+  std::sort(symbols.begin(), symbols.end(),
+            [](const auto& a, const auto& b) { return a.size() > b.size(); });  // the longest is taken
   std::string pattern;
   for (const auto& symbol : symbols) pattern += (pattern.empty() ? "" : "|") + escaped(symbol);
-  if (!symbols.empty()) steps.push_back({{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
-  if (by_words) steps.push_back({{"type", "Split"}, {"pattern", {{"String", space_mark}}}, {"behavior", "MergedWithNext"}, {"invert", false}});
+  if (!symbols.empty())
+    steps.push_back(
+        {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+  if (by_words)
+    steps.push_back(
+        {{"type", "Split"}, {"pattern", {{"String", space_mark}}}, {"behavior", "MergedWithNext"}, {"invert", false}});
   if (steps.empty()) return nullptr;
   return {{"type", "Sequence"}, {"pretokenizers", steps}};
 }
@@ -496,7 +536,7 @@ Json SentencePiece::decoder_json() const {
   Json steps = Json::array({replace_text(space_mark, " ")});
   if (about.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
   steps.push_back({{"type", "Fuse"}});
-  const bool leads = about.dummy_prefix && !about.space_after_words;   // a space after words stays, as in the library
+  const bool leads = about.dummy_prefix && !about.space_after_words;  // a space after words stays, as in the library
   if (leads) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
@@ -506,29 +546,44 @@ Json SentencePiece::model_json() const {
   if (about.bpe) {
     Json vocabulary = Json::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
-    return {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", pieces[static_cast<size_t>(unknown)]}, {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr}, {"fuse_unk", true},
-            {"byte_fallback", about.byte_fallback}, {"ignore_merges", about.user_defined}, {"vocab", vocabulary}, {"merges", merges_of(pieces, scores, about.types)}};
+    return {{"type", "BPE"},
+            {"dropout", nullptr},
+            {"unk_token", pieces[static_cast<size_t>(unknown)]},
+            {"continuing_subword_prefix", nullptr},
+            {"end_of_word_suffix", nullptr},
+            {"fuse_unk", true},
+            {"byte_fallback", about.byte_fallback},
+            {"ignore_merges", about.user_defined},
+            {"vocab", vocabulary},
+            {"merges", merges_of(pieces, scores, about.types)}};
   }
   // What no text is cut into, and `9,` where the rules cut it again, is worse than any other way.
   constexpr double never = 100;
   Json vocabulary = Json::array();
   for (size_t id = 0; id < pieces.size(); ++id) {
-    const bool avoided = about.types[id] == 5 || about.types[id] == 6 || (rules.split_digit_commas && ends_with_digit_comma(pieces[id]));
+    const bool avoided =
+        about.types[id] == 5 || about.types[id] == 6 || (rules.split_digit_commas && ends_with_digit_comma(pieces[id]));
     const double score = about.types[id] == 4 ? 0 : scores[id];
     vocabulary.push_back({pieces[id], avoided ? score - never : score});
   }
   return {{"type", "Unigram"}, {"unk_id", unknown}, {"vocab", vocabulary}, {"byte_fallback", about.byte_fallback}};
 }
 
-/// The rules of this model in the words of the tokenizers library. Differs: its `Precompiled` looks at whole characters with
-/// their marks where SentencePiece looks at the longest match, so texts with rare sequences of marks may have other ids.
+/// The rules of this model in the words of the tokenizers library. Differs: its `Precompiled` looks at whole characters
+/// with their marks where SentencePiece looks at the longest match, so texts with rare sequences of marks may have
+/// other ids.
 std::string SentencePiece::huggingface_json() const {
-  return Json{{"normalizer", normalizer_json()}, {"pre_tokenizer", pre_tokenizer_json()}, {"decoder", decoder_json()}, {"model", model_json()}}.dump();
+  return Json{{"normalizer", normalizer_json()},
+              {"pre_tokenizer", pre_tokenizer_json()},
+              {"decoder", decoder_json()},
+              {"model", model_json()}}
+      .dump();
 }
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path, const SentencePieceRules& rules) {
+std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path,
+                                            const SentencePieceRules& rules) {
   return std::make_unique<SentencePiece>(std::move(model), path, rules);
 }
 

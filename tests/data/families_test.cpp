@@ -63,7 +63,9 @@ TEST_CASE("each family's tokenizer has the ids, special tokens and frames of its
   }
 }
 
-TEST_CASE("a family is told by the model's config.json where no tokenizer class is named, and refused by name when unknown", "[data][tokenizer]") {
+TEST_CASE(
+    "a family is told by the model's config.json where no tokenizer class is named, and refused by name when unknown",
+    "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/sentencepiece.bpe.model", model("fairseq"));
   dir.write("a/config.json", R"({"model_type": "xlm-roberta"})");
@@ -73,19 +75,26 @@ TEST_CASE("a family is told by the model's config.json where no tokenizer class 
   CHECK(tokenizer.special().bos == 0);
   dir.write("b/spiece.model", model("fairseq"));
   dir.write("b/tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
-  CHECK_THROWS_WITH(Tokenizer::open(dir / "b"), Catch::Contains("belongs to 'LlamaTokenizer', whose ids Cloze does not know; it knows those of bert, roberta"));
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir / "b"),
+      Catch::Contains("belongs to 'LlamaTokenizer', whose ids Cloze does not know; it knows those of bert, roberta"));
   dir.write("c/spiece.model", model("t5"));
   dir.write("c/config.json", R"({"model_type": "mbart"})");
-  CHECK_THROWS_WITH(Tokenizer::open(dir / "c"), Catch::Contains("its unknown piece is 2; it is not the SentencePiece file of a tokenizer of mbart"));
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir / "c"),
+      Catch::Contains("its unknown piece is 2; it is not the SentencePiece file of a tokenizer of mbart"));
   dir.write("d/spiece.model", model("t5"));
   dir.write("d/tokenizer_config.json", R"({"tokenizer_class": "PegasusTokenizer", "offset": 0})");
-  CHECK_THROWS_WITH(Tokenizer::open(dir / "d"), Catch::Contains("offset is 0; Cloze knows PEGASUS with the offset 103 alone"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "d"),
+                    Catch::Contains("offset is 0; Cloze knows PEGASUS with the offset 103 alone"));
 }
 
-TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, and pieces keep their places", "[data][tokenizer]") {
+TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, and pieces keep their places",
+          "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/spiece.model", model("xlnet"));
-  dir.write("a/tokenizer_config.json", R"({"tokenizer_class": "XLNetTokenizer", "keep_accents": true, "do_lower_case": true})");
+  dir.write("a/tokenizer_config.json",
+            R"({"tokenizer_class": "XLNetTokenizer", "keep_accents": true, "do_lower_case": true})");
   const auto kept = Tokenizer::open(dir / "a");
   CHECK(kept.piece(kept.encode("caf\u00E9")[0]) == "\u2581caf\u00E9");
   CHECK(kept.encode("THE CAT") == kept.encode("the cat"));
@@ -94,19 +103,23 @@ TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, an
   const auto tokenizer = Tokenizer::open(dir / "b");
   CHECK(tokenizer.fingerprint() != kept.fingerprint());
   std::string places;
-  for (const auto& piece : tokenizer.encode_with_places("the  na\u00EFve 99, x")) places += std::to_string(piece.begin) + ".." + std::to_string(piece.end) + " ";
+  for (const auto& piece : tokenizer.encode_with_places("the  na\u00EFve 99, x"))
+    places += std::to_string(piece.begin) + ".." + std::to_string(piece.end) + " ";
   CHECK(places.starts_with("0..3 "));
-  CHECK(places.find(" 14..15 ") != std::string::npos);   // the comma after the digits
+  CHECK(places.find(" 14..15 ") != std::string::npos);  // the comma after the digits
 }
 
-TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says so where one is needed", "[data][tokenizer]") {
+TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says so where one is needed",
+          "[data][tokenizer]") {
   TempDir dir;
   json vocabulary = json::object();
   for (int b = 0; b < 256; ++b) {
     const bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
     static int next = 256;
     const int code = printable ? b : next++;
-    vocabulary[code < 0x80 ? std::string(1, static_cast<char>(code)) : std::string{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))}] = b;
+    vocabulary[code < 0x80
+                   ? std::string(1, static_cast<char>(code))
+                   : std::string{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))}] = b;
   }
   vocabulary["<|endoftext|>"] = 256;
   dir.write("gpt2/vocab.json", vocabulary.dump());
@@ -132,15 +145,21 @@ TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says 
   dir.write("gpt2/special_tokens_map.json", R"({"pad_token": "[PAD]"})");
   CHECK(Tokenizer::open(dir / "gpt2").special().pad == 257);
   dir.write("gpt2/added_tokens.json", R"({"[PAD]": 300})");
-  CHECK_THROWS_WITH(Tokenizer::open(dir / "gpt2"), Catch::Contains("the added token '[PAD]' has id 300, the vocabulary ends at 256"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "gpt2"),
+                    Catch::Contains("the added token '[PAD]' has id 300, the vocabulary ends at 256"));
 }
 
-TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens and its fingerprint", "[data][tokenizer]") {
+TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens and its fingerprint",
+          "[data][tokenizer]") {
   TempDir dir;
   // As version 1 wrote it: [CLS] and [MASK], which the model lacks, stand after its pieces.
   dir.write("old/spiece.model", model("t5"));
   const auto size = Tokenizer::open(dir / "old").size();
-  json facts{{"format", "cloze-tokenizer"}, {"version", 1}, {"do_lower_case", true}, {"split_digit_commas", true}, {"keep_accents", false},
+  json facts{{"format", "cloze-tokenizer"},
+             {"version", 1},
+             {"do_lower_case", true},
+             {"split_digit_commas", true},
+             {"keep_accents", false},
              {"special", {{"pad", 0}, {"unk", 2}, {"cls", size}, {"sep", 1}, {"mask", size + 1}}}};
   dir.write("old/cloze_tokenizer.json", facts.dump());
   const auto tokenizer = Tokenizer::open(dir / "old");
@@ -168,7 +187,8 @@ TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens an
   CHECK(albert.has_fingerprint("0cffdb099aa84417"));
 }
 
-TEST_CASE("transformers is told names, lengths, segments and frames of the model that reads a tokenizer's texts", "[data][tokenizer]") {
+TEST_CASE("transformers is told names, lengths, segments and frames of the model that reads a tokenizer's texts",
+          "[data][tokenizer]") {
   TempDir dir;
   dir.write("xlnet/spiece.model", model("xlnet"));
   dir.write("xlnet/config.json", R"({"model_type": "xlnet"})");
@@ -177,24 +197,33 @@ TEST_CASE("transformers is told names, lengths, segments and frames of the model
     tokenizer.save(dir / "out", reader);
     const auto config = json::parse(read_file(dir / "out/tokenizer_config.json"));
     const auto whole = json::parse(read_file(dir / "out/tokenizer.json"));
-    std::string found = config["model_input_names"].dump() + " " + config.value("model_max_length", json()).dump() + " " + config.value("padding_side", "right") + ": ";
+    std::string found = config["model_input_names"].dump() + " " + config.value("model_max_length", json()).dump() +
+                        " " + config.value("padding_side", "right") + ": ";
     for (const auto& part : whole["post_processor"]["pair"])
-      for (const auto& [what, token] : part.items()) found += token["id"].get<std::string>() + "/" + std::to_string(token["type_id"].get<int>()) + " ";
+      for (const auto& [what, token] : part.items())
+        found += token["id"].get<std::string>() + "/" + std::to_string(token["type_id"].get<int>()) + " ";
     return found;
   };
-  CHECK(written({.kind = "xlnet"}) == R"(["input_ids","token_type_ids","attention_mask"] null left: A/0 <sep>/0 B/1 <sep>/1 <cls>/2 )");
-  CHECK(written({.kind = "bert", .max_length = 512}) == R"(["input_ids","token_type_ids","attention_mask"] 512 right: <cls>/0 A/0 <sep>/0 B/1 <sep>/1 )");
-  CHECK(written({.kind = "roberta", .segments = false}) == R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 <sep>/0 <sep>/0 B/0 <sep>/0 )");
-  CHECK(written({.kind = "bart", .segments = false, .end = 2}) == R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 </s>/0 </s>/0 B/0 </s>/0 )");
-  CHECK(written({.kind = "t5", .segments = false}) == R"(["input_ids","attention_mask"] null right: A/0 <sep>/0 B/0 <sep>/0 )");
-  CHECK(written({.kind = "pegasus", .segments = false}) == R"(["input_ids","attention_mask"] null right: A/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "xlnet"}) ==
+        R"(["input_ids","token_type_ids","attention_mask"] null left: A/0 <sep>/0 B/1 <sep>/1 <cls>/2 )");
+  CHECK(written({.kind = "bert", .max_length = 512}) ==
+        R"(["input_ids","token_type_ids","attention_mask"] 512 right: <cls>/0 A/0 <sep>/0 B/1 <sep>/1 )");
+  CHECK(written({.kind = "roberta", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 <sep>/0 <sep>/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "bart", .segments = false, .end = 2}) ==
+        R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 </s>/0 </s>/0 B/0 </s>/0 )");
+  CHECK(written({.kind = "t5", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: A/0 <sep>/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "pegasus", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: A/0 B/0 <sep>/0 )");
   CHECK(written({.kind = "gpt2", .segments = false}) == R"(["input_ids","attention_mask"] null right: A/0 B/0 )");
   const auto config = json::parse(read_file(dir / "out/tokenizer_config.json"));
   CHECK(config["bos_token"] == "<s>");
   CHECK(config["eos_token"] == "</s>");
 }
 
-TEST_CASE("the files of transformers that a folder came with go out again as they were, where the model fits them", "[data][tokenizer]") {
+TEST_CASE("the files of transformers that a folder came with go out again as they were, where the model fits them",
+          "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/sentencepiece.bpe.model", model("fairseq"));
   dir.write("a/tokenizer_config.json", R"({"tokenizer_class": "XLMRobertaTokenizer", "own": 1})");
@@ -223,7 +252,9 @@ TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePie
   };
   const auto steps = [](const json& whole) {
     std::string found;
-    for (const auto& step : whole["normalizer"]["normalizers"]) found += step["type"].get<std::string>() + (step.contains("pattern") ? step["pattern"].begin().value().get<std::string>() : "") + "; ";
+    for (const auto& step : whole["normalizer"]["normalizers"])
+      found += step["type"].get<std::string>() +
+               (step.contains("pattern") ? step["pattern"].begin().value().get<std::string>() : "") + "; ";
     return found;
   };
   const std::string trim = "Replace\\A +|[ \u2581]+\\z; Replace {2,}; ";
@@ -234,12 +265,13 @@ TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePie
   CHECK(suffix["pre_tokenizer"].is_null());
   CHECK(plain["decoder"]["decoders"].back() == json{{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   CHECK(suffix["decoder"]["decoders"].back()["type"] == "Fuse");
-  CHECK(steps(bare) == "Replace ; ");   // neither a space in front nor spaces joined
+  CHECK(steps(bare) == "Replace ; ");  // neither a space in front nor spaces joined
   CHECK(bare["decoder"]["decoders"].back()["type"] == "Fuse");
   CHECK(bare["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] == "<sym>|NEW");
   CHECK(bytes["model"]["byte_fallback"] == true);
   CHECK(bytes["model"]["ignore_merges"] == true);
-  for (const auto& merge : bytes["model"]["merges"]) CHECK(merge[0].get<std::string>() + merge[1].get<std::string>() != "<sym>");
+  for (const auto& merge : bytes["model"]["merges"])
+    CHECK(merge[0].get<std::string>() + merge[1].get<std::string>() != "<sym>");
 }
 
 TEST_CASE("a tokenizer.json that Cloze wrote gives the ids of the model that it was made of", "[data][tokenizer]") {
@@ -254,7 +286,8 @@ TEST_CASE("a tokenizer.json that Cloze wrote gives the ids of the model that it 
       CHECK(read.encode(line) == tokenizer.encode(line));
       const auto ids = tokenizer.encode(line);
       const std::vector<int64_t> list(ids.begin(), ids.end());
-      if (std::find(list.begin(), list.end(), tokenizer.special().unk) != list.end()) continue;   // left out, with or without its space
+      if (std::find(list.begin(), list.end(), tokenizer.special().unk) != list.end())
+        continue;  // left out, with or without its space
       CHECK(read.decode(list) == tokenizer.decode(list));
     }
   }
