@@ -390,7 +390,7 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
 
 namespace {
 
-void warn_of_copies(const PrepareOptions& options, const Split& split) {
+void warn_of_copies(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
   if (options.dedup) {
     log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid),
                            " of held-out text were left out, copies and near copies of others"));
@@ -402,7 +402,7 @@ void warn_of_copies(const PrepareOptions& options, const Split& split) {
                               " documents are copies or near copies of another; a model learns them by heart: leave "
                               "them out with --dedup"));
   if (split.leaked > 0)
-    log_warning("data", words(thousands(split.leaked), " of ", thousands(split.valid_documents.size()),
+    log_warning("data", words(thousands(split.leaked), " of ", thousands(report.valid_documents),
                               " held-out documents have a copy or near copy in the training text, "
                               "which makes held-out losses too low; leave it out there with --dedup"));
 }
@@ -511,7 +511,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (fs::exists(options.out)) fs::remove_all(options.out);
   fs::rename(partial, options.out, error);
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
-  warn_of_copies(options, split);
+  warn_of_copies(options, split, report);
   if (!own_valid && options.held_out > 0 && split.documents.size() > 1) warn_of_share(options.held_out, report);
   if (report.incomplete_pairs > 0) log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
   if (report.invalid_utf8 > 0) log_warning("data", words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));

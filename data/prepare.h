@@ -39,7 +39,7 @@ struct PrepareReport {
   uint64_t unknown_tokens = 0, invalid_utf8 = 0, incomplete_pairs = 0;
   uint64_t duplicate_documents = 0;        ///< like one before them in the text
   uint64_t near_duplicates = 0;            ///< nearly so
-  uint64_t leaked_documents = 0;           ///< documents of held-out text of its own that the text has too, or nearly
+  uint64_t leaked_documents = 0;           ///< held-out documents that the training text has too, or nearly
   uint64_t removed_documents = 0, removed_valid_documents = 0;   ///< by `dedup`
   double seconds = 0;
   bool reused = false;                     ///< the folder was there, complete, and made by the same options

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -98,25 +99,34 @@ struct Group {
 
 /// Chooses what is held out of the text.
 void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
+  uint64_t total = 0;
+  std::vector<uint64_t> alike(documents.size());  // bytes of a group of near copies
+  for (uint32_t d = 0; d < documents.size(); ++d) {
+    if (split.documents[d] == Fate::removed) continue;
+    alike[documents[d].group] += documents[d].bytes;
+    total += documents[d].bytes;
+  }
+  const double wanted = options.held_out * static_cast<double>(total);
+  const double most = std::max(2 * options.held_out, 0.05) * static_cast<double>(total);
   std::vector<Group> groups;
   std::vector<uint32_t> group_of(documents.size());
-  uint64_t total = 0;
+  std::unordered_map<uint64_t, uint32_t> first_of_hash;
   for (uint32_t d = 0; d < documents.size(); ++d) {
     const auto& document = documents[d];
     if (split.documents[d] == Fate::removed) continue;
-    if (document.group == d) {
+    const uint32_t first_copy = first_of_hash.try_emplace(document.hash, d).first->second;
+    const uint32_t first = static_cast<double>(alike[document.group]) <= most ? document.group : first_copy;
+    if (first == d) {
       group_of[d] = static_cast<uint32_t>(groups.size());
       groups.push_back({.hash = document.hash, .first = d});
     }
-    groups[group_of[document.group]].bytes += document.bytes;
-    total += document.bytes;
+    group_of[d] = group_of[first];
+    groups[group_of[d]].bytes += document.bytes;
   }
   std::vector<Group*> order;
   for (auto& group : groups) order.push_back(&group);
   std::sort(order.begin(), order.end(),
             [](const Group* a, const Group* b) { return std::pair(a->hash, a->first) < std::pair(b->hash, b->first); });
-  const double wanted = options.held_out * static_cast<double>(total);
-  const double most = std::max(2 * options.held_out, 0.05) * static_cast<double>(total);
   double held = 0;
   const auto hold = [&](Group& group) {
     group.held_out = true;
@@ -134,15 +144,14 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   const bool is_open = groups.size() > 1 && held < wanted / 2;
   if (is_open && held + static_cast<double>((*smallest)->bytes) <= most) hold(**smallest);
   for (uint32_t d = 0; d < documents.size(); ++d)
-    if (split.documents[d] != Fate::removed && groups[group_of[documents[d].group]].held_out)
-      split.documents[d] = Fate::valid;
+    if (split.documents[d] != Fate::removed && groups[group_of[d]].held_out) split.documents[d] = Fate::valid;
   if (held >= wanted / 2) return;
+  const auto rank = [&](uint64_t d) {  // no near copy of it is training text; the longest
+    return std::pair(alike[documents[d].group] == documents[d].bytes, documents[d].bytes);
+  };
   for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
-    const bool is_longer =
-        split.tail_document >= documents.size() || documents[d].bytes > documents[split.tail_document].bytes;
-    const bool is_alone =
-        groups[group_of[documents[d].group]].bytes == documents[d].bytes;  // no near copy of it is training text
-    if (split.documents[d] == Fate::train && documents[d].divisible && is_alone && is_longer) split.tail_document = d;
+    if (split.documents[d] != Fate::train || !documents[d].divisible) continue;
+    if (split.tail_document >= documents.size() || rank(d) > rank(split.tail_document)) split.tail_document = d;
   }
   if (split.tail_document < documents.size()) {
     const double share = groups.size() == 1 ? std::max(options.held_out, 0.05) : options.held_out;
@@ -156,7 +165,8 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   }
   if (!is_open) return;
   for (uint32_t d = 0; d < documents.size(); ++d)  // documents of one sentence each
-    if (split.documents[d] == Fate::train && documents[d].group == (*smallest)->first) split.documents[d] = Fate::valid;
+    if (split.documents[d] == Fate::train && groups[group_of[d]].first == (*smallest)->first)
+      split.documents[d] = Fate::valid;
 }
 
 }  // namespace
@@ -202,7 +212,11 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   split.removed_valid =
       static_cast<uint64_t>(std::count(split.valid_documents.begin(), split.valid_documents.end(), Fate::removed));
   all.resize(own);
-  if (options.valid_inputs.empty() && options.held_out > 0 && !all.empty()) hold_out(options, all, split);
+  if (!options.valid_inputs.empty() || options.held_out == 0 || all.empty()) return split;
+  hold_out(options, all, split);
+  std::vector<uint8_t> has_training(own);  // of a group
+  for (uint32_t d = 0; d < own; ++d) has_training[all[d].group] |= split.documents[d] == Fate::train;
+  for (uint32_t d = 0; d < own; ++d) split.leaked += split.documents[d] == Fate::valid && has_training[all[d].group];
   return split;
 }
 

@@ -17,19 +17,19 @@ struct Split {
   uint64_t tail_document = ~uint64_t{0};  ///< its last sentences are held out; none: the largest number
   uint64_t tail_bytes = 0;                ///< so many of them
   uint64_t copies = 0, near_copies = 0;   ///< documents like one before them
-  uint64_t leaked = 0;                    ///< documents of held-out text of its own that the text has too, or nearly
+  uint64_t leaked = 0;                    ///< held-out documents that the training text has too, or nearly
   uint64_t removed = 0, removed_valid = 0;
   /// Equal splits have one.
   uint64_t fingerprint() const;
 };
 
 /// Reads the text once. Copies and near copies (NearCopies) of a document share its fate, so that none is on both
-/// sides; with `options.dedup` they are removed, of training text also those of held-out text. Without held-out text of
-/// its own, documents are held out in the order of their hashes until options.held_out of the text's bytes are; one
-/// that would be too much is passed over. Where that leaves half of the share open, the smallest document closes it if
-/// then no more than twice the share, or a twentieth of the text, is held out; else the last sentences of the longest
-/// one do. `folder`: for a file of 136 bytes for each document, removed again. Throws DataError for text that cannot be
-/// used.
+/// sides, unless so many are alike that together they are too much to hold out; with `options.dedup` they are removed,
+/// of training text also those of held-out text. Without held-out text of its own, documents are held out in the order
+/// of their hashes until options.held_out of the text's bytes are; one that would be too much is passed over. Where
+/// that leaves half of the share open, the smallest document closes it if then no more than twice the share, or a
+/// twentieth of the text, is held out; else the last sentences of the longest one do. `folder`: for a file of 136 bytes
+/// for each document, removed again. Throws DataError for text that cannot be used.
 Split split_text(const PrepareOptions& options, const std::string& folder);
 
 }  // namespace cloze

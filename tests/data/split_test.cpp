@@ -187,6 +187,22 @@ TEST_CASE("of eight documents no half is held out: the smallest where it is smal
   CHECK(valid.num_tokens() == end.valid_tokens);
 }
 
+TEST_CASE("of documents that are all near copies of each other, some are held out all the same, and that is said",
+          "[data][split]") {
+  Folder f;
+  std::vector<std::string> documents;
+  for (uint64_t d = 0; d < 40; ++d) {
+    auto text = document_of(1, 100);
+    text[10 + 7 * d] = '!';
+    documents.push_back(text);
+  }
+  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
+  const auto split = split_text(f.options, f.dir.path.string());
+  CHECK(split.near_copies == 39);
+  CHECK(count(split.documents, Fate::valid) == 4);
+  CHECK(split.leaked == 4);
+}
+
 TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
