@@ -163,7 +163,9 @@ class Run {
     } else {
       require<ConfigError>(exists, options_.run, ": holds no run to resume; start it without --resume");
       auto before = decode<RunConfig>(ConfigTree::load(options_.run + "/run.yaml"));
-      before.evaluation = resolved_evaluation(before);   // a file of an earlier version lacks these keys
+      // A file of an earlier version lacks these keys.
+      take_special_ids(before.model, store_.tokenizer().special());
+      before.evaluation = resolved_evaluation(before);
       const auto changed = differences(before, config_);
       std::string list;
       for (const auto& line : changed) list += "\n  " + line;

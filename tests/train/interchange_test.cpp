@@ -28,7 +28,7 @@ namespace {
 
 void check_case(const std::string& folder) {
   const auto rows = verify_parity(folder);
-  CHECK(rows.size() > (folder.ends_with("t5-encoder") ? 4 : 20));   // an encoder alone has no loss
+  CHECK(rows.size() > (folder.find("t5-encoder") != std::string::npos ? 4 : 20));   // an encoder alone has no loss
   for (const auto& row : rows) {
     INFO(folder << " " << row.name << " error " << row.error << " " << row.note);
     CHECK(row.passed);

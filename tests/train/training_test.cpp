@@ -49,7 +49,9 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
                                                                  {small(ElectraConfig{}), {rtd}}};
   for (const auto& [model, objectives] : families) {
     auto config = base;
-    config.model = model, config.objectives = objectives;
+    config.model = model;
+    config.objectives = objectives;
+    config.evaluation.objectives = objectives;
     INFO(kind_of(model));
     const auto report = pretrain(config, {.run = dir / kind_of(model)});
     CHECK(report.held_out[0].loss < 0.8 * report.unigram_loss);
@@ -346,7 +348,7 @@ TEST_CASE("bits for each byte count the bytes of the source text, whatever the t
       for (uint64_t t = store.document_token(d); t < store.document_token(d + 1); ++t) whole += *store.source_bytes(t);
       CHECK(whole >= 46);
     }
-    CHECK(unread > 0);
+    if (kind != "unigram") CHECK(unread > 0);   // there a text may begin with a mark that stands for no byte
     SpanCorruptionConfig half;
     half.noise_density = 0.5;
     for (const int64_t batch : {1, 3, 16}) {

@@ -56,7 +56,9 @@ TEST_CASE("held-out rows, masks and baselines are the same whatever seed and mas
   }
   CHECK(measure(a, "mlm").unigram->loss == measure(b, "mlm").unigram->loss);
   other.evaluation.seed = 2;
-  CHECK(measure(yardstick(other, store), "mlm").unigram->loss != measure(a, "mlm").unigram->loss);
+  const auto c = yardstick(other, store);
+  const auto labels = [](const Measure& one) { return one.collator.batch(0, one.sequences).labels; };
+  CHECK_FALSE(at::equal(labels(measure(c, "mlm")), labels(measure(a, "mlm"))));
   // In a run: another seed of training, the same baseline, and the yardstick stands in run.yaml.
   const auto first = pretrain(plain, {.run = dir / "a"});
   auto seeded = plain;
@@ -249,6 +251,9 @@ TEST_CASE("runs and checkpoints of before the yardstick load and resume, their b
   const auto from = text.find("evaluation:"), to = text.find("checkpoint:");
   REQUIRE(from != std::string::npos);
   text = text.substr(0, from) + "evaluation:\n  every: 1\n  sequences: 64\n  patience: 0\n" + text.substr(to);
+  const auto end_of_text = text.find("  eos_token_id: 3\n");   // a key that encoders did not have
+  REQUIRE(end_of_text != std::string::npos);
+  text.erase(end_of_text, std::string("  eos_token_id: 3\n").size());
   dir.write("run/run.yaml", text);
   CHECK(open_run(dir / "run").config.evaluation.seed == 1);
   config.train.budget.steps = 3;
@@ -270,8 +275,11 @@ TEST_CASE("pairs that are far from the asked balance are warned of", "[train][ya
   asked = 1;
   pretrain(config, {.run = dir / "balanced"});
   CHECK_THAT(read_file(dir / "balanced/log.txt"), !Catch::Contains("of the pairs have label 1"));
-  std::string text;
-  for (int d = 0; d < 40; ++d) text += "wa wb wc wd we wf wg wh\n\n";   // documents of one sentence
+  std::string text;   // documents of one sentence
+  auto stream = Rng(5).stream("documents");
+  for (int d = 0; d < 40; ++d) {
+    for (int k = 0; k < 8; ++k) text += std::string("w") + static_cast<char>('a' + stream.below(16)) + (k < 7 ? " " : "\n\n");
+  }
   PrepareOptions options;
   options.inputs = {dir.write("short.txt", text)}, options.tokenizer = dir / "vocab.txt", options.out = dir / "short", options.format = "lines", options.held_out = 0.2, options.threads = 1;
   prepare(options);
