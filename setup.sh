@@ -5,6 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libsentencepiece-dev libyaml-cpp-dev libcli11-dev
   libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 gnuplot-nox ccache mold"
 TORCH_VERSION=2.13.0
+CLANG_FORMAT_VERSION=23.1.5
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
@@ -40,6 +41,15 @@ find_libtorch() {
     fi
   fi
   export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
+}
+
+# find_formatter: the clang-format that tests/format.sh holds the code to, in a folder of the build.
+find_formatter() {
+  local venv=build/format
+  [ "$("$venv/bin/clang-format" --version 2>/dev/null | grep -o '[0-9.]*' | head -n 1)" = "$CLANG_FORMAT_VERSION" ] && return
+  python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check "clang-format==$CLANG_FORMAT_VERSION" >build/format.log 2>&1 ||
+    die "pip could not get clang-format $CLANG_FORMAT_VERSION; see build/format.log"
 }
 
 # build TARGET...

@@ -18,12 +18,12 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   std::string tokens;
   std::vector<std::string> text, target;
-  std::vector<std::string> objectives;   ///< in short form; none: those of the runs' own evaluation
-  std::vector<std::string> set;          ///< evaluation.KEY=VALUE
+  std::vector<std::string> objectives;  ///< in short form; none: those of the runs' own evaluation
+  std::vector<std::string> set;         ///< evaluation.KEY=VALUE
   std::string format = "auto";
-  int64_t sequences = 0;                 ///< 0: evaluation.sequences
+  int64_t sequences = 0;  ///< 0: evaluation.sequences
   int64_t batch_size = 32;
-  bool generate = false;   ///< of pairs: write the targets and compare
+  bool generate = false;  ///< of pairs: write the targets and compare
   SearchConfig search{};
   bool json = false;
 };
@@ -74,7 +74,8 @@ struct BenchmarkCommand {
   bool json = false, plain = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand,
-                             RunTorchScriptCommand, DescribeCommand, InspectCommand, BenchmarkCommand>;
+using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ImportCommand,
+                             ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
+                             DescribeCommand, InspectCommand, BenchmarkCommand>;
 
 }  // namespace cloze

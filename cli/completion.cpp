@@ -20,9 +20,11 @@ std::string bash_script(const CLI::App& app) {
     verbs += (verbs.empty() ? "" : " ") + verb->get_name();
     cases += "    " + verb->get_name() + ") words=\"" + names_of(*verb) + "\" ;;\n";
   }
-  return "_cloze() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"" + verbs +
-         " --help --version\" -- \"$word\"))\n    return\n  fi\n  case \"${COMP_WORDS[1]}\" in\n" + cases +
-         "  esac\n  case \"$word\" in\n    -*) COMPREPLY=($(compgen -W \"$words --quiet --verbose\" -- \"$word\")) ;;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n  esac\n}\ncomplete -o filenames -F _cloze cloze\n";
+  return "_cloze() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    "
+         "COMPREPLY=($(compgen -W \"" +
+         verbs + " --help --version\" -- \"$word\"))\n    return\n  fi\n  case \"${COMP_WORDS[1]}\" in\n" + cases +
+         "  esac\n  case \"$word\" in\n    -*) COMPREPLY=($(compgen -W \"$words --quiet --verbose\" -- \"$word\")) "
+         ";;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n  esac\n}\ncomplete -o filenames -F _cloze cloze\n";
 }
 
 }  // namespace
@@ -32,7 +34,9 @@ void add_completion(CLI::App& app, Globals&) {
   auto shell = std::make_shared<std::string>("bash");
   verb->add_option("shell", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}))->capture_default_str();
   verb->footer("Example:\n  source <(cloze completion bash)");
-  verb->callback([shell, &app] { std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", bash_script(app).c_str()); });
+  verb->callback([shell, &app] {
+    std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", bash_script(app).c_str());
+  });
 }
 
 }  // namespace cloze

@@ -24,7 +24,8 @@ std::string documented(const std::string& kind) {
   };
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
   each(static_cast<const ModelConfig*>(nullptr)), each(static_cast<const ObjectiveConfig*>(nullptr));
-  part(WindowAttention{}), part(LinformerAttention{});   // those of performer and bigbird stand with the models of that name
+  part(WindowAttention{}),
+      part(LinformerAttention{});  // those of performer and bigbird stand with the models of that name
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{});
@@ -43,10 +44,13 @@ void add_config_verbs(CLI::App& app, Globals& globals) {
   auto* config = app.add_subcommand("config", "documented defaults of a config, or of one part of it");
   auto kind = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  config->add_option("kind", *kind, "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, evaluation, checkpoint");
+  config->add_option("kind", *kind,
+                     "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, "
+                     "train, evaluation, checkpoint");
   config->add_flag("--markdown", *markdown, "the reference of every key of every kind, as Markdown tables");
   config->footer("Example:\n  cloze config bert");
-  config->callback([kind, markdown] { std::printf("%s", (*markdown ? reference_of_keys() : documented(*kind)).c_str()); });
+  config->callback(
+      [kind, markdown] { std::printf("%s", (*markdown ? reference_of_keys() : documented(*kind)).c_str()); });
 
   auto* explained = app.add_subcommand("explain", "a value of a config, and where it comes from");
   auto file = std::make_shared<std::string>(), key = std::make_shared<std::string>();
@@ -55,9 +59,11 @@ void add_config_verbs(CLI::App& app, Globals& globals) {
   explained->add_option("key", *key, "for instance optimizer.learning_rate")->required();
   explained->add_option("--set", *set, "override: key.of.value=value")->allow_extra_args(false);
   explained->footer("Example:\n  cloze explain configs/bert/tiny.yaml optimizer.learning_rate");
-  explained->callback([file, key, set] { std::printf("%s", explain<RunConfig>(ConfigTree::load(*file, *set), *key).c_str()); });
+  explained->callback(
+      [file, key, set] { std::printf("%s", explain<RunConfig>(ConfigTree::load(*file, *set), *key).c_str()); });
 
-  auto* describe_verb = app.add_subcommand("describe", "layers, parameters, FLOPs and memory of a config, before any run");
+  auto* describe_verb =
+      app.add_subcommand("describe", "layers, parameters, FLOPs and memory of a config, before any run");
   auto described = std::make_shared<DescribeCommand>();
   describe_verb->add_option("config", *file, "YAML file")->required();
   describe_verb->add_option("--set", *set, "override: key.of.value=value")->allow_extra_args(false);

@@ -16,9 +16,11 @@ int run_engine(const Command& command) {
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  require(handle != nullptr, library, ": cannot be opened (", handle ? "" : dlerror(), "); build Cloze again with ./quickstart or ./test");
+  require(handle != nullptr, library, ": cannot be opened (", handle ? "" : dlerror(),
+          "); build Cloze again with ./quickstart or ./test");
   auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel)>(dlsym(handle, "cloze_run"));
-  require(entry != nullptr, library, ": is not the engine of this program; build Cloze again with ./quickstart or ./test");
+  require(entry != nullptr, library,
+          ": is not the engine of this program; build Cloze again with ./quickstart or ./test");
   return entry(command, log_level());
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The part of the program that needs LibTorch, opened when there is work for it: help and mistakes are answered at once.
+// The part of the program that needs LibTorch, opened when there is work for it: help and mistakes are answered at
+// once.
 #include "cli/command.h"
 
 namespace cloze {

@@ -54,14 +54,18 @@ void check_numbers(CLI::App& app) {
   for (auto* option : app.get_options()) {
     const auto type = option->get_type_name();
     if (type != "INT" && type != "UINT") continue;
-    option->check([type](const std::string& text) -> std::string {
-      const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
-      int64_t whole = 0;
-      uint64_t natural = 0;
-      const auto [at, trouble] = type == "INT" ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
-      if (trouble == std::errc() && at == end) return {};
-      return "'" + text + "' is not a whole number" + (type == "UINT" ? " from 0 to 18446744073709551615" : " that fits 64 bits");
-    }, "");
+    option->check(
+        [type](const std::string& text) -> std::string {
+          const auto begin = text.data() + (!text.empty() && text[0] == '+'), end = text.data() + text.size();
+          int64_t whole = 0;
+          uint64_t natural = 0;
+          const auto [at, trouble] =
+              type == "INT" ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
+          if (trouble == std::errc() && at == end) return {};
+          return "'" + text + "' is not a whole number" +
+                 (type == "UINT" ? " from 0 to 18446744073709551615" : " that fits 64 bits");
+        },
+        "");
   }
   for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
 }
@@ -70,24 +74,31 @@ void check_numbers(CLI::App& app) {
 
 int main(int argc, char** argv) {
   using namespace cloze;
-  if (!std::getenv("TCMALLOC_RELEASE_RATE")) MallocExtension::instance()->SetMemoryReleaseRate(0);   // what a step frees the next one takes: handing it back costs page faults
+  if (!std::getenv("TCMALLOC_RELEASE_RATE"))
+    MallocExtension::instance()->SetMemoryReleaseRate(
+        0);  // what a step frees the next one takes: handing it back costs page faults
   install_interrupt_handlers();
   Globals globals;
   globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
 
-  CLI::App app{"Cloze pretrains language models: text in, a checked and exported model out.\n"
-               "\n  cloze prepare book.txt --out tokens\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/first\n"
-               "  cloze fill runs/first \"the mouse [MASK] the cheese\"\n",
-               "cloze"};
+  CLI::App app{
+      "Cloze pretrains language models: text in, a checked and exported model out.\n"
+      "\n  cloze prepare book.txt --out tokens\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run "
+      "runs/first\n"
+      "  cloze fill runs/first \"the mouse [MASK] the cheese\"\n",
+      "cloze"};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION);
-  app.footer("Exit codes: 0 done, 1 failed, 2 the command or a config was wrong, 130 stopped after everything was saved.");
+  app.footer(
+      "Exit codes: 0 done, 1 failed, 2 the command or a config was wrong, 130 stopped after everything was saved.");
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "only warnings and results");
   app.add_flag("--verbose", verbose, "also what is done in passing");
-  app.parse_complete_callback([&] { set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal); });
+  app.parse_complete_callback([&] {
+    set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
+  });
   add_prepare(app, globals);
   add_training_verbs(app, globals);
   add_model_verbs(app, globals);
@@ -98,12 +109,13 @@ int main(int argc, char** argv) {
   check_numbers(app);
   int code = 1;
   try {
-    std::vector<std::string> arguments;   // in reverse, as CLI11 wants them
-    for (int i = argc - 1; i > 0; --i) arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    std::vector<std::string> arguments;  // in reverse, as CLI11 wants them
+    for (int i = argc - 1; i > 0; --i)
+      arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
     check_verb(app, argc, argv);
     app.parse(arguments);
     code = globals.exit_code;
-  } catch (const CLI::Success& asked) {   // --help, --version
+  } catch (const CLI::Success& asked) {  // --help, --version
     code = app.exit(asked);
   } catch (const CLI::ParseError& error) {
     end_progress();
@@ -115,15 +127,19 @@ int main(int argc, char** argv) {
     code = error.exit_code();
   } catch (const std::bad_alloc&) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: out of memory; take smaller batches (train.batch_size), or train.gradient_checkpointing=true\n");
+    std::fprintf(
+        stderr,
+        "cloze: error: out of memory; take smaller batches (train.batch_size), or train.gradient_checkpointing=true\n");
   } catch (const std::exception& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n", first_lines(error.what()).c_str());
+    std::fprintf(stderr, "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
+                 first_lines(error.what()).c_str());
   }
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
-    std::fprintf(stderr, "cloze: error: standard output cannot be written%s; what stands there is not all\n", written ? words(" (", system_reason(), ")").c_str() : "");
+    std::fprintf(stderr, "cloze: error: standard output cannot be written%s; what stands there is not all\n",
+                 written ? words(" (", system_reason(), ")").c_str() : "");
     code = 1;
   }
   std::fflush(nullptr);
-  _exit(code);   // nothing is left to do, and unloading LibTorch takes longer than a verb like `fill`
+  _exit(code);  // nothing is left to do, and unloading LibTorch takes longer than a verb like `fill`
 }

@@ -50,7 +50,9 @@ std::string sections(const std::string& path, const char* every, const std::vari
     return same == shared.end() || same->value != key.value || same->rule != key.rule || same->words != key.words;
   };
   std::string text = section(words(every, ", as ", First::kind, " has them"), shared);
-  const auto add = [&](const auto& part) { text += section(words("`", path, ".kind: ", part.kind, "`"), kept(keys_of(path, part), own)); };
+  const auto add = [&](const auto& part) {
+    text += section(words("`", path, ".kind: ", part.kind, "`"), kept(keys_of(path, part), own));
+  };
   add(First{});
   (add(Others{}), ...);
   return text;
@@ -61,7 +63,8 @@ std::string sections(const std::string& path, const char* every, const std::vari
 std::string reference_of_keys() {
   auto run = kept(entries(RunConfig{}), [](const auto& e) {
     const bool of_a_kind = begins(e.path, "model.") || begins(e.path, "objectives.");
-    return e.leaf && (!of_a_kind || e.path == "model.kind" || e.path == "model.attention.kind" || e.path == "objectives.0.kind");
+    return e.leaf &&
+           (!of_a_kind || e.path == "model.kind" || e.path == "model.attention.kind" || e.path == "objectives.0.kind");
   });
   for (auto& key : run)
     if (key.path == "objectives.0.kind") key.path = "objectives.N.kind";

@@ -17,9 +17,9 @@ struct Globals {
 inline constexpr char bracket_guard = '\x01';
 
 void add_prepare(CLI::App& app, Globals& globals);
-void add_config_verbs(CLI::App& app, Globals& globals);      // config, explain, describe
-void add_training_verbs(CLI::App& app, Globals& globals);    // pretrain, benchmark
-void add_model_verbs(CLI::App& app, Globals& globals);       // evaluate, fill, import, export, verify
+void add_config_verbs(CLI::App& app, Globals& globals);    // config, explain, describe
+void add_training_verbs(CLI::App& app, Globals& globals);  // pretrain, benchmark
+void add_model_verbs(CLI::App& app, Globals& globals);     // evaluate, fill, import, export, verify
 void add_generate(CLI::App& app, Globals& globals);
 /// Options of a search, for `generate` and `evaluate`.
 void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
@@ -27,7 +27,7 @@ void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_siz
 void check_search_options(const CLI::App& verb, const SearchConfig& search);
 /// A text given as a word of the command is UTF-8. Throws ConfigError.
 void check_text(const std::string& text);
-void add_looking_verbs(CLI::App& app, Globals& globals);     // inspect, tokenize
+void add_looking_verbs(CLI::App& app, Globals& globals);  // inspect, tokenize
 void add_completion(CLI::App& app, Globals& globals);
 
 /// Every key of every kind as Markdown: sections with a table each, which docs/config.md holds.

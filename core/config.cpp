@@ -26,16 +26,19 @@ std::string place(const std::string& name, int line, int column) { return words(
 
 /// Refuses what a YAML parser should not be shown: binary content and nesting without end.
 void check_text(const std::string& text, const std::string& name) {
-  require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ", max_bytes, "); name the YAML file of a run");
+  require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ",
+                       max_bytes, "); name the YAML file of a run");
   int line = 1, column = 0, open = 0;
   for (const char c : text) {
     ++column;
     if (c == '\n') ++line, column = 0;
     const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
-    require<ConfigError>(!control, place(name, line, column), ": a control character; this does not look like a YAML file");
+    require<ConfigError>(!control, place(name, line, column),
+                         ": a control character; this does not look like a YAML file");
     if (c == '[' || c == '{') ++open;
     if (c == ']' || c == '}') --open;
-    require<ConfigError>(open <= max_depth, place(name, line, column), ": brackets are nested deeper than ", max_depth, "; flatten them");
+    require<ConfigError>(open <= max_depth, place(name, line, column), ": brackets are nested deeper than ", max_depth,
+                         "; flatten them");
   }
 }
 
@@ -47,7 +50,8 @@ struct Converter {
     ConfigNode to;
     const auto mark = from.Mark();
     to.where = mark.line >= 0 ? place(name, mark.line + 1, mark.column + 1) : fallback;
-    require<ConfigError>(++nodes <= max_nodes, name, ": more than ", max_nodes, " values once aliases are followed; write fewer of them");
+    require<ConfigError>(++nodes <= max_nodes, name, ": more than ", max_nodes,
+                         " values once aliases are followed; write fewer of them");
     require<ConfigError>(depth <= max_depth, to.where, ": values are nested deeper than ", max_depth, "; flatten them");
     if (from.IsScalar()) {
       to.type = Type::scalar;
@@ -105,7 +109,8 @@ void merge(ConfigNode& under, ConfigNode over) {
     return;
   }
   for (auto& [key, value] : over.items) {
-    auto found = std::find_if(under.items.begin(), under.items.end(), [&](const auto& item) { return item.first == key; });
+    auto found =
+        std::find_if(under.items.begin(), under.items.end(), [&](const auto& item) { return item.first == key; });
     if (found == under.items.end())
       under.items.emplace_back(key, std::move(value));
     else
@@ -118,7 +123,8 @@ ConfigNode load_file(const std::string& path, std::vector<std::string> chain);
 
 /// Replaces a top-level `base:` by what the files it names hold.
 ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std::string> chain) {
-  const auto found = std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
+  const auto found =
+      std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
   if (node.type != Type::map || found == node.items.end()) return node;
   std::vector<ConfigNode> names;
   if (found->second.type == Type::scalar) names.push_back(found->second);
@@ -130,9 +136,10 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std:
   for (const auto& name : names) {
     require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
     const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
-    require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text, "' was not found (looked for ", file, ")");
-    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases, name.where, ": base file '",
-                         name.text, "' extends itself; remove one of the `base:` lines");
+    require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text,
+                         "' was not found (looked for ", file, ")");
+    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases,
+                         name.where, ": base file '", name.text, "' extends itself; remove one of the `base:` lines");
     merge(merged, load_file(file, chain));
   }
   merge(merged, std::move(node));
@@ -141,7 +148,8 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std:
 
 ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
   std::error_code ignored;
-  require<ConfigError>(std::filesystem::exists(path, ignored), path, ": no such file; name a YAML config (configs/ has some)");
+  require<ConfigError>(std::filesystem::exists(path, ignored), path,
+                       ": no such file; name a YAML config (configs/ has some)");
   require<ConfigError>(!std::filesystem::is_directory(path, ignored), path, ": is a folder; name a YAML config in it");
   std::string text;
   try {
@@ -176,12 +184,14 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
     if (at->type == Type::list) {
       size_t index = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
-      require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where, ": '", key,
-                           "' must be the number of an element, 0 to ", static_cast<int64_t>(at->items.size()) - 1);
+      require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where,
+                           ": '", key, "' must be the number of an element, 0 to ",
+                           static_cast<int64_t>(at->items.size()) - 1);
       next = &at->items[index].second;
     } else {
       if (at->type != Type::map) *at = empty_map;
-      auto found = std::find_if(at->items.begin(), at->items.end(), [&](const auto& item) { return item.first == key; });
+      auto found =
+          std::find_if(at->items.begin(), at->items.end(), [&](const auto& item) { return item.first == key; });
       if (found == at->items.end()) found = at->items.insert(found, {key, empty});
       next = &found->second;
     }
@@ -197,13 +207,15 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
 bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
 
 /// The scalar's text, or an issue.
-const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted, std::vector<Issue>& issues) {
+const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted,
+                          std::vector<Issue>& issues) {
   if (node.type == Type::scalar) return &node.text;
   issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
   return nullptr;
 }
 
-void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value, std::vector<Issue>& issues) {
+void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value,
+                 std::vector<Issue>& issues) {
   if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high))
     issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + config_detail::rule_words(rule)});
 }
@@ -224,7 +236,8 @@ ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::stri
   return tree;
 }
 
-ConfigTree ConfigTree::parse(const std::string& text, const std::string& name, const std::vector<std::string>& overrides) {
+ConfigTree ConfigTree::parse(const std::string& text, const std::string& name,
+                             const std::vector<std::string>& overrides) {
   ConfigTree tree;
   tree.root_ = with_bases(parse_node(text, name), name, {});
   for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
@@ -259,7 +272,8 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
     for (size_t i = 1; i <= n; ++i)
       for (size_t j = 1; j <= m; ++j) {
         d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (word[i - 1] != candidate[j - 1])});
-        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
+          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
       }
     if (d[n][m] < best_distance) best_distance = d[n][m], best = candidate;
   }
@@ -273,7 +287,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string shortest(double value) {
   char buffer[32];
-  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;   // 100000, where to_chars prefers 1e+05
+  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;  // 100000, where to_chars prefers 1e+05
   const auto [end, error] = ordinary ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed)
                                      : std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, end};
@@ -281,7 +295,8 @@ std::string shortest(double value) {
 
 namespace config_detail {
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, int64_t& out) {
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   int64_t& out) {
   const auto* text = scalar(node, path, "a whole number", issues);
   if (!text) return;
   int64_t value = 0;
@@ -296,7 +311,8 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   }
 }
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, double& out) {
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   double& out) {
   const auto* text = scalar(node, path, "a number", issues);
   if (!text) return;
   double value = 0;
@@ -311,7 +327,8 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   }
 }
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&, std::vector<Issue>& issues, bool& out) {
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&, std::vector<Issue>& issues,
+                   bool& out) {
   const auto* text = scalar(node, path, "true or false", issues);
   if (!text) return;
   if (node.quoted || (*text != "true" && *text != "false"))
@@ -320,17 +337,20 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&,
     out = *text == "true";
 }
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, std::string& out) {
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   std::string& out) {
   const auto* text = scalar(node, path, "a text", issues);
   if (!text) return;
   if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
-    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) + did_you_mean(*text, rule.allowed)});
+    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
+                                      did_you_mean(*text, rule.allowed)});
   else
     out = *text;
 }
 
-void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues) {
-  constexpr size_t few = 24;   // that are read in one line
+void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
+                  std::vector<Issue>& issues) {
+  constexpr size_t few = 24;  // that are read in one line
   std::string list;
   for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
   const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
@@ -343,9 +363,9 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
 
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
   if (node.type == type) return true;
-  if (is_missing(node) && type == Type::map) return true;   // `model:` with nothing behind it is an empty map
-  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") + ", not " +
-                                    (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
+  if (is_missing(node) && type == Type::map) return true;  // `model:` with nothing behind it is an empty map
+  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
+                                    ", not " + (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
   return false;
 }
 
@@ -353,8 +373,10 @@ void throw_issues(std::vector<Issue> issues) {
   // In the order of the file: by line, then column, as numbers.
   const auto order = [](const Issue& issue) {
     const auto column = issue.where.rfind(':'), line = issue.where.rfind(':', column - 1);
-    if (issue.where.rfind("--set", 0) == 0 || column == std::string::npos || line == std::string::npos) return std::tuple(std::string("~"), 0, 0);
-    return std::tuple(issue.where.substr(0, line), std::atoi(issue.where.c_str() + line + 1), std::atoi(issue.where.c_str() + column + 1));
+    if (issue.where.rfind("--set", 0) == 0 || column == std::string::npos || line == std::string::npos)
+      return std::tuple(std::string("~"), 0, 0);
+    return std::tuple(issue.where.substr(0, line), std::atoi(issue.where.c_str() + line + 1),
+                      std::atoi(issue.where.c_str() + column + 1));
   };
   std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
   std::string text;

@@ -28,8 +28,8 @@ namespace cloze {
 struct Rule {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool open_high = false;                ///< `high` itself is not allowed
-  std::vector<std::string> allowed{};    ///< the only texts; empty: any
+  bool open_high = false;              ///< `high` itself is not allowed
+  std::vector<std::string> allowed{};  ///< the only texts; empty: any
 };
 struct OpenEnd {};
 inline constexpr OpenEnd open_end{};
@@ -45,12 +45,12 @@ using Presets = std::vector<std::pair<const char*, void (*)(S&)>>;
 /// A parsed file with everything it extends and every override, each value knowing where it came from.
 struct ConfigNode {
   enum class Type { absent, scalar, list, map } type = Type::absent;
-  std::string text;                                        ///< of a scalar
-  bool quoted = false;                                     ///< a scalar written in quotes is a text
-  std::vector<std::pair<std::string, ConfigNode>> items;   ///< of a list (keys empty) or a map
-  std::string where;                                       ///< `file:line:column` or `--set a.b=c`
-  std::string key_where;                                   ///< of its key
-  std::vector<std::string> overridden;                     ///< `value (where)` of what this value replaced, newest first
+  std::string text;                                       ///< of a scalar
+  bool quoted = false;                                    ///< a scalar written in quotes is a text
+  std::vector<std::pair<std::string, ConfigNode>> items;  ///< of a list (keys empty) or a map
+  std::string where;                                      ///< `file:line:column` or `--set a.b=c`
+  std::string key_where;                                  ///< of its key
+  std::vector<std::string> overridden;                    ///< `value (where)` of what this value replaced, newest first
   const ConfigNode* find(const std::string& key) const;
 };
 
@@ -59,7 +59,8 @@ class ConfigTree {
   /// Reads a YAML file, what its `base:` names, and overrides `a.b=c`. Throws ConfigError with place and mend.
   static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
   /// The same of a text; `name` stands for the file in messages.
-  static ConfigTree parse(const std::string& text, const std::string& name, const std::vector<std::string>& overrides = {});
+  static ConfigTree parse(const std::string& text, const std::string& name,
+                          const std::vector<std::string>& overrides = {});
   const ConfigNode& root() const { return root_; }
   /// The node of a dotted path, or null. List elements are named by number.
   const ConfigNode* find(const std::string& path) const;
@@ -86,14 +87,19 @@ struct Entry {
   std::string path, key, type, value, words, rule;
   int depth = 0;
   bool leaf = true;
-  std::string whole{};   ///< path of the value that it has when nothing names it; empty: it has a default
+  std::string whole{};  ///< path of the value that it has when nothing names it; empty: it has a default
 };
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, int64_t& out);
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, double& out);
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, bool& out);
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues, std::string& out);
-void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known, std::vector<Issue>& issues);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   int64_t& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   double& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   bool& out);
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   std::string& out);
+void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
+                  std::vector<Issue>& issues);
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
 [[noreturn]] void throw_issues(std::vector<Issue> issues);
 std::string rule_words(const Rule& rule);
@@ -103,13 +109,18 @@ std::string scalar_text(bool v);
 std::string scalar_text(const std::string& v);
 
 template <class T>
-inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> || std::is_same_v<T, std::string>;
+inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
+                                  std::is_same_v<T, std::string>;
 template <class T>
 constexpr const char* type_name() {
-  if constexpr (std::is_same_v<T, int64_t>) return "whole number";
-  else if constexpr (std::is_same_v<T, double>) return "number";
-  else if constexpr (std::is_same_v<T, bool>) return "true or false";
-  else return "text";
+  if constexpr (std::is_same_v<T, int64_t>)
+    return "whole number";
+  else if constexpr (std::is_same_v<T, double>)
+    return "number";
+  else if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else
+    return "text";
 }
 template <class T>
 struct IsVariant : std::false_type {};
@@ -119,7 +130,9 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
-inline std::string join_path(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+inline std::string join_path(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
 
 template <class V, size_t I = 0>
 bool emplace_kind(V& variant, const std::string& kind) {
@@ -185,7 +198,7 @@ class Decoder {
       const auto at = join_path(path, std::to_string(field.size()));
       T& part = field.emplace_back();
       static_cast<Whole&>(part) = whole;
-      part.like.clear();   // the preset of the whole stands in its values, which its own keys may have changed
+      part.like.clear();  // the preset of the whole stands in its values, which its own keys may have changed
       if (!expect(item, ConfigNode::Type::map, at, issues_)) continue;
       Decoder inner(&item, at, "", issues_);
       describe(inner, part);
@@ -203,7 +216,7 @@ class Decoder {
         for (size_t i = 0; i < field.size(); ++i) decode(nullptr, join_path(path, std::to_string(i)), rule, field[i]);
         return;
       }
-      if (changes_places(*node, field.size())) {   // --set list.0.key=value over a list that no file gives
+      if (changes_places(*node, field.size())) {  // --set list.0.key=value over a list that no file gives
         for (const auto& [place, change] : node->items) {
           partial_ = true;
           decode(&change, join_path(path, place), rule, field[std::stoul(place)]);
@@ -244,8 +257,12 @@ class Decoder {
 
  private:
   static bool changes_places(const ConfigNode& node, size_t size) {
-    const auto place = [&](const auto& item) { return !item.first.empty() && item.first.size() < 6 && item.first.find_first_not_of("0123456789") == std::string::npos && std::stoul(item.first) < size; };
-    return node.type == ConfigNode::Type::map && !node.items.empty() && std::all_of(node.items.begin(), node.items.end(), place);
+    const auto place = [&](const auto& item) {
+      return !item.first.empty() && item.first.size() < 6 &&
+             item.first.find_first_not_of("0123456789") == std::string::npos && std::stoul(item.first) < size;
+    };
+    return node.type == ConfigNode::Type::map && !node.items.empty() &&
+           std::all_of(node.items.begin(), node.items.end(), place);
   }
   static bool contains(const std::string& name, const std::vector<std::string>& names) {
     for (const auto& n : names)
@@ -263,7 +280,7 @@ class Decoder {
   std::string path_, ambient_;
   std::vector<Issue>& issues_;
   std::vector<std::string> known_;
-  bool partial_ = false;   ///< the node changes a value that is there, whose kind stays
+  bool partial_ = false;  ///< the node changes a value that is there, whose kind stays
 };
 
 /// Makes every value of a struct another one, so that what a preset sets can be told from what it leaves.
@@ -273,9 +290,12 @@ struct Perturber {
   void standalone() {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
-    if constexpr (std::is_same_v<T, bool>) field = !field;
-    else if constexpr (std::is_same_v<T, std::string>) field += "?";
-    else if constexpr (is_scalar<T>) field += 1;
+    if constexpr (std::is_same_v<T, bool>)
+      field = !field;
+    else if constexpr (std::is_same_v<T, std::string>)
+      field += "?";
+    else if constexpr (is_scalar<T>)
+      field += 1;
   }
 };
 
@@ -293,15 +313,19 @@ class Walker {
       if (deviations && c.like == name) compare_with_preset(c, apply);
     }
     if (path_.empty()) whole_ = c.like;
-    const bool passed_over = c.like.empty() && !whole_.empty() && std::find(names.begin(), names.end(), whole_) == names.end();
-    if (deviations && passed_over) deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
+    const bool passed_over =
+        c.like.empty() && !whole_.empty() && std::find(names.begin(), names.end(), whole_) == names.end();
+    if (deviations && passed_over)
+      deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
     leaf("like", c.like, words, one_of(names));
   }
   void standalone() { whole_.clear(); }
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
-    if constexpr (is_scalar<T>) leaf(key, field, words, rule);
-    else inside(key, field, words);
+    if constexpr (is_scalar<T>)
+      leaf(key, field, words, rule);
+    else
+      inside(key, field, words);
   }
   template <class T, class Whole>
   void parts(const char* key, std::vector<T>& field, const Whole&, const char* words) {
@@ -311,12 +335,15 @@ class Walker {
       if (entries_[i].depth > depth_) entries_[i].whole = join_path(path_, entries_[i].key);
   }
   template <class T>
-  void walk(T& c) { describe(*this, c); }
+  void walk(T& c) {
+    describe(*this, c);
+  }
 
  private:
   template <class T>
   void leaf(const char* key, const T& field, const char* words, const Rule& rule) {
-    entries_.push_back({join_path(path_, key), key, type_name<T>(), scalar_text(field), words, rule_words(rule), depth_, true});
+    entries_.push_back(
+        {join_path(path_, key), key, type_name<T>(), scalar_text(field), words, rule_words(rule), depth_, true});
   }
   void section(const std::string& key, const std::string& words) {
     entries_.push_back({join_path(path_, key), key, "section", "", words, "", depth_, false});
@@ -382,13 +409,14 @@ class Walker {
 
   std::vector<Entry>& entries_;
   std::string path_;
-  std::string whole_;   ///< the preset at the top
+  std::string whole_;  ///< the preset at the top
   int depth_ = 0;
 };
 
 std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words);
 std::string entries_to_markdown(const std::vector<Entry>& entries);
-std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults);
+std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now,
+                          const std::vector<Entry>& defaults);
 
 }  // namespace config_detail
 

@@ -22,15 +22,20 @@ std::string scalar_text(int64_t v) { return std::to_string(v); }
 std::string scalar_text(double v) { return shortest(v); }
 std::string scalar_text(bool v) { return v ? "true" : "false"; }
 std::string scalar_text(const std::string& v) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' || c == '.'; };
-  const bool word = !v.empty() && std::all_of(v.begin(), v.end(), plain) && std::isalpha(static_cast<unsigned char>(v[0])) && v != "true" &&
-                    v != "false" && v != "null" && v != "yes" && v != "no";
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '/' || c == '.';
+  };
+  const bool word = !v.empty() && std::all_of(v.begin(), v.end(), plain) &&
+                    std::isalpha(static_cast<unsigned char>(v[0])) && v != "true" && v != "false" && v != "null" &&
+                    v != "yes" && v != "no";
   if (word || (v.size() > 1 && (v[0] == '/' || v[0] == '.') && std::all_of(v.begin(), v.end(), plain))) return v;
   std::string quoted = "\"";
   for (const char c : v) {
     if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '\n') quoted += "\\n";
-    else quoted += c;
+    if (c == '\n')
+      quoted += "\\n";
+    else
+      quoted += c;
   }
   return quoted + "\"";
 }
@@ -60,11 +65,14 @@ std::string entries_to_yaml(const std::vector<Entry>& entries, bool with_words) 
 std::string entries_to_markdown(const std::vector<Entry>& entries) {
   std::string out = "| key | type | default | allowed | meaning |\n|---|---|---|---|---|\n";
   for (const auto& e : entries)
-    if (e.leaf) out += "| `" + e.path + "` | " + e.type + " | " + (e.value == "\"\"" ? "" : "`" + e.value + "`") + " | " + e.rule + " | " + e.words + " |\n";
+    if (e.leaf)
+      out += "| `" + e.path + "` | " + e.type + " | " + (e.value == "\"\"" ? "" : "`" + e.value + "`") + " | " +
+             e.rule + " | " + e.words + " |\n";
   return out;
 }
 
-std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now, const std::vector<Entry>& defaults) {
+std::string explain_entry(const ConfigTree& tree, const std::string& path, const std::vector<Entry>& now,
+                          const std::vector<Entry>& defaults) {
   const auto find = [](const std::vector<Entry>& list, const std::string& wanted) -> const Entry* {
     for (const auto& e : list)
       if (e.path == wanted) return &e;
@@ -94,10 +102,12 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
     for (std::string at = path; preset.empty();) {
       const auto dot = at.rfind('.');
       at = dot == std::string::npos ? "" : at.substr(0, dot);
-      if (const auto* like = tree.find(join_path(at, "like"))) preset = "preset '" + like->text + "' (" + like->where + ")";
+      if (const auto* like = tree.find(join_path(at, "like")))
+        preset = "preset '" + like->text + "' (" + like->where + ")";
       if (at.empty()) break;
     }
-    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n" + (standard ? "  default  " + standard->value + "\n" : "");
+    out += "  set by   " + (preset.empty() ? "a preset" : preset) + "\n" +
+           (standard ? "  default  " + standard->value + "\n" : "");
   } else {
     out += "  set by   default\n";
   }

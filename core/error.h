@@ -19,11 +19,17 @@ struct ConfigError : Error {
 };
 
 /// Text, a tokenizer or a token store that cannot be used.
-struct DataError : Error { using Error::Error; };
+struct DataError : Error {
+  using Error::Error;
+};
 /// Tensors that do not fit each other.
-struct ShapeError : Error { using Error::Error; };
+struct ShapeError : Error {
+  using Error::Error;
+};
 /// A checkpoint, run directory or weight file that cannot be used.
-struct CheckpointError : Error { using Error::Error; };
+struct CheckpointError : Error {
+  using Error::Error;
+};
 /// Stopped by Ctrl-C or SIGTERM after everything was saved. Exit code 130.
 struct Interrupted : Error {
   using Error::Error;

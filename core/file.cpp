@@ -46,12 +46,14 @@ std::string system_reason() { return std::strerror(errno); }
 std::string read_text(const std::string& path, uint64_t max_bytes) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  require(in.is_open() && !fs::is_directory(path), path, ": cannot be read (", fs::is_directory(path) ? "it is a folder" : system_reason(), ")");
+  require(in.is_open() && !fs::is_directory(path), path, ": cannot be read (",
+          fs::is_directory(path) ? "it is a folder" : system_reason(), ")");
   std::string content;
   char block[1 << 16];
   while (in.read(block, sizeof block), in.gcount() > 0) {
     content.append(block, static_cast<size_t>(in.gcount()));
-    require(content.size() <= max_bytes, path, ": longer than ", max_bytes, " bytes, which is more than such a file can hold");
+    require(content.size() <= max_bytes, path, ": longer than ", max_bytes,
+            " bytes, which is more than such a file can hold");
   }
   require(!in.bad(), path, ": cannot be read (", system_reason(), ")");
   return content;
@@ -74,7 +76,8 @@ void write_atomic(const std::string& path, std::string_view content) {
 }
 
 StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(final_path).lexically_normal().string()) {
-  while (final_.size() > 1 && final_.back() == '/') final_.pop_back();   // of out/, too, the staged folder stands next to it
+  while (final_.size() > 1 && final_.back() == '/')
+    final_.pop_back();  // of out/, too, the staged folder stands next to it
   staged_ = words(final_, ".tmp-", getpid());
   std::error_code error;
   fs::remove_all(staged_, error);
@@ -95,7 +98,7 @@ void StagedFolder::commit() {
   if (fs::exists(final_)) fs::rename(final_, old, error);
   if (!error) fs::rename(staged_, final_, error);
   std::error_code ignored;
-  if (error && fs::exists(old)) fs::rename(old, final_, ignored);   // what was there stays
+  if (error && fs::exists(old)) fs::rename(old, final_, ignored);  // what was there stays
   require(!error, final_, ": cannot be put in place (", error.message(), ")");
   committed_ = true;
   sync_path(parent_of(final_));

@@ -14,7 +14,7 @@ void on_signal(int) {
 }
 
 void listen(int flags) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = flags;
@@ -26,7 +26,7 @@ void listen(int flags) {
 
 void install_interrupt_handlers() {
   listen(SA_RESTART);
-  signal(SIGXFSZ, SIG_IGN);   // a limit on file sizes is answered where the file is written
+  signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is answered where the file is written
 }
 
 InterruptibleReads::InterruptibleReads() { listen(0); }

@@ -16,7 +16,7 @@ namespace {
 struct Log {
   std::mutex mutex;
   LogLevel level = LogLevel::normal;
-  bool progress_shown = false;   // the cursor stands behind a progress line
+  bool progress_shown = false;  // the cursor stands behind a progress line
   std::shared_ptr<spdlog::logger> console, file;
 
   Log() {
@@ -41,7 +41,7 @@ struct Log {
 };
 
 Log& log() {
-  static Log* instance = new Log;   // never destroyed: threads may still speak while the program ends
+  static Log* instance = new Log;  // never destroyed: threads may still speak while the program ends
   return *instance;
 }
 
@@ -86,7 +86,9 @@ void set_log_file(const std::string& path) {
     log().file = std::make_shared<spdlog::logger>("file", std::make_shared<spdlog::sinks::basic_file_sink_st>(path));
     log().file->set_pattern("%Y-%m-%d %H:%M:%S  %v");
   } catch (const spdlog::spdlog_ex& e) {
-    log().write(prefixed("log", "warning: " + path + " cannot be written (" + e.what() + "); the log goes to the terminal only"), true);
+    log().write(prefixed("log", "warning: " + path + " cannot be written (" + e.what() +
+                                    "); the log goes to the terminal only"),
+                true);
   }
 }
 
@@ -117,10 +119,14 @@ std::string thousands(uint64_t n) {
 std::string duration(double seconds) {
   const auto s = static_cast<int64_t>(seconds + 0.5);
   char text[48];
-  if (s >= 3600) std::snprintf(text, sizeof text, "%ldh%02ldm", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60));
-  else if (s >= 60) std::snprintf(text, sizeof text, "%ldm%02lds", static_cast<long>(s / 60), static_cast<long>(s % 60));
-  else if (seconds >= 9.95 || seconds == 0) std::snprintf(text, sizeof text, "%lds", static_cast<long>(s));
-  else std::snprintf(text, sizeof text, "%.1fs", seconds);
+  if (s >= 3600)
+    std::snprintf(text, sizeof text, "%ldh%02ldm", static_cast<long>(s / 3600), static_cast<long>(s / 60 % 60));
+  else if (s >= 60)
+    std::snprintf(text, sizeof text, "%ldm%02lds", static_cast<long>(s / 60), static_cast<long>(s % 60));
+  else if (seconds >= 9.95 || seconds == 0)
+    std::snprintf(text, sizeof text, "%lds", static_cast<long>(s));
+  else
+    std::snprintf(text, sizeof text, "%.1fs", seconds);
   return text;
 }
 
@@ -137,15 +143,17 @@ std::string significant(double value, int digits) {
   const double size = std::abs(value);
   const bool whole = size >= std::pow(10, digits - 1) && size < 1e15;
   char text[32];
-  if (whole) std::snprintf(text, sizeof text, "%.0f", value);
-  else std::snprintf(text, sizeof text, "%.*g", digits, value);
+  if (whole)
+    std::snprintf(text, sizeof text, "%.0f", value);
+  else
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
 }
 
 std::string with_prefix(double value) {
   const char* prefixes[] = {"", " k", " M", " G", " T", " P"};
   int prefix = 0;
-  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix) value /= 1000;   // what rounds to 1000 is 1 of the next
+  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix) value /= 1000;  // what rounds to 1000 is 1 of the next
   return significant(value, 3) + prefixes[prefix];
 }
 

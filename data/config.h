@@ -20,11 +20,14 @@ void describe(V& v, DataConfig& c) {
   v("tokens", c.tokens, "folder that `cloze prepare` made");
   v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", at_least(4));
   v("packing", c.packing,
-    "document = from one document, its end padded; full = cut from the whole text, a separator between documents; doc_sentences, full_sentences = the same "
-    "in whole sentences (RoBERTa's formats); segment_pair = two segments of sentences, sentence_pair = two sentences; nsp and sop always take pairs, of segments if not told otherwise; "
+    "document = from one document, its end padded; full = cut from the whole text, a separator between documents; "
+    "doc_sentences, full_sentences = the same "
+    "in whole sentences (RoBERTa's formats); segment_pair = two segments of sentences, sentence_pair = two sentences; "
+    "nsp and sop always take pairs, of segments if not told otherwise; "
     "plm takes segment_pair from the whole text, and half of its second segments from elsewhere in it",
     one_of({"document", "full", "doc_sentences", "full_sentences", "segment_pair", "sentence_pair"}));
-  v("short_seq_prob", c.short_seq_prob, "share of the sequences that is cut to a random shorter length; none is where a decoder writes", in_range(0, 1));
+  v("short_seq_prob", c.short_seq_prob,
+    "share of the sequences that is cut to a random shorter length; none is where a decoder writes", in_range(0, 1));
 }
 
 }  // namespace cloze

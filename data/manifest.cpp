@@ -18,7 +18,8 @@ std::string hash_of(json content) {
   content.erase("fingerprint");
   const auto text = content.dump();
   char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
   return digits;
 }
 
@@ -27,7 +28,12 @@ std::string hash_of(json content) {
 json to_json(const std::vector<ShardFacts>& shards) {
   json list = json::array();
   for (const auto& s : shards) {
-    list.push_back({{"file", s.file}, {"bytes", s.bytes}, {"documents", s.documents}, {"sentences", s.sentences}, {"tokens", s.tokens}, {"xxh3", s.xxh3}});
+    list.push_back({{"file", s.file},
+                    {"bytes", s.bytes},
+                    {"documents", s.documents},
+                    {"sentences", s.sentences},
+                    {"tokens", s.tokens},
+                    {"xxh3", s.xxh3}});
     if (!s.source_file.empty()) list.back()["source_bytes"] = {{"file", s.source_file}, {"xxh3", s.source_xxh3}};
   }
   return list;
@@ -45,8 +51,13 @@ std::vector<ShardFacts> shards_from(const json& list) {
 }
 
 void write_manifest(const std::string& folder, const Manifest& m) {
-  json content{{"format", "cloze-tokens"}, {"version", 1}, {"tokenizer", {{"kind", m.tokenizer_kind}, {"size", m.vocab_size}, {"fingerprint", m.tokenizer_fingerprint}}},
-               {"counts", m.counts}, {"made_from", m.made_from}, {"report", m.report}};
+  json content{
+      {"format", "cloze-tokens"},
+      {"version", 1},
+      {"tokenizer", {{"kind", m.tokenizer_kind}, {"size", m.vocab_size}, {"fingerprint", m.tokenizer_fingerprint}}},
+      {"counts", m.counts},
+      {"made_from", m.made_from},
+      {"report", m.report}};
   for (const auto& [name, shards] : m.splits) content["splits"][name] = to_json(shards);
   content["fingerprint"] = hash_of(content);
   write_atomic(folder + "/manifest.json", content.dump(1) + "\n");
@@ -54,7 +65,8 @@ void write_manifest(const std::string& folder, const Manifest& m) {
 
 Manifest read_manifest(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
-  require<DataError>(std::filesystem::exists(path), folder, ": is no prepared text (it has no manifest.json); make it with `cloze prepare`");
+  require<DataError>(std::filesystem::exists(path), folder,
+                     ": is no prepared text (it has no manifest.json); make it with `cloze prepare`");
   std::string text;
   try {
     text = read_text(path, uint64_t{1} << 30);
@@ -63,10 +75,13 @@ Manifest read_manifest(const std::string& folder) {
   }
   const auto content = json::parse(text, nullptr, false);
   const auto damaged = [&] { fail<DataError>(path, ": is damaged; prepare the text again"); };
-  if (!content.is_object() || content.value("format", json()) != "cloze-tokens" || content.value("fingerprint", json()) != hash_of(content)) damaged();
+  if (!content.is_object() || content.value("format", json()) != "cloze-tokens" ||
+      content.value("fingerprint", json()) != hash_of(content))
+    damaged();
   Manifest m;
   try {
-    require<DataError>(content.at("version") == 1, path, ": was made by another version of Cloze; prepare the text again");
+    require<DataError>(content.at("version") == 1, path,
+                       ": was made by another version of Cloze; prepare the text again");
     m.tokenizer_kind = content.at("tokenizer").at("kind");
     m.tokenizer_fingerprint = content.at("tokenizer").at("fingerprint");
     m.vocab_size = content.at("tokenizer").at("size");

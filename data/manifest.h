@@ -14,10 +14,10 @@ struct Manifest {
   std::string tokenizer_kind, tokenizer_fingerprint;
   int64_t vocab_size = 0;
   std::map<std::string, std::vector<ShardFacts>> splits;
-  std::vector<uint64_t> counts;      ///< occurrences of each id in the training split
-  nlohmann::json made_from;          ///< options and inputs, for reuse
+  std::vector<uint64_t> counts;  ///< occurrences of each id in the training split
+  nlohmann::json made_from;      ///< options and inputs, for reuse
   nlohmann::json report;
-  std::string fingerprint;           ///< over everything else
+  std::string fingerprint;  ///< over everything else
 };
 
 /// Writes `folder`/manifest.json, with its fingerprint.

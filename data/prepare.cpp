@@ -36,19 +36,21 @@ namespace {
 struct EncodedDocument {
   uint64_t number = 0;
   std::vector<int32_t> ids{};
-  std::vector<uint32_t> lengths{};   // of its sentences
-  std::vector<std::string> sentences{};   // their text
-  size_t tail = 0;                 // so many of them, its last ones, are held out
+  std::vector<uint32_t> lengths{};       // of its sentences
+  std::vector<std::string> sentences{};  // their text
+  size_t tail = 0;                       // so many of them, its last ones, are held out
 };
 
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
                        std::vector<std::string_view>& found) {
   EncodedDocument out{.number = raw.number};
-  std::vector<uint8_t> empty;   // sentences without a piece
+  std::vector<uint8_t> empty;  // sentences without a piece
   for (const auto& line : raw.lines) {
     found.clear();
-    if (sentences_given) found.emplace_back(line);
-    else split_sentences(line, found);
+    if (sentences_given)
+      found.emplace_back(line);
+    else
+      split_sentences(line, found);
     for (const auto sentence : found) {
       const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
       empty.push_back(ids.empty());
@@ -65,7 +67,7 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
 
 /// What a pass over one text has made so far; written to progress.json after every part, so that a later run goes on.
 struct Progress {
-  uint64_t documents_read = 0;   // those that were removed among them
+  uint64_t documents_read = 0;  // those that were removed among them
   std::map<std::string, std::vector<ShardFacts>> splits;
   std::vector<uint64_t> counts;
   PrepareReport report;
@@ -74,9 +76,15 @@ struct Progress {
 json save(const Progress& p) {
   json splits = json::object();
   for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
-  return {{"documents_read", p.documents_read}, {"splits", splits}, {"counts", p.counts},
-          {"documents", p.report.documents}, {"sentences", p.report.sentences}, {"tokens", p.report.tokens},
-          {"valid_documents", p.report.valid_documents}, {"valid_tokens", p.report.valid_tokens}, {"unknown_tokens", p.report.unknown_tokens},
+  return {{"documents_read", p.documents_read},
+          {"splits", splits},
+          {"counts", p.counts},
+          {"documents", p.report.documents},
+          {"sentences", p.report.sentences},
+          {"tokens", p.report.tokens},
+          {"valid_documents", p.report.valid_documents},
+          {"valid_tokens", p.report.valid_tokens},
+          {"unknown_tokens", p.report.unknown_tokens},
           {"incomplete_pairs", p.report.incomplete_pairs}};
 }
 
@@ -86,20 +94,23 @@ Progress load_progress(const json& j) {
   for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
   p.counts = j.at("counts").get<std::vector<uint64_t>>();
   p.report.documents = j.at("documents"), p.report.sentences = j.at("sentences"), p.report.tokens = j.at("tokens");
-  p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"), p.report.unknown_tokens = j.at("unknown_tokens");
+  p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"),
+  p.report.unknown_tokens = j.at("unknown_tokens");
   p.report.incomplete_pairs = j.at("incomplete_pairs");
   return p;
 }
 
-/// Bytes of a sentence that each of its ids stands for, with the white space before it: their sum is the sentence, and one more where it follows
-/// another one, for what lies between them.
-std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, bool follows) {
+/// Bytes of a sentence that each of its ids stands for, with the white space before it: their sum is the sentence, and
+/// one more where it follows another one, for what lies between them.
+std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string& sentence,
+                                   std::span<const int32_t> ids, bool follows) {
   const auto fits = [&](const std::vector<TextPiece>& pieces) {
-    return std::equal(pieces.begin(), pieces.end(), ids.begin(), ids.end(), [](const auto& piece, int32_t id) { return piece.id == id; });
+    return std::equal(pieces.begin(), pieces.end(), ids.begin(), ids.end(),
+                      [](const auto& piece, int32_t id) { return piece.id == id; });
   };
-  size_t before = 0;   // spaces put in front of the sentence
+  size_t before = 0;  // spaces put in front of the sentence
   auto pieces = tokenizer.encode_with_places(sentence);
-  if (!fits(pieces) && follows) {   // byte-level BPE writes the space before a text into its first piece
+  if (!fits(pieces) && follows) {  // byte-level BPE writes the space before a text into its first piece
     before = 1;
     pieces = tokenizer.encode_with_places(" " + sentence);
   }
@@ -108,7 +119,8 @@ std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string
   size_t done = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
     // Where the places are not known, all share the sentence.
-    const size_t wanted = placed ? pieces[i].end - std::min(pieces[i].end, before) : sentence.size() * (i + 1) / ids.size();
+    const size_t wanted =
+        placed ? pieces[i].end - std::min(pieces[i].end, before) : sentence.size() * (i + 1) / ids.size();
     const size_t end = i + 1 == ids.size() ? sentence.size() : std::clamp(wanted, done, sentence.size());
     bytes[i] = static_cast<uint32_t>(end - done);
     done = end;
@@ -171,7 +183,9 @@ class Pass {
     progress_.report.bytes = reader.bytes();
     progress_.report.invalid_utf8 = reader.invalid_utf8();
     progress_.report.incomplete_pairs += reader.incomplete_pairs();
-    if (reader.split_documents() > 0) log_info("data", words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
+    if (reader.split_documents() > 0)
+      log_info("data",
+               words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
     return progress_;
   }
 
@@ -180,7 +194,8 @@ class Pass {
     uint64_t total = 0;
     for (const auto& file : expand_inputs(inputs)) {
       std::error_code ignored;
-      const bool packed = file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
+      const bool packed =
+          file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
       if (packed || !fs::is_regular_file(file, ignored)) return 0;
       total += fs::file_size(file, ignored);
     }
@@ -201,7 +216,7 @@ class Pass {
     for (const auto& document : documents) {
       progress_.documents_read = document.number + 1;
       if (document.lengths.empty()) continue;
-      if (options_.format == "pairs" && document.lengths.size() != 2) {   // a side without a piece
+      if (options_.format == "pairs" && document.lengths.size() != 2) {  // a side without a piece
         ++progress_.report.incomplete_pairs;
         continue;
       }
@@ -220,7 +235,9 @@ class Pass {
     for (size_t s = 0; s < first; ++s) at += document.lengths[s];
     for (size_t s = first; s < last; at += document.lengths[s++]) {
       out.add_sentence(document.ids.data() + at, document.lengths[s]);
-      if (valid || options_.source_bytes) out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s], {document.ids.data() + at, document.lengths[s]}, s > first));
+      if (valid || options_.source_bytes)
+        out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
+                                          {document.ids.data() + at, document.lengths[s]}, s > first));
       ++progress_.report.sentences;
       for (size_t i = at; i < at + document.lengths[s]; ++i) {
         const auto id = static_cast<size_t>(document.ids[i]);
@@ -253,9 +270,10 @@ class Pass {
     try {
       progress_ = load_progress(content.at("progress"));
     } catch (const json::exception&) {
-      return;   // a damaged note of progress: the work begins anew
+      return;  // a damaged note of progress: the work begins anew
     }
-    if (progress_.documents_read > 0) log_info("data", words("going on behind ", thousands(progress_.documents_read), " documents that are done"));
+    if (progress_.documents_read > 0)
+      log_info("data", words("going on behind ", thousands(progress_.documents_read), " documents that are done"));
   }
 
   void show(uint64_t bytes_done, uint64_t total) {
@@ -264,16 +282,19 @@ class Pass {
     const bool plain = now - shown_plain_ > 10;
     if (plain) shown_plain_ = now;
     shown_ = now;
-    std::string text = words("[data]    ", bytes(static_cast<double>(bytes_done)), total ? " of " + bytes(static_cast<double>(total)) : "", "  ",
-                             thousands(progress_.report.tokens + progress_.report.valid_tokens), " tokens  ", bytes(static_cast<double>(bytes_done) / now), "/s");
-    if (total > bytes_done) text += "  eta " + duration(now * static_cast<double>(total - bytes_done) / static_cast<double>(bytes_done));
+    std::string text = words("[data]    ", bytes(static_cast<double>(bytes_done)),
+                             total ? " of " + bytes(static_cast<double>(total)) : "", "  ",
+                             thousands(progress_.report.tokens + progress_.report.valid_tokens), " tokens  ",
+                             bytes(static_cast<double>(bytes_done) / now), "/s");
+    if (total > bytes_done)
+      text += "  eta " + duration(now * static_cast<double>(total - bytes_done) / static_cast<double>(bytes_done));
     log_progress(text, plain);
   }
 
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   std::string folder_;
-  json key_;   // of the progress that this pass goes on with
+  json key_;  // of the progress that this pass goes on with
   const Split& split_;
   const std::vector<Fate>& fates_;
   uint32_t id_bytes_;
@@ -284,7 +305,8 @@ class Pass {
 };
 
 void check(const PrepareOptions& o) {
-  const auto among = [](const std::string& option, const std::string& value, std::initializer_list<const char*> allowed) {
+  const auto among = [](const std::string& option, const std::string& value,
+                        std::initializer_list<const char*> allowed) {
     std::string list;
     for (const auto* a : allowed) {
       if (value == a) return;
@@ -297,11 +319,16 @@ void check(const PrepareOptions& o) {
   among("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
   require<ConfigError>(!o.out.empty(), "no folder was named for the tokens; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
-  require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size, ", must be in [16, 1000000]");
-  require<ConfigError>(o.sentinels >= 0 && o.sentinels <= 10000, "--sentinels is ", o.sentinels, ", must be in [0, 10000]");
-  require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs", "--target names the other side of pairs; add --format pairs");
-  require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()), "--valid-target names the other side of --valid; give --valid and --target too");
-  require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(), "--valid and --valid-target name both sides of held-out pairs; give both or none");
+  require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size,
+                       ", must be in [16, 1000000]");
+  require<ConfigError>(o.sentinels >= 0 && o.sentinels <= 10000, "--sentinels is ", o.sentinels,
+                       ", must be in [0, 10000]");
+  require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs",
+                       "--target names the other side of pairs; add --format pairs");
+  require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()),
+                       "--valid-target names the other side of --valid; give --valid and --target too");
+  require<ConfigError>(o.targets.empty() || o.valid_inputs.empty() == o.valid_targets.empty(),
+                       "--valid and --valid-target name both sides of held-out pairs; give both or none");
   const auto comma = o.columns.find(',');
   require<ConfigError>(o.columns.empty() || (comma != std::string::npos && comma > 0 && comma + 1 < o.columns.size() &&
                                              o.columns.find(',', comma + 1) == std::string::npos),
@@ -320,21 +347,30 @@ json made_from(const PrepareOptions& o) {
   const auto files = [](const std::vector<std::string>& inputs) {
     json list = json::array();
     for (const auto& file : expand_inputs(inputs)) {
-      struct stat info {};
+      struct stat info{};
       if (file != "-") stat(file.c_str(), &info);
-      list.push_back({{"path", file}, {"bytes", info.st_size}, {"mtime", info.st_mtim.tv_sec}, {"mtime_ns", info.st_mtim.tv_nsec}});
+      list.push_back({{"path", file},
+                      {"bytes", info.st_size},
+                      {"mtime", info.st_mtim.tv_sec},
+                      {"mtime_ns", info.st_mtim.tv_nsec}});
     }
     return list;
   };
-  json j{{"inputs", files(o.inputs)}, {"format", o.format}, {"field", o.field}, {"held_out", o.held_out}, {"invalid_utf8", o.invalid_utf8}};
+  json j{{"inputs", files(o.inputs)},
+         {"format", o.format},
+         {"field", o.field},
+         {"held_out", o.held_out},
+         {"invalid_utf8", o.invalid_utf8}};
   if (o.dedup) j["dedup"] = true;
   if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
   if (!o.targets.empty()) j["targets"] = files(o.targets);
   if (!o.valid_targets.empty()) j["valid_targets"] = files(o.valid_targets);
   if (o.sentinels > 0) j["sentinels"] = o.sentinels;
-  if (o.tokenizer.empty()) j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
-  else j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
+  if (o.tokenizer.empty())
+    j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
+  else
+    j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
   if (o.special_tokens) j["special_tokens"] = true;
   return j;
 }
@@ -366,7 +402,7 @@ std::string spool(const std::string& input, const std::string& folder, size_t nu
   if (interrupted || n < 0) {
     std::error_code ignored;
     fs::remove(path, ignored);
-    fs::remove(folder, ignored);   // unless it holds more
+    fs::remove(folder, ignored);  // unless it holds more
   }
   if (interrupted) throw Interrupted(words("stopped before the end of ", name));
   require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
@@ -429,19 +465,24 @@ PrepareReport prepare(const PrepareOptions& given) {
   const std::string partial = options.out + ".partial";
   std::error_code error;
   if (fs::exists(options.out) && !fs::exists(options.out + "/manifest.json"))
-    require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out, ": exists and holds something else; name another --out");
+    require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out,
+                         ": exists and holds something else; name another --out");
   const json key = made_from(options);
   if (!options.force && fs::exists(options.out + "/manifest.json") && !reads_once(options)) {
     const auto manifest = read_manifest(options.out);
-    require<ConfigError>(manifest.made_from == key, options.out, ": holds tokens of other text or options; name another --out, or make it anew with --force");
+    require<ConfigError>(manifest.made_from == key, options.out,
+                         ": holds tokens of other text or options; name another --out, or make it anew with --force");
     PrepareReport report;
     report.reused = true;
-    report.documents = manifest.report.value("documents", uint64_t{0}), report.tokens = manifest.report.value("tokens", uint64_t{0});
+    report.documents = manifest.report.value("documents", uint64_t{0}),
+    report.tokens = manifest.report.value("tokens", uint64_t{0});
     report.sentences = manifest.report.value("sentences", uint64_t{0});
-    report.valid_documents = manifest.report.value("valid_documents", uint64_t{0}), report.valid_tokens = manifest.report.value("valid_tokens", uint64_t{0});
+    report.valid_documents = manifest.report.value("valid_documents", uint64_t{0}),
+    report.valid_tokens = manifest.report.value("valid_tokens", uint64_t{0});
     return report;
   }
-  require<ConfigError>(options.force || !fs::exists(options.out + "/manifest.json"), options.out, ": exists; name another --out, or make it anew with --force");
+  require<ConfigError>(options.force || !fs::exists(options.out + "/manifest.json"), options.out,
+                       ": exists; name another --out, or make it anew with --force");
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be made (", error.message(), ")");
   size_t spooled = 0;
@@ -478,7 +519,8 @@ PrepareReport prepare(const PrepareOptions& given) {
     done.report.incomplete_pairs += held.report.incomplete_pairs, done.report.invalid_utf8 += held.report.invalid_utf8;
   }
   auto& report = done.report;
-  require<DataError>(report.documents > 0 && report.tokens > 0, files.front(), ": leaves no text to train on; lower --held-out or name more text");
+  require<DataError>(report.documents > 0 && report.tokens > 0, files.front(),
+                     ": leaves no text to train on; lower --held-out or name more text");
   report.files = files.size();
   report.duplicate_documents = split.copies;
   report.near_duplicates = split.near_copies;
@@ -513,10 +555,14 @@ PrepareReport prepare(const PrepareOptions& given) {
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
   warn_of_copies(options, split, report);
   if (!own_valid && options.held_out > 0 && split.documents.size() > 1) warn_of_share(options.held_out, report);
-  if (report.incomplete_pairs > 0) log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
-  if (report.invalid_utf8 > 0) log_warning("data", words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
+  if (report.incomplete_pairs > 0)
+    log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
+  if (report.invalid_utf8 > 0)
+    log_warning("data",
+                words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
   if (report.unknown_tokens * 20 > report.tokens)
-    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens), " tokens are unknown to the tokenizer; this one does not fit the text"));
+    log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens),
+                              " tokens are unknown to the tokenizer; this one does not fit the text"));
   return report;
 }
 

@@ -72,7 +72,8 @@ struct GzipSource final : Source {
 };
 
 struct XzSource final : Source {
-  XzSource(const std::string& file_name, std::unique_ptr<Source> packed_source) : name(file_name), packed(std::move(packed_source)), in(block_bytes) {
+  XzSource(const std::string& file_name, std::unique_ptr<Source> packed_source)
+      : name(file_name), packed(std::move(packed_source)), in(block_bytes) {
     require(lzma_stream_decoder(&stream, uint64_t{1} << 30, LZMA_CONCATENATED) == LZMA_OK, "out of memory for xz");
   }
   ~XzSource() override { lzma_end(&stream); }
@@ -86,7 +87,8 @@ struct XzSource final : Source {
         ended = stream.avail_in == 0;
       }
       const auto status = lzma_code(&stream, ended ? LZMA_FINISH : LZMA_RUN);
-      if (status == LZMA_STREAM_END) done = true;
+      if (status == LZMA_STREAM_END)
+        done = true;
       else if (status != LZMA_OK)
         fail<DataError>(name, ": the xz file is cut off or damaged near byte ", stream.total_in, "; get it again");
     }
@@ -113,7 +115,8 @@ std::unique_ptr<Source> open_source(const std::string& name) {
 /// Lines of a source; a line end of Windows and a byte order mark are dropped.
 class Lines {
  public:
-  explicit Lines(const std::string& file_name) : name(file_name == "-" ? "standard input" : file_name), source_(open_source(file_name)), buffer_(block_bytes) {}
+  explicit Lines(const std::string& file_name)
+      : name(file_name == "-" ? "standard input" : file_name), source_(open_source(file_name)), buffer_(block_bytes) {}
   bool next(std::string_view& line) {
     for (;;) {
       const char* start = buffer_.data() + begin_;
@@ -130,7 +133,8 @@ class Lines {
       }
       if (ended_) return false;
       scanned_ = end_ - begin_;
-      require<DataError>(scanned_ <= max_line, name, ":", number + 1, ": the line is longer than 16 MB; break the text into lines, a paragraph each");
+      require<DataError>(scanned_ <= max_line, name, ":", number + 1,
+                         ": the line is longer than 16 MB; break the text into lines, a paragraph each");
       refill();
     }
   }
@@ -152,7 +156,8 @@ class Lines {
   }
   void check(std::string_view line) const {
     if (std::memchr(line.data(), 0, line.size()))
-      fail<DataError>(name, ":", number, ": a NUL byte, so this looks binary and not like text; name a text file (UTF-8)");
+      fail<DataError>(name, ":", number,
+                      ": a NUL byte, so this looks binary and not like text; name a text file (UTF-8)");
   }
 
   std::unique_ptr<Source> source_;
@@ -182,7 +187,8 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
       files.push_back(input);
       continue;
     }
-    require<DataError>(!fs::is_directory(input), input, ": is a folder; name its files, for instance '", input, "/*.txt'");
+    require<DataError>(!fs::is_directory(input), input, ": is a folder; name its files, for instance '", input,
+                       "/*.txt'");
     glob_t found{};
     const int status = glob(input.c_str(), GLOB_MARK, nullptr, &found);
     const bool pattern = input.find_first_of("*?[") != std::string::npos;
@@ -190,7 +196,8 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
     for (size_t i = 0; status == 0 && i < found.gl_pathc; ++i)
       if (!ends_with(found.gl_pathv[i], "/")) files.emplace_back(found.gl_pathv[i]);
     globfree(&found);
-    require<DataError>(files.size() > before, input, pattern ? ": no file matches this pattern" : ": no such file", "; check the name");
+    require<DataError>(files.size() > before, input, pattern ? ": no file matches this pattern" : ": no such file",
+                       "; check the name");
   }
   require<DataError>(!files.empty(), "no text was named; give files, globs, or - for standard input");
   return files;
@@ -206,9 +213,9 @@ struct DocumentReader::Impl {
   size_t next_file = 0;
   std::unique_ptr<Lines> lines;
   std::string format, title;
-  std::unique_ptr<Lines> target_lines;   // of pairs in two files
+  std::unique_ptr<Lines> target_lines;  // of pairs in two files
   std::optional<Table> table;
-  bool in_document = false, pairs_are_json = false;   // the latter of this file, so far
+  bool in_document = false, pairs_are_json = false;  // the latter of this file, so far
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
   bool open_next() {
@@ -226,7 +233,8 @@ struct DocumentReader::Impl {
 
   /// JSON can spell what no line of a file holds.
   void check_nul(const std::string& text) const {
-    require<DataError>(text.find('\0') == std::string::npos, lines->name, ":", lines->number, ": the text holds a NUL; remove it");
+    require<DataError>(text.find('\0') == std::string::npos, lines->name, ":", lines->number,
+                       ": the text holds a NUL; remove it");
   }
 
   void add(std::string_view text, RawDocument& document) {
@@ -235,7 +243,8 @@ struct DocumentReader::Impl {
       document.lines.emplace_back(text);
     } else {
       require<DataError>(!options.refuse_invalid_utf8, lines->name, ":", lines->number, ": byte ", bad + 1,
-                         " of the line is not valid UTF-8; convert the file (iconv -t utf-8), or let it be replaced with --invalid-utf8 replace");
+                         " of the line is not valid UTF-8; convert the file (iconv -t utf-8), or let it be replaced "
+                         "with --invalid-utf8 replace");
       document.lines.push_back(replace_invalid_utf8(text, invalid));
     }
     document.bytes += document.lines.back().size();
@@ -260,7 +269,9 @@ struct DocumentReader::Impl {
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
-    } else if (const auto object = line[0] == '{' ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json(); object.is_object()) {
+    } else if (const auto object =
+                   line[0] == '{' ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
+               object.is_object()) {
       pairs_are_json = true;
       take_object_pair(object, document);
     } else {
@@ -336,7 +347,9 @@ struct DocumentReader::Impl {
   bool take_wiki(std::string_view line, RawDocument& document) {
     if (line.substr(0, 8) == "<doc id=") {
       const auto start = line.find("title=\""), end = line.rfind("\">");
-      title = start == std::string_view::npos || end == std::string_view::npos || end < start + 7 ? "" : std::string(line.substr(start + 7, end - start - 7));
+      title = start == std::string_view::npos || end == std::string_view::npos || end < start + 7
+                  ? ""
+                  : std::string(line.substr(start + 7, end - start - 7));
       in_document = true;
       return !document.lines.empty();
     }
@@ -356,8 +369,10 @@ struct DocumentReader::Impl {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     require<DataError>(object.is_object(), at(), ": not a JSON object; JSON lines hold one object a line");
     const auto found = object.find(options.field);
-    require<DataError>(found != object.end(), at(), ": has no key '", options.field, "'; name the key of the text with --field");
-    require<DataError>(found->is_string(), at(), ": '", options.field, "' is not a text; name the key of the text with --field");
+    require<DataError>(found != object.end(), at(), ": has no key '", options.field,
+                       "'; name the key of the text with --field");
+    require<DataError>(found->is_string(), at(), ": '", options.field,
+                       "' is not a text; name the key of the text with --field");
     const auto& text = found->get_ref<const std::string&>();
     check_nul(text);
     for (size_t begin = 0; begin <= text.size();) {
@@ -377,9 +392,10 @@ struct DocumentReader::Impl {
       if (!lines && !open_next()) return false;
       if (!lines->next(line)) {
         std::string_view more;
-        require<DataError>(!target_lines || !target_lines->next(more), target_lines ? target_lines->name : "", ": has more lines than ", lines->name, "; both files of a pair must have as many lines");
+        require<DataError>(!target_lines || !target_lines->next(more), target_lines ? target_lines->name : "",
+                           ": has more lines than ", lines->name, "; both files of a pair must have as many lines");
         if (!open_next() && document.lines.empty()) return false;
-        if (!document.lines.empty()) return true;   // the end of a file ends its document
+        if (!document.lines.empty()) return true;  // the end of a file ends its document
         continue;
       }
       if (format.empty()) {
@@ -399,7 +415,9 @@ DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_u
   impl_->options = options;
   impl_->files = expand_inputs(options.inputs);
   if (!options.targets.empty()) impl_->options.targets = expand_inputs(options.targets);
-  require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(), impl_->files.front(), ": ", impl_->files.size(), " files of sources were given ", impl_->options.targets.size(), " of targets; name one for each");
+  require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(),
+                       impl_->files.front(), ": ", impl_->files.size(), " files of sources were given ",
+                       impl_->options.targets.size(), " of targets; name one for each");
 }
 DocumentReader::~DocumentReader() = default;
 bool DocumentReader::next(RawDocument& document) {
@@ -407,7 +425,9 @@ bool DocumentReader::next(RawDocument& document) {
   document.number = impl_->documents++;
   return true;
 }
-bool DocumentReader::sentences_given() const { return impl_->options.format == "lines" || impl_->options.format == "pairs"; }
+bool DocumentReader::sentences_given() const {
+  return impl_->options.format == "lines" || impl_->options.format == "pairs";
+}
 uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }
 uint64_t DocumentReader::invalid_utf8() const { return impl_->invalid; }

@@ -8,7 +8,10 @@ namespace cloze {
 uint64_t RunningText::document_at(uint64_t place) const {
   // Document d starts at place document_token(d) + d.
   const auto all = std::views::iota(uint64_t{0}, store_.num_documents());
-  return static_cast<uint64_t>(std::ranges::partition_point(all, [&](uint64_t d) { return store_.document_token(d) + d <= place; }) - all.begin()) - 1;
+  return static_cast<uint64_t>(
+             std::ranges::partition_point(all, [&](uint64_t d) { return store_.document_token(d) + d <= place; }) -
+             all.begin()) -
+         1;
 }
 
 void RunningText::read(uint64_t first, uint64_t count, int64_t* out) const {
@@ -35,8 +38,10 @@ Span RunningText::sentence(uint64_t place) const {
 }
 
 RunningOrder::Place RunningOrder::at(uint64_t sequence) const {
-  if (batch_size == 0) return {sequence / pieces, Permutation(pieces, mix(shuffle_key, sequence / pieces))(sequence % pieces), false};
-  const uint64_t rows = batch_size * accumulation, step = sequence / rows, batch = sequence % rows / batch_size, row = sequence % batch_size;
+  if (batch_size == 0)
+    return {sequence / pieces, Permutation(pieces, mix(shuffle_key, sequence / pieces))(sequence % pieces), false};
+  const uint64_t rows = batch_size * accumulation, step = sequence / rows, batch = sequence % rows / batch_size,
+                 row = sequence % batch_size;
   const uint64_t wide = both_ways ? batch_size / 2 : batch_size, part = batch * wide + row % wide;
   return {step / steps(), part * steps() + step % steps(), step % steps() > 0};
 }

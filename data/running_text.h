@@ -8,10 +8,12 @@
 namespace cloze {
 
 /// The documents of a store with a separator between two of them, as places 0, 1, ..., forwards or from its end.
-/// Source: zihangdai/xlnet, data_utils.py. Differs: the separator is [SEP] (there <eod>, which is predicted like a word).
+/// Source: zihangdai/xlnet, data_utils.py. Differs: the separator is [SEP] (there <eod>, which is predicted like a
+/// word).
 class RunningText {
  public:
-  RunningText(TokenStore store, int64_t separator, bool backward) : store_(std::move(store)), separator_(separator), backward_(backward) {}
+  RunningText(TokenStore store, int64_t separator, bool backward)
+      : store_(std::move(store)), separator_(separator), backward_(backward) {}
   /// Tokens and separators.
   uint64_t size() const { return store_.num_tokens() + store_.num_documents() - 1; }
   /// Copies the ids of places [first, first + count) to `out`.
@@ -28,12 +30,14 @@ class RunningText {
   uint64_t document_at(uint64_t place) const;
 };
 
-/// Which piece of a running text a sequence is, as a pure function of its number. Without steps, an epoch is all pieces in random order. With steps
-/// (rows that carry a memory), the text is cut into one part for each row of a step, and row r of step t + 1 is the piece behind row r of step t;
-/// what is left over at the end of the text, or behind the last whole piece, is not read. Source: zihangdai/xlnet, data_utils.py, batchify. Differs: text that is read backwards
-/// is reversed before it is cut (there behind); every epoch goes through the text in one order (there files are shuffled between passes).
+/// Which piece of a running text a sequence is, as a pure function of its number. Without steps, an epoch is all pieces
+/// in random order. With steps (rows that carry a memory), the text is cut into one part for each row of a step, and
+/// row r of step t + 1 is the piece behind row r of step t; what is left over at the end of the text, or behind the
+/// last whole piece, is not read. Source: zihangdai/xlnet, data_utils.py, batchify. Differs: text that is read
+/// backwards is reversed before it is cut (there behind); every epoch goes through the text in one order (there files
+/// are shuffled between passes).
 struct RunningOrder {
-  uint64_t pieces = 0;        ///< of the text; with steps, one begins where a memory of the one before it ends
+  uint64_t pieces = 0;  ///< of the text; with steps, one begins where a memory of the one before it ends
   uint64_t shuffle_key = 0;
   uint64_t batch_size = 0;    ///< rows of a batch; 0 = there are no steps
   uint64_t accumulation = 1;  ///< batches of a step
@@ -41,7 +45,7 @@ struct RunningOrder {
 
   struct Place {
     uint64_t epoch, piece;
-    bool continues;           ///< it goes on where the same row of the step before stopped
+    bool continues;  ///< it goes on where the same row of the step before stopped
   };
   Place at(uint64_t sequence) const;
   /// Sequences in an epoch.

@@ -12,10 +12,10 @@ namespace {
 
 /// Words that end in a stop without ending a sentence, lower case, sorted.
 constexpr std::array<std::string_view, 57> abbreviations = {
-    "adm",  "apr",  "approx", "aug",  "ave", "bros", "capt", "cf",   "ch",   "co",   "col",  "corp", "dec",  "dept", "dr",
-    "e.g",  "ed",   "eds",    "eq",   "est", "etc",  "feb",  "fig",  "figs", "gen",  "gov",  "hon",  "i.e",  "inc",  "jan",
-    "jr",   "jul",  "jun",    "lt",   "ltd", "maj",  "mr",   "mrs",  "ms",   "mt",   "nos",  "nov",  "oct",  "op",
-    "p",    "pp",   "prof",   "pt",   "rev", "sen",  "sept", "sgt",  "sr",   "st",   "viz",  "vol",  "vs"};
+    "adm", "apr",  "approx", "aug", "ave", "bros", "capt", "cf",  "ch",   "co",  "col", "corp", "dec", "dept", "dr",
+    "e.g", "ed",   "eds",    "eq",  "est", "etc",  "feb",  "fig", "figs", "gen", "gov", "hon",  "i.e", "inc",  "jan",
+    "jr",  "jul",  "jun",    "lt",  "ltd", "maj",  "mr",   "mrs", "ms",   "mt",  "nos", "nov",  "oct", "op",   "p",
+    "pp",  "prof", "pt",     "rev", "sen", "sept", "sgt",  "sr",  "st",   "viz", "vol", "vs"};
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\v'; }
 
@@ -24,11 +24,13 @@ bool ends_in_abbreviation(std::string_view text, size_t stop) {
   size_t begin = stop;
   while (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) || text[begin - 1] == '.')) --begin;
   const auto word = text.substr(begin, stop - begin);
-  if (word.size() == 1 && std::isupper(static_cast<unsigned char>(word[0])) && word[0] != 'I') return true;   // an initial
-  if (word.size() >= 3 && word[word.size() - 2] == '.') return true;   // U.S.
+  if (word.size() == 1 && std::isupper(static_cast<unsigned char>(word[0])) && word[0] != 'I')
+    return true;                                                      // an initial
+  if (word.size() >= 3 && word[word.size() - 2] == '.') return true;  // U.S.
   if (word.empty() || word.size() > 6) return false;
   std::array<char, 6> lower{};
-  std::transform(word.begin(), word.end(), lower.begin(), [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  std::transform(word.begin(), word.end(), lower.begin(),
+                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
   return std::binary_search(abbreviations.begin(), abbreviations.end(), std::string_view(lower.data(), word.size()));
 }
 
@@ -61,7 +63,9 @@ size_t wide_stop(std::string_view text, size_t at) {
 }
 
 size_t past_wide_closers(std::string_view text, size_t at) {
-  while (text.substr(at, 3) == "\u300D" || text.substr(at, 3) == "\u300F" || text.substr(at, 3) == "\uFF09" || text.substr(at, 3) == "\u201D") at += 3;
+  while (text.substr(at, 3) == "\u300D" || text.substr(at, 3) == "\u300F" || text.substr(at, 3) == "\uFF09" ||
+         text.substr(at, 3) == "\u201D")
+    at += 3;
   return at;
 }
 
@@ -87,7 +91,7 @@ void split_sentences(std::string_view text, std::vector<std::string_view>& out) 
     const char stop = text[at];
     const size_t first_stop = at;
     while (at < text.size() && (text[at] == '.' || text[at] == '!' || text[at] == '?')) ++at;
-    if (at == first_stop) {   // another character with the same first byte
+    if (at == first_stop) {  // another character with the same first byte
       ++at;
       continue;
     }
@@ -107,8 +111,10 @@ size_t tail_sentences(const RawDocument& document, bool sentences_given) {
   if (document.tail_bytes == 0) return 0;
   std::vector<std::string_view> found;
   for (const auto& line : document.lines) {
-    if (sentences_given) found.emplace_back(line);
-    else split_sentences(line, found);
+    if (sentences_given)
+      found.emplace_back(line);
+    else
+      split_sentences(line, found);
   }
   size_t tail = 0;
   for (uint64_t bytes = 0; tail + 1 < found.size(); ++tail) {

@@ -12,7 +12,8 @@ namespace cloze {
 /// abbreviation, an initial or an ellipsis that goes on in lower case; and at the full stops of Chinese and Japanese.
 void split_sentences(std::string_view paragraph, std::vector<std::string_view>& out);
 
-/// How many of a document's last sentences are its tail: as many as fit into `document.tail_bytes`, one at least, and never all; 0 without a tail.
+/// How many of a document's last sentences are its tail: as many as fit into `document.tail_bytes`, one at least, and
+/// never all; 0 without a tail.
 size_t tail_sentences(const RawDocument& document, bool sentences_given);
 
 }  // namespace cloze

@@ -12,12 +12,17 @@ namespace cloze {
 
 uint64_t shard_bytes(const ShardHeader& h) {
   const uint64_t limit = uint64_t{1} << 40;
-  if (h.tokens > limit || h.sentences > h.tokens || h.documents > h.sentences || (h.id_bytes != 2 && h.id_bytes != 4)) return 0;
+  if (h.tokens > limit || h.sentences > h.tokens || h.documents > h.sentences || (h.id_bytes != 2 && h.id_bytes != 4))
+    return 0;
   return sizeof h + (h.tokens * h.id_bytes + 7) / 8 * 8 + 4 * (h.sentences + 1 + h.documents + 1);
 }
 
 ShardWriter::ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes)
-    : path_(folder + "/" + file), file_(file), out_(std::fopen(path_.c_str(), "wb")), id_bytes_(id_bytes), folder_(folder) {
+    : path_(folder + "/" + file),
+      file_(file),
+      out_(std::fopen(path_.c_str(), "wb")),
+      id_bytes_(id_bytes),
+      folder_(folder) {
   require<DataError>(out_ != nullptr, path_, ": cannot be written (", system_reason(), ")");
   const ShardHeader blank{};
   put(&blank, sizeof blank);
@@ -42,7 +47,9 @@ void ShardWriter::add_sentence(const int32_t* ids, size_t count) {
   sentences_.push_back(static_cast<uint32_t>(tokens_));
 }
 
-void ShardWriter::add_source_bytes(const std::vector<uint32_t>& bytes) { source_bytes_.insert(source_bytes_.end(), bytes.begin(), bytes.end()); }
+void ShardWriter::add_source_bytes(const std::vector<uint32_t>& bytes) {
+  source_bytes_.insert(source_bytes_.end(), bytes.begin(), bytes.end());
+}
 
 void ShardWriter::end_document() {
   if (documents_.back() != sentences_.size() - 1) documents_.push_back(static_cast<uint32_t>(sentences_.size() - 1));
@@ -68,7 +75,11 @@ ShardFacts ShardWriter::finish() {
   out_ = nullptr;
   require<DataError>(written, path_, ": cannot be written (", reason, ")");
   const auto content = read_text(path_, uint64_t{1} << 40);
-  ShardFacts facts{.file = file_, .bytes = content.size(), .documents = header.documents, .sentences = header.sentences, .tokens = header.tokens,
+  ShardFacts facts{.file = file_,
+                   .bytes = content.size(),
+                   .documents = header.documents,
+                   .sentences = header.sentences,
+                   .tokens = header.tokens,
                    .xxh3 = XXH3_64bits(content.data(), content.size())};
   if (source_bytes_.size() != tokens_) return facts;
   const std::string source(reinterpret_cast<const char*>(source_bytes_.data()), 4 * source_bytes_.size());

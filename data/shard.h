@@ -1,8 +1,8 @@
 #pragma once
 // One file of a token store: a header, ids, and where sentences and documents start.
 //
-//   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3 of the above
-//   offset 48  ids, padded with zeros to 8 bytes
+//   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3 of
+//   the above offset 48  ids, padded with zeros to 8 bytes
 //              u32 [sentences + 1] first token of each sentence
 //              u32 [documents + 1] first sentence of each document
 #include <cstdint>
@@ -29,7 +29,8 @@ uint64_t shard_bytes(const ShardHeader& header);
 struct ShardFacts {
   std::string file;
   uint64_t bytes = 0, documents = 0, sentences = 0, tokens = 0, xxh3 = 0;
-  std::string source_file{};    ///< u32 [tokens]: bytes of the source text that each token stands for; empty: they were not counted
+  std::string source_file{};  ///< u32 [tokens]: bytes of the source text that each token stands for; empty: they were
+                              ///< not counted
   uint64_t source_xxh3 = 0;
 };
 
@@ -38,7 +39,8 @@ class ShardWriter {
  public:
   ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes);
   void add_sentence(const std::vector<int32_t>& ids) { add_sentence(ids.data(), ids.size()); }
-  /// Bytes of the source of the sentence added last, one number for each of its ids: of every sentence of a file, or of none.
+  /// Bytes of the source of the sentence added last, one number for each of its ids: of every sentence of a file, or of
+  /// none.
   void add_source_bytes(const std::vector<uint32_t>& bytes);
   void add_sentence(const int32_t* ids, size_t count);
   void end_document();

@@ -28,20 +28,23 @@ struct Shard {
   Shard(const std::string& folder, const ShardFacts& facts) : path(folder + "/" + facts.file), expected(facts) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     require<DataError>(file >= 0, path, ": cannot be read (", system_reason(), "); prepare the text again");
-    struct stat info {};
+    struct stat info{};
     fstat(file, &info);
     size = static_cast<uint64_t>(info.st_size);
     if (size != facts.bytes || size < sizeof(ShardHeader)) {
       close(file);
-      fail<DataError>(path, ": is ", size, " bytes long, its manifest says ", facts.bytes, "; the file is cut off: prepare the text again");
+      fail<DataError>(path, ": is ", size, " bytes long, its manifest says ", facts.bytes,
+                      "; the file is cut off: prepare the text again");
     }
     void* mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
     close(file);
     require<DataError>(mapped != MAP_FAILED, path, ": cannot be mapped (", system_reason(), ")");
     base = static_cast<const char*>(mapped);
     std::memcpy(&header, base, sizeof header);
-    const bool sound = std::memcmp(header.magic, shard_magic, 8) == 0 && header.checksum == XXH3_64bits(&header, offsetof(ShardHeader, checksum)) &&
-                       shard_bytes(header) == size && header.documents == facts.documents && header.sentences == facts.sentences && header.tokens == facts.tokens;
+    const bool sound = std::memcmp(header.magic, shard_magic, 8) == 0 &&
+                       header.checksum == XXH3_64bits(&header, offsetof(ShardHeader, checksum)) &&
+                       shard_bytes(header) == size && header.documents == facts.documents &&
+                       header.sentences == facts.sentences && header.tokens == facts.tokens;
     if (!sound) {
       munmap(mapped, size);
       fail<DataError>(path, ": the header at byte 0 is damaged; prepare the text again");
@@ -50,19 +53,19 @@ struct Shard {
     sentences = reinterpret_cast<const uint32_t*>(ids + (header.tokens * header.id_bytes + 7) / 8 * 8);
     documents = sentences + header.sentences + 1;
     // The offset tables are read as they are from here on, so they are checked once.
-    bool ordered = sentences[0] == 0 && sentences[header.sentences] == header.tokens && documents[0] == 0 && documents[header.documents] == header.sentences;
+    bool ordered = sentences[0] == 0 && sentences[header.sentences] == header.tokens && documents[0] == 0 &&
+                   documents[header.documents] == header.sentences;
     for (uint64_t i = 0; i < header.sentences && ordered; ++i) ordered = sentences[i] < sentences[i + 1];
     for (uint64_t i = 0; i < header.documents && ordered; ++i) ordered = documents[i] < documents[i + 1];
     if (!ordered) {
       munmap(mapped, size);
-      fail<DataError>(path, ": the offsets behind byte ", reinterpret_cast<const char*>(sentences) - base, " are damaged; prepare the text again");
+      fail<DataError>(path, ": the offsets behind byte ", reinterpret_cast<const char*>(sentences) - base,
+                      " are damaged; prepare the text again");
     }
   }
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
-  ~Shard() {
-    munmap(const_cast<char*>(base), size);
-  }
+  ~Shard() { munmap(const_cast<char*>(base), size); }
 
   std::string path;
   ShardFacts expected;
@@ -71,15 +74,16 @@ struct Shard {
   const char* ids = nullptr;
   ShardHeader header{};
   const uint32_t *sentences = nullptr, *documents = nullptr;
-  uint64_t first_document = 0, first_sentence = 0, first_token = 0;   // of the whole split
-  std::vector<uint32_t> source_bytes;   // [tokens], or empty
+  uint64_t first_document = 0, first_sentence = 0, first_token = 0;  // of the whole split
+  std::vector<uint32_t> source_bytes;                                // [tokens], or empty
 
   void read_source_bytes(const std::string& folder) {
     if (expected.source_file.empty()) return;
     const auto source = folder + "/" + expected.source_file;
     const auto content = std::filesystem::exists(source) ? read_text(source, uint64_t{1} << 34) : std::string();
-    require<DataError>(content.size() == 4 * header.tokens && XXH3_64bits(content.data(), content.size()) == expected.source_xxh3, source,
-                       ": its content does not match its checksum; prepare the text again");
+    require<DataError>(
+        content.size() == 4 * header.tokens && XXH3_64bits(content.data(), content.size()) == expected.source_xxh3,
+        source, ": its content does not match its checksum; prepare the text again");
     source_bytes.resize(header.tokens);
     std::memcpy(source_bytes.data(), content.data(), content.size());
   }
@@ -110,7 +114,8 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   require<DataError>(impl->tokenizer->has_fingerprint(impl->manifest.tokenizer_fingerprint), folder,
                      "/tokenizer: is not the tokenizer that made these tokens; prepare the text again");
   const auto found = impl->manifest.splits.find(split);
-  require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split, "'; prepare the text again with held-out documents");
+  require<DataError>(found != impl->manifest.splits.end() && !found->second.empty(), folder, ": has no split '", split,
+                     "'; prepare the text again with held-out documents");
   for (const auto& facts : found->second) {
     auto shard = std::make_shared<Shard>(folder, facts);
     shard->read_source_bytes(folder);
@@ -143,22 +148,26 @@ uint64_t TokenStore::document_token(uint64_t document) const { return first_toke
 uint64_t TokenStore::sentence_of(uint64_t token) const {
   const auto& shard = impl_->shard_of(token, &Shard::first_token);
   const auto* end = shard.sentences + shard.header.sentences + 1;
-  return shard.first_sentence + static_cast<uint64_t>(std::upper_bound(shard.sentences, end, token - shard.first_token) - shard.sentences) - 1;
+  return shard.first_sentence +
+         static_cast<uint64_t>(std::upper_bound(shard.sentences, end, token - shard.first_token) - shard.sentences) - 1;
 }
 
 uint64_t TokenStore::document_of(uint64_t token) const {
   const auto& shard = impl_->shard_of(token, &Shard::first_token);
   const auto* end = shard.documents + shard.header.documents + 1;
   const auto sentence = sentence_of(token) - shard.first_sentence;
-  return shard.first_document + static_cast<uint64_t>(std::upper_bound(shard.documents, end, sentence) - shard.documents) - 1;
+  return shard.first_document +
+         static_cast<uint64_t>(std::upper_bound(shard.documents, end, sentence) - shard.documents) - 1;
 }
 
 void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
   while (count > 0) {
     const auto& shard = impl_->shard_of(first, &Shard::first_token);
     const uint64_t at = first - shard.first_token, n = std::min(count, shard.header.tokens - at);
-    if (shard.header.id_bytes == 2) std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
-    else std::copy_n(reinterpret_cast<const uint32_t*>(shard.ids) + at, n, out);
+    if (shard.header.id_bytes == 2)
+      std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
+    else
+      std::copy_n(reinterpret_cast<const uint32_t*>(shard.ids) + at, n, out);
     first += n, out += n, count -= n;
   }
 }
@@ -182,7 +191,8 @@ const std::string& TokenStore::fingerprint() const { return impl_->manifest.fing
 
 void TokenStore::verify() const {
   for (const auto& shard : impl_->shards)
-    require<DataError>(XXH3_64bits(shard->base, shard->size) == shard->expected.xxh3, shard->path, ": its content does not match its checksum; prepare the text again");
+    require<DataError>(XXH3_64bits(shard->base, shard->size) == shard->expected.xxh3, shard->path,
+                       ": its content does not match its checksum; prepare the text again");
 }
 
 }  // namespace cloze

@@ -35,8 +35,9 @@ class TokenStore {
   /// Copies ids [first, first + count) to `out`.
   void read(uint64_t first, uint64_t count, int64_t* out) const;
 
-  /// Bytes of the source text that a token stands for, with the white space before it; those of a document add up to its text. None for tokens that
-  /// were prepared without them: of the training split, and of earlier versions. Throws DataError for a damaged file.
+  /// Bytes of the source text that a token stands for, with the white space before it; those of a document add up to
+  /// its text. None for tokens that were prepared without them: of the training split, and of earlier versions. Throws
+  /// DataError for a damaged file.
   std::optional<uint64_t> source_bytes(uint64_t token) const;
 
   /// How often each id occurs in the training split, from the manifest; the unigram baseline.

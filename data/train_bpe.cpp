@@ -17,7 +17,9 @@ namespace cloze {
 
 namespace {
 
-uint64_t pair_of(int32_t left, int32_t right) { return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right); }
+uint64_t pair_of(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
 
 /// What is known of a pair: how often it occurs, and in which words it may.
 struct PairFacts {
@@ -28,7 +30,9 @@ struct PairFacts {
 struct Candidate {
   int64_t count;
   uint64_t pair;
-  bool operator<(const Candidate& other) const { return count != other.count ? count < other.count : pair > other.pair; }
+  bool operator<(const Candidate& other) const {
+    return count != other.count ? count < other.count : pair > other.pair;
+  }
 };
 
 constexpr size_t most_characters = 1000;
@@ -46,7 +50,8 @@ struct Pieces {
 
 }  // namespace
 
-void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged, uint64_t least) {
+void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
+                  uint64_t least) {
   std::unordered_map<uint64_t, PairFacts> pairs;
   for (uint32_t w = 0; w < words.size(); ++w)
     for (size_t i = 0; i + 1 < words[w].symbols.size(); ++i) {
@@ -54,7 +59,8 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       facts.count += static_cast<int64_t>(words[w].count);
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
-  std::priority_queue<Candidate> queue;   // counts may be old: a pair is pushed again whenever its count grows, and checked when it comes up
+  std::priority_queue<Candidate>
+      queue;  // counts may be old: a pair is pushed again whenever its count grows, and checked when it comes up
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
   std::map<uint64_t, int64_t> changes;
   while (!queue.empty()) {
@@ -86,7 +92,8 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
         }
         // Pairs with the neighbours go, those of the new symbol come.
         if (out > 0) changes[pair_of(list[out - 1], left)] -= times, changes[pair_of(list[out - 1], whole)] += times;
-        if (i + 2 < list.size()) changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
+        if (i + 2 < list.size())
+          changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
         changes[pair] -= times;
         list[out++] = whole;
         i += 2;
@@ -112,16 +119,19 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) pieces.add(special);
   std::vector<std::pair<std::string, size_t>> alphabet;
   for (size_t b = 0; b < 256; ++b) alphabet.emplace_back(byte_symbol(static_cast<uint8_t>(b)), b);
-  std::sort(alphabet.begin(), alphabet.end());   // UTF-8 sorts as code points do
+  std::sort(alphabet.begin(), alphabet.end());  // UTF-8 sorts as code points do
   std::vector<int32_t> bytes(256);
   for (const auto& [symbol, b] : alphabet) bytes[b] = pieces.add(symbol);
   const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(most > pieces.list.size(), "--vocab-size ", size, " is too small for byte-level BPE, which has ", pieces.list.size() + 1, " pieces before the first merge; raise it");
+  require<ConfigError>(most > pieces.list.size(), "--vocab-size ", size, " is too small for byte-level BPE, which has ",
+                       pieces.list.size() + 1, " pieces before the first merge; raise it");
   std::map<std::string, uint64_t, std::less<>> counts;
   for (const auto& sentence : sentences)
     each_pretoken(sentence, [&](std::string_view token) {
-      if (const auto found = counts.find(token); found != counts.end()) ++found->second;
-      else counts.emplace(token, 1);
+      if (const auto found = counts.find(token); found != counts.end())
+        ++found->second;
+      else
+        counts.emplace(token, 1);
     });
   std::vector<CountedWord> words;
   for (const auto& [token, count] : counts) {
@@ -132,7 +142,7 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   ByteBpeFiles files;
   files.merges = "#version: 0.2\n";
   learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
-    if (pieces.list.size() + 1 >= most) return std::nullopt;   // the last one is <mask>
+    if (pieces.list.size() + 1 >= most) return std::nullopt;  // the last one is <mask>
     const auto a = pieces.list[static_cast<size_t>(left)], b = pieces.list[static_cast<size_t>(right)];
     files.merges += a + " " + b + "\n";
     return pieces.add(a + b);
@@ -161,7 +171,7 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
     }
   };
   std::map<std::string, uint64_t> frequency;
-  std::set<std::string> inside;   // those that occur behind another
+  std::set<std::string> inside;  // those that occur behind another
   for (const auto& [word, count] : counts) {
     bool first = true;
     each_character(word, [&, times = count](const std::string& c) {
@@ -171,7 +181,8 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   }
   std::vector<std::pair<uint64_t, std::string>> characters;
   for (const auto& [c, n] : frequency) characters.emplace_back(n, c);
-  std::stable_sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(characters.begin(), characters.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   characters.resize(std::min(characters.size(), most_characters));
   std::sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   Pieces pieces;
@@ -180,7 +191,9 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   for (const auto& [n, c] : characters)
     if (inside.count(c)) pieces.add("##" + c);
   const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(most >= pieces.list.size(), "--vocab-size ", size, " is too small for WordPiece on this text, whose special tokens and characters are ", pieces.list.size(), " pieces; raise it");
+  require<ConfigError>(most >= pieces.list.size(), "--vocab-size ", size,
+                       " is too small for WordPiece on this text, whose special tokens and characters are ",
+                       pieces.list.size(), " pieces; raise it");
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counts) {
     CountedWord counted;
@@ -195,7 +208,8 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   }
   learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (pieces.list.size() >= most) return std::nullopt;
-    return pieces.add(pieces.list[static_cast<size_t>(left)] + pieces.list[static_cast<size_t>(right)].substr(2));   // a piece behind another begins with ##
+    return pieces.add(pieces.list[static_cast<size_t>(left)] +
+                      pieces.list[static_cast<size_t>(right)].substr(2));  // a piece behind another begins with ##
   });
   std::string file;
   for (const auto& piece : pieces.list) file += piece + "\n";

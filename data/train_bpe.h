@@ -15,10 +15,11 @@ struct CountedWord {
   uint64_t count = 0;
 };
 
-/// Merges the most frequent pair of symbols until `merged` gives no id or every pair is rarer than `least`; of pairs that are
-/// equally frequent the one with the smaller ids goes first. `merged(left, right)` returns the id of both together.
-/// Source: Sennrich et al. 2016, algorithm 1 (arXiv 1508.07909).
-void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged, uint64_t least = 2);
+/// Merges the most frequent pair of symbols until `merged` gives no id or every pair is rarer than `least`; of pairs
+/// that are equally frequent the one with the smaller ids goes first. `merged(left, right)` returns the id of both
+/// together. Source: Sennrich et al. 2016, algorithm 1 (arXiv 1508.07909).
+void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
+                  uint64_t least = 2);
 
 /// vocab.json and merges.txt of a byte-level BPE vocabulary of `size` pieces, RoBERTa's special tokens included.
 struct ByteBpeFiles {
@@ -26,8 +27,8 @@ struct ByteBpeFiles {
 };
 ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size);
 
-/// vocab.txt of a WordPiece vocabulary of `size` pieces, BERT's special tokens included; of the characters, the 1,000 most frequent.
-/// Pairs are chosen by frequency, as the `tokenizers` package does.
+/// vocab.txt of a WordPiece vocabulary of `size` pieces, BERT's special tokens included; of the characters, the 1,000
+/// most frequent. Pairs are chosen by frequency, as the `tokenizers` package does.
 std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase);
 
 }  // namespace cloze

@@ -21,7 +21,7 @@ namespace cloze {
 namespace {
 
 constexpr size_t most_sentences = 200000, longest_sentence = 4000;
-constexpr uint64_t most_bytes = 64 << 20;   // of sentences kept
+constexpr uint64_t most_bytes = 64 << 20;  // of sentences kept
 
 /// The trainer prints to standard error whatever it is told; nobody else writes while it runs.
 struct SilentStderr {
@@ -61,8 +61,10 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
     if (document.number == split.tail_document) document.tail_bytes = split.tail_bytes;
     found.clear();
     for (const auto& line : document.lines) {
-      if (reader.sentences_given()) found.emplace_back(line);
-      else split_sentences(line, found);
+      if (reader.sentences_given())
+        found.emplace_back(line);
+      else
+        split_sentences(line, found);
     }
     found.resize(found.size() - tail_sentences(document, reader.sentences_given()));
     for (const auto sentence : found) {
@@ -83,8 +85,11 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
 
 void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder) {
   const auto sentences = sample_sentences(options, split);
-  require<DataError>(!sentences.empty(), options.inputs.front(), ": holds no text to train a tokenizer on; name files with text");
-  log_info("data", words("training a ", options.train_kind, " tokenizer of ", thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ", thousands(sentences.size()), " sentences"));
+  require<DataError>(!sentences.empty(), options.inputs.front(),
+                     ": holds no text to train a tokenizer on; name files with text");
+  log_info("data", words("training a ", options.train_kind, " tokenizer of ",
+                         thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
+                         thousands(sentences.size()), " sentences"));
   std::filesystem::create_directories(folder);
   if (options.train_kind == "byte_bpe") {
     const auto files = train_byte_bpe(sentences, options.vocab_size);
@@ -94,14 +99,19 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
   }
   if (options.train_kind == "wordpiece") {
     write_atomic(folder + "/vocab.txt", train_wordpiece(sentences, options.vocab_size, options.lowercase));
-    write_atomic(folder + "/tokenizer_config.json", words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
+    write_atomic(folder + "/tokenizer_config.json",
+                 words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
     return;
   }
-  constexpr int64_t threads = 8;   // SentencePiece cuts its sums by them: with another number the pieces would have other scores
-  const std::string spec = words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
-                                 " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 --eos_piece=[SEP]"
-                                 " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"
-                                 " --normalization_rule_name=", options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
+  constexpr int64_t threads =
+      8;  // SentencePiece cuts its sums by them: with another number the pieces would have other scores
+  const std::string spec =
+      words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
+            " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "
+            "--eos_piece=[SEP]"
+            " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"
+            " --normalization_rule_name=",
+            options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
   Sentences iterator(sentences);
   std::string model;
   std::string trouble;
@@ -111,8 +121,11 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
     if (!status.ok()) trouble = status.ToString();
   }
   if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
-    fail<DataError>("a vocabulary of ", options.vocab_size, " pieces does not fit this text; choose another --vocab-size (SentencePiece: ", trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
-  require<DataError>(trouble.empty() && !model.empty(), "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
+    fail<DataError>("a vocabulary of ", options.vocab_size,
+                    " pieces does not fit this text; choose another --vocab-size (SentencePiece: ",
+                    trouble.substr(trouble.rfind(']') == std::string::npos ? 0 : trouble.rfind(']') + 1), ")");
+  require<DataError>(trouble.empty() && !model.empty(),
+                     "the tokenizer could not be trained on this text (SentencePiece: ", trouble, "); name more text");
   write_atomic(folder + "/spiece.model", model);
 }
 

@@ -6,8 +6,8 @@
 
 namespace cloze {
 
-/// Mixing of values by scores. One product makes queries, keys and values: rows of `qkv.weight` are Q, then K, then V. The output
-/// projection belongs to it, but the block applies it together with what follows.
+/// Mixing of values by scores. One product makes queries, keys and values: rows of `qkv.weight` are Q, then K, then V.
+/// The output projection belongs to it, but the block applies it together with what follows.
 struct Attention : Layer {
   explicit Attention(const StackConfig& c)
       : heads(c.num_attention_heads),
@@ -15,8 +15,8 @@ struct Attention : Layer {
         qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.linear_bias, 3))) {}
   /// x [B, T, D]; returns the heads' values side by side [B, T, H C], before the output projection.
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;
-  /// The same for tokens that follow others: `past` [B, S, 2 H C] holds the keys and values of those, and receives the new ones.
-  /// Throws ConfigError for attention that keeps none.
+  /// The same for tokens that follow others: `past` [B, S, 2 H C] holds the keys and values of those, and receives the
+  /// new ones. Throws ConfigError for attention that keeps none.
   virtual Tensor mix_behind(const Tensor& x, Tensor& past, const AttentionContext& context);
   int64_t heads;
   std::shared_ptr<Linear> output, qkv;
@@ -24,8 +24,8 @@ struct Attention : Layer {
 
 /// What a decoder reads beside its own tokens.
 struct Memory {
-  Tensor states;   ///< [B, S, D]
-  Tensor mask{};   ///< bool [B, S], true = a real token; undefined: all are
+  Tensor states;  ///< [B, S, D]
+  Tensor mask{};  ///< bool [B, S], true = a real token; undefined: all are
 };
 
 /// Attention of a decoder over an encoder's states.
@@ -34,9 +34,10 @@ struct CrossAttention : Layer {
   explicit CrossAttention(const StackConfig& c);
   /// Keys and values of the memory [B, S, 2 H C].
   Tensor keys_and_values(const Memory& memory) const { return key_value->forward(memory.states); }
-  /// x [B, T, D]; returns [B, T, H C], before the output projection. `known`: keys_and_values, where they were computed before; its rows
-  /// may be fewer, each read by equally many rows of x, one after the other.
-  Tensor mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context, const Dropout& drop) const;
+  /// x [B, T, D]; returns [B, T, H C], before the output projection. `known`: keys_and_values, where they were computed
+  /// before; its rows may be fewer, each read by equally many rows of x, one after the other.
+  Tensor mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context,
+             const Dropout& drop) const;
   int64_t heads;
   double scale;
   std::shared_ptr<Linear> output, query, key_value;
@@ -48,10 +49,13 @@ std::shared_ptr<Attention> make_relative_attention(const StackConfig& config);
 std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const StackConfig& config, int64_t layer);
 std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const StackConfig& config);
 std::shared_ptr<Attention> make_linformer_attention(const LinformerAttention& kind, const StackConfig& config);
-std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, const StackConfig& config, int64_t layer);
+std::shared_ptr<Attention> make_bigbird_attention(const BigBirdAttention& kind, const StackConfig& config,
+                                                  int64_t layer);
 
 /// 0, 1, 2, ... along axis 1 of x [B, T, ...], int64 [T]. No size is read, so that a trace runs at other lengths.
-inline Tensor places(const Tensor& x) { return at::ones_like(x.dim() > 2 ? x.select(-1, 0).select(0, 0) : x.select(0, 0), at::kLong).cumsum(0) - 1; }
+inline Tensor places(const Tensor& x) {
+  return at::ones_like(x.dim() > 2 ? x.select(-1, 0).select(0, 0) : x.select(0, 0), at::kLong).cumsum(0) - 1;
+}
 
 using plain::heads_of;
 using plain::masked_softmax;

@@ -7,9 +7,10 @@ namespace cloze {
 
 namespace {
 
-constexpr uint32_t decoder_sites = 0x8000;   // dropout sites of the decoder begin here
+constexpr uint32_t decoder_sites = 0x8000;  // dropout sites of the decoder begin here
 
-/// The stack of the decoder: its own depth, heads and inner width, the past alone, and a look at the encoder in each block.
+/// The stack of the decoder: its own depth, heads and inner width, the past alone, and a look at the encoder in each
+/// block.
 StackConfig decoder_of(const EncoderConfig& c) {
   StackConfig d = c;
   if (c.num_decoder_layers > 0) d.num_hidden_layers = c.num_decoder_layers;
@@ -20,44 +21,56 @@ StackConfig decoder_of(const EncoderConfig& c) {
   return d;
 }
 
-/// Two stacks over one token table: the original Transformer (Vaswani et al. 2017, section 3), T5 (Raffel et al. 2020), BART (Lewis et
-/// al. 2020), mBART and PEGASUS, which differ in norms, places and biases.
+/// Two stacks over one token table: the original Transformer (Vaswani et al. 2017, section 3), T5 (Raffel et al. 2020),
+/// BART (Lewis et al. 2020), mBART and PEGASUS, which differ in norms, places and biases.
 struct EncoderDecoder final : Backbone {
   explicit EncoderDecoder(const EncoderConfig& c)
       : config(c),
         embeddings(own("embeddings", make_embeddings(c, {}))),
-        decoder_embeddings(own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
+        decoder_embeddings(
+            own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
         encoder(own("encoder", std::make_shared<Stack>(c))),
         decoder(own("decoder", std::make_shared<Stack>(decoder_of(c)))) {}
 
   Memory encode(const Inputs& in, Trace* trace) override {
-    const auto x = embeddings->forward({.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)}, dropout_of(in, 0));
+    const auto x = embeddings->forward(
+        {.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)}, dropout_of(in, 0));
     return {encoder->forward(x, {.key_mask = in.attention_mask}, dropout_of(in, 0), trace), in.attention_mask};
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
     require<ShapeError>(in.decoder_input_ids.defined(), "an encoder with a decoder was run without decoder_input_ids");
     const auto memory = in.memory.states.defined() ? in.memory : encode(in, traces ? &traces->encoder : nullptr);
-    const auto x = decoder_embeddings->forward({.ids = in.decoder_input_ids, .positions = rows(places_behind(in.decoder_input_ids, {}))}, dropout_of(in, decoder_sites));
-    return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites), traces ? &traces->decoder : nullptr, &memory);
+    const auto x = decoder_embeddings->forward(
+        {.ids = in.decoder_input_ids, .positions = rows(places_behind(in.decoder_input_ids, {}))},
+        dropout_of(in, decoder_sites));
+    return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites),
+                            traces ? &traces->decoder : nullptr, &memory);
   }
 
   Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache, const Tensor&) override {
-    require<ConfigError>(decoder->depth() > 0, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
+    require<ConfigError>(decoder->depth() > 0,
+                         "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
     cache.resize(static_cast<size_t>(decoder->depth()));
     const auto x = decoder_embeddings->forward({.ids = ids, .positions = rows(places_behind(ids, cache[0].own))}, {});
     return decoder->forward(x, {}, {}, nullptr, &memory, &cache);
   }
 
-  Dropout dropout_of(const Inputs& in, uint32_t site) const { return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()}; }
+  Dropout dropout_of(const Inputs& in, uint32_t site) const {
+    return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
+  }
   /// Rows of the position table.
-  Tensor rows(const Tensor& places) const { return config.position_offset > 0 ? places + config.position_offset : places; }
+  Tensor rows(const Tensor& places) const {
+    return config.position_offset > 0 ? places + config.position_offset : places;
+  }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder with a decoder has no pooler"); }
   const Param& token_embedding() const override { return decoder_embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return false; }
-  void set_gradient_checkpointing(bool on) override { encoder->gradient_checkpointing = decoder->gradient_checkpointing = on; }
+  void set_gradient_checkpointing(bool on) override {
+    encoder->gradient_checkpointing = decoder->gradient_checkpointing = on;
+  }
 
   EncoderConfig config;
   std::shared_ptr<Embeddings> embeddings, decoder_embeddings;
@@ -66,6 +79,8 @@ struct EncoderDecoder final : Backbone {
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config) { return std::make_shared<EncoderDecoder>(config); }
+std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config) {
+  return std::make_shared<EncoderDecoder>(config);
+}
 
 }  // namespace cloze

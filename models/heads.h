@@ -7,7 +7,8 @@ namespace cloze {
 /// Tokens from hidden states: dense, activation, norm, then the token table (tied, or one of its own) plus a bias.
 /// Source: Devlin et al. 2019, section 3.1, and the transform of google-research/bert.
 struct TokenHead : Layer {
-  TokenHead(int64_t hidden_size, int64_t embedding_size, int64_t vocab_size, std::string activation_name, double norm_eps, const std::string& norm_kind, bool tied)
+  TokenHead(int64_t hidden_size, int64_t embedding_size, int64_t vocab_size, std::string activation_name,
+            double norm_eps, const std::string& norm_kind, bool tied)
       : transform(own("transform", std::make_shared<Linear>(hidden_size, embedding_size))),
         norm(own("norm", std::make_shared<Norm>(embedding_size, norm_eps, norm_kind))),
         bias(own_param("bias", {vocab_size}, Init::zero)),

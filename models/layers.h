@@ -6,7 +6,8 @@ namespace cloze {
 
 /// x W' + b, or x W'; `stacked` such maps side by side, of `out` together.
 struct Linear : Layer {
-  Linear(int64_t in, int64_t out, bool with_bias = true, int64_t stacked = 1) : weight(own_param("weight", {out, in}, Init::weight)) {
+  Linear(int64_t in, int64_t out, bool with_bias = true, int64_t stacked = 1)
+      : weight(own_param("weight", {out, in}, Init::weight)) {
     if (with_bias) bias = own_param("bias", {out}, Init::zero);
     weight.set_stacked(stacked);
     if (with_bias) bias.set_stacked(stacked);
@@ -17,7 +18,8 @@ struct Linear : Layer {
 
 /// Layer norm over the last axis, or RMS norm, which has no bias.
 struct Norm : Layer {
-  Norm(int64_t width, double norm_eps, const std::string& kind = "layer") : weight(own_param("weight", {width}, Init::one)), eps(norm_eps) {
+  Norm(int64_t width, double norm_eps, const std::string& kind = "layer")
+      : weight(own_param("weight", {width}, Init::one)), eps(norm_eps) {
     if (kind == "layer") bias = own_param("bias", {width}, Init::zero, Role::norm);
   }
   Tensor forward(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
@@ -27,12 +29,12 @@ struct Norm : Layer {
 
 /// The tables that a stack starts with: tokens, places, and segment types where it has them.
 struct EmbeddingSizes {
-  int64_t vocab, width, positions, types;   ///< positions 0, types 0: no such table
+  int64_t vocab, width, positions, types;  ///< positions 0, types 0: no such table
   Init position = Init::embedding;
   bool norm = true;
   double norm_eps = 1e-12;
   std::string norm_kind = "layer";
-  double scale = 1;                         ///< of token embeddings
+  double scale = 1;  ///< of token embeddings
 };
 /// Tables of another network that are used here as well; undefined ones are not.
 struct LentTables {
@@ -43,13 +45,22 @@ struct LentTables {
 struct Embeddings : Layer {
   explicit Embeddings(const EmbeddingSizes& s, const LentTables& lent = {}) : norm_eps(s.norm_eps), scale(s.scale) {
     word = lent.word.defined() ? lent.word : own_param("word", {s.vocab, s.width}, Init::embedding);
-    if (s.positions > 0) position = lent.position.defined() ? lent.position : own_param("position", {s.positions, s.width}, s.position);
+    if (s.positions > 0)
+      position = lent.position.defined() ? lent.position : own_param("position", {s.positions, s.width}, s.position);
     if (s.types > 0) token_type = own_param("token_type", {s.types, s.width}, Init::embedding);
     if (s.norm) norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps, s.norm_kind));
   }
   /// Returns [B, T, E].
   Tensor forward(const EmbeddingIds& in, const Dropout& drop) const {
-    return embed(in, {.word = word, .position = position, .type = token_type, .gamma = norm ? norm->weight : Param(), .beta = norm ? norm->bias : Param(), .eps = norm_eps, .scale = scale}, drop);
+    return embed(in,
+                 {.word = word,
+                  .position = position,
+                  .type = token_type,
+                  .gamma = norm ? norm->weight : Param(),
+                  .beta = norm ? norm->bias : Param(),
+                  .eps = norm_eps,
+                  .scale = scale},
+                 drop);
   }
   Param word, position, token_type;
   std::shared_ptr<Norm> norm;

@@ -9,10 +9,14 @@ namespace {
 /// Source: Choromanski et al. 2021, section 2.
 struct PerformerAttentionLayer final : Attention {
   PerformerAttentionLayer(const PerformerAttention& given, const StackConfig& c)
-      : Attention(c), kind(given), projection(own_param("features", {kind.nb_features, c.head_width()}, Init::fixed_features)) {}
+      : Attention(c),
+        kind(given),
+        projection(own_param("features", {kind.nb_features, c.head_width()}, Init::fixed_features)) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
-    return favor_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
+    return favor_attention(
+        linear(x, qkv->weight, Param()), qkv->bias, heads, context,
+        {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
   }
 
   bool before_step(int64_t step, const Rng& rng) override {
@@ -22,11 +26,13 @@ struct PerformerAttentionLayer final : Attention {
   }
 
   PerformerAttention kind;
-  Param projection;   // [R, C]
+  Param projection;  // [R, C]
 };
 
 }  // namespace
 
-std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const StackConfig& config) { return std::make_shared<PerformerAttentionLayer>(kind, config); }
+std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const StackConfig& config) {
+  return std::make_shared<PerformerAttentionLayer>(kind, config);
+}
 
 }  // namespace cloze

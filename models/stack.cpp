@@ -18,7 +18,9 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 }  // namespace
 
 Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c) {
-  const auto norm = [&](const char* name) { return own(name, std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind)); };
+  const auto norm = [&](const char* name) {
+    return own(name, std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
+  };
   if (from && c.share == "attention") {
     attention = from->attention, attention_norm = from->attention_norm;
   } else {
@@ -34,41 +36,55 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
   } else {
     output_norm = norm("output_norm");
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
-    if (c.feed_forward == "gated") gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
+    if (c.feed_forward == "gated")
+      gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.linear_bias));
   }
 }
 
 Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
-  const auto inner = [&](const Dropout& drop) { return linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act, drop); };
+  const auto inner = [&](const Dropout& drop) {
+    return linear_activation(x, intermediate->weight, intermediate->bias, config.hidden_act, drop);
+  };
   return gate ? dropout(inner({}) * gate->forward(x), inside) : inner(inside);
 }
 
-Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site, const Memory* memory, BlockCache* cache, const Tensor& places) const {
+Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
+                      const Memory* memory, BlockCache* cache, const Tensor& places) const {
   const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == "pre";
   // A part of the block: what it reads, and how it joins the residual stream.
   const auto read = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
-  const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream, const Norm& norm) {
-    return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream) : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm.weight, norm.bias, norm.eps);
+  const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream,
+                        const Norm& norm) {
+    return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream)
+               : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm.weight, norm.bias,
+                                         norm.eps);
   };
-  const auto narrowed = [&](const Tensor& of_all) { return places.defined() ? take_rows(of_all.flatten(0, 1), places) : of_all; };
+  const auto narrowed = [&](const Tensor& of_all) {
+    return places.defined() ? take_rows(of_all.flatten(0, 1), places) : of_all;
+  };
   auto in = read(x, *attention_norm);
   const auto mixed = cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0));
   auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
   if (cross_attention) {
-    require<ShapeError>(memory != nullptr && !places.defined(), "a decoder that reads an encoder was run without one, or for some places alone");
+    require<ShapeError>(memory != nullptr && !places.defined(),
+                        "a decoder that reads an encoder was run without one, or for some places alone");
     if (cache && !cache->memory.defined()) cache->memory = cross_attention->keys_and_values(*memory);
     in = read(stream, *cross_norm);
-    stream = join(cross_attention->mix(in, *memory, cache ? cache->memory : Tensor(), context, on_scores(3)), *cross_attention->output, on_branch(4), stream, *cross_norm);
+    stream = join(cross_attention->mix(in, *memory, cache ? cache->memory : Tensor(), context, on_scores(3)),
+                  *cross_attention->output, on_branch(4), stream, *cross_norm);
   }
-  return join(feed_forward(read(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output, on_branch(2), stream, *output_norm);
+  return join(feed_forward(read(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
+              on_branch(2), stream, *output_norm);
 }
 
 Stack::Stack(const StackConfig& c) : config(c) {
-  // Layer i belongs to group floor(i groups / layers). Its blocks are those of the group's first layer, or share a half with them.
-  const int64_t count = c.num_hidden_layers, groups = c.num_hidden_groups > 0 && c.share != "none" ? std::min(c.num_hidden_groups, count) : count;
+  // Layer i belongs to group floor(i groups / layers). Its blocks are those of the group's first layer, or share a half
+  // with them.
+  const int64_t count = c.num_hidden_layers,
+                groups = c.num_hidden_groups > 0 && c.share != "none" ? std::min(c.num_hidden_groups, count) : count;
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
     auto& head = first[static_cast<size_t>(i * groups / count)];
@@ -85,9 +101,12 @@ Stack::Stack(const StackConfig& c) : config(c) {
   }
   if (c.relative_attention_num_buckets > 0) {
     buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.is_decoder);
-    relative_attention_bias = own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight, Role::score_bias);
+    relative_attention_bias =
+        own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
+                  Role::score_bias);
   }
-  if (c.norm_place == "pre") final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
+  if (c.norm_place == "pre")
+    final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
 }
 
 int64_t Stack::depth() const {
@@ -96,16 +115,18 @@ int64_t Stack::depth() const {
   return blocks;
 }
 
-Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory, std::vector<BlockCache>* cache, const Tensor& read_places) const {
+Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory,
+                      std::vector<BlockCache>* cache, const Tensor& read_places) const {
   context.causal = config.is_decoder;
   if (trace) context.probabilities = &trace->attentions;
   if (relative_attention_bias.defined()) {
     // Distances of T queries, the last at the last of S keys: -(S - 1) ... T - 1.
     const auto queries = places(x);
     auto keys = queries;
-    if (cache && cache->at(0).own.defined()) keys = places(at::cat({cache->at(0).own.select(-1, 0), x.select(-1, 0)}, 1));
+    if (cache && cache->at(0).own.defined())
+      keys = places(at::cat({cache->at(0).own.select(-1, 0), x.select(-1, 0)}, 1));
     const auto distance = at::cat({keys - keys.slice(0, -1), queries.slice(0, 1)});
-    context.distance_bias = at::embedding(relative_attention_bias.value(), (*buckets)(distance)).t();   // [H, T + S - 1]
+    context.distance_bias = at::embedding(relative_attention_bias.value(), (*buckets)(distance)).t();  // [H, T + S - 1]
   }
   const auto note = [&](const Tensor& state) {
     if (trace) trace->hidden_states.push_back(state);
@@ -113,7 +134,7 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   note(x);
   const auto sizes = x.sizes().vec();
   const bool narrow = read_places.defined() && !layers.empty();
-  uint32_t site = drop.site + 1;   // drop.site is the embedding's
+  uint32_t site = drop.site + 1;  // drop.site is the embedding's
   size_t number = 0;
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
@@ -121,11 +142,13 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
       BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
       const auto places = narrow && last ? read_places : Tensor();
       if (gradient_checkpointing && !cache && at::GradMode::is_enabled()) {
-        const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(), places](const std::vector<Tensor>& in) {
+        const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(),
+                            places](const std::vector<Tensor>& in) {
           auto facts = context;
           facts.distance_bias = in[1];
           const Memory read{in[2], mask};
-          return std::vector{block->forward(in[0], facts, drop, site, in[2].defined() ? &read : nullptr, nullptr, places)};
+          return std::vector{
+              block->forward(in[0], facts, drop, site, in[2].defined() ? &read : nullptr, nullptr, places)};
         };
         x = recompute(again, {x, context.distance_bias, memory ? memory->states : Tensor()})[0];
       } else {
@@ -143,12 +166,16 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_places, x).view(sizes) : x;
 }
 
-DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal) : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {
-  // Counted in fp32, as the published code does, and compared as integers: a logarithm that is off by one place would move whole distances.
+DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal)
+    : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {
+  // Counted in fp32, as the published code does, and compared as integers: a logarithm that is off by one place would
+  // move whole distances.
   std::vector<int64_t> begins;
   for (int64_t n = exact_, last = exact_; last < count_ - 1 && n <= 2 * max_distance; ++n) {
-    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) / static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
-    const auto bucket = std::min(count_ - 1, exact_ + static_cast<int64_t>(share * static_cast<float>(count_ - exact_)));
+    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) /
+                       static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
+    const auto bucket =
+        std::min(count_ - 1, exact_ + static_cast<int64_t>(share * static_cast<float>(count_ - exact_)));
     for (; last < bucket; ++last) begins.push_back(n);
   }
   if (begins.empty()) begins.push_back(int64_t{1} << 40);

@@ -24,9 +24,10 @@ std::optional<Kind> only(const Objectives& objectives) {
 
 std::optional<PairRule> pairs_of(const Objectives& objectives, const DataConfig& data) {
   const bool single = data.packing == "sentence_pair";
-  if (only<PlmConfig>(objectives)) return std::nullopt;   // makes its own
+  if (only<PlmConfig>(objectives)) return std::nullopt;  // makes its own
   if (only<NspConfig>(objectives)) return PairRule{.single_sentences = single};
-  if (const auto sop = only<SopConfig>(objectives)) return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (const auto sop = only<SopConfig>(objectives))
+    return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
   if (single || data.packing == "segment_pair") return PairRule{.single_sentences = single};
   return std::nullopt;
 }
@@ -49,14 +50,15 @@ Tensor to_tensor(const std::vector<int64_t>& values) {
 struct Running {
   RunningText forward, backward;
   RunningOrder order{};
-  uint64_t stride = 0;      ///< places from the beginning of one piece to that of the next
-  int64_t reuse_len = 0;    ///< first tokens of a row, which become memory; 0 = it carries none
+  uint64_t stride = 0;    ///< places from the beginning of one piece to that of the next
+  int64_t reuse_len = 0;  ///< first tokens of a row, which become memory; 0 = it carries none
 };
 
 }  // namespace
 
 struct Collator::Impl {
-  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data_config, const Rng& rng, const std::string& stage, const EncoderConfig& model_config, StepRows rows)
+  Impl(TokenStore tokens, const Objectives& objectives, const DataConfig& data_config, const Rng& rng,
+       const std::string& stage, const EncoderConfig& model_config, StepRows rows)
       : store(std::move(tokens)),
         data(data_config),
         model(model_config),
@@ -72,8 +74,10 @@ struct Collator::Impl {
         mixture_key(Rng(rng.key(stage)).key("mixture")),
         pair_key(Rng(rng.key(stage)).key("pair")) {
     require_special_tokens(objectives, model, store.tokenizer(), data.tokens);
-    if (permuting && (model.carries_memory() || data.packing == "segment_pair")) running = run_through_text(rows, stage);
-    else sampler.emplace(store, sampling(objectives), Rng(rng.key(stage)));
+    if (permuting && (model.carries_memory() || data.packing == "segment_pair"))
+      running = run_through_text(rows, stage);
+    else
+      sampler.emplace(store, sampling(objectives), Rng(rng.key(stage)));
     if (pairs) require_documents(stage);
   }
 
@@ -89,7 +93,8 @@ struct Collator::Impl {
   /// A random B comes from another document.
   void require_documents(const std::string& stage) const {
     require<DataError>(store.num_documents() >= 2 || stage != "train",
-                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank "
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has "
+                       "one; separate documents by a blank "
                        "line, remove that objective, or choose another packing");
     require<DataError>(store.num_documents() >= 2,
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out "
@@ -99,7 +104,9 @@ struct Collator::Impl {
 
   /// The sequence of each row of the batch at `first`.
   std::vector<uint64_t> sequences(uint64_t first, int64_t count) const {
-    if (sampler && step.batch_size > 0) return sampler->by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size), static_cast<uint64_t>(step.accumulation));
+    if (sampler && step.batch_size > 0)
+      return sampler->by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size),
+                                static_cast<uint64_t>(step.accumulation));
     std::vector<uint64_t> numbers(static_cast<size_t>(count));
     std::iota(numbers.begin(), numbers.end(), first);
     return numbers;
@@ -111,34 +118,44 @@ struct Collator::Impl {
   DataConfig data;
   EncoderConfig model;
   std::optional<ObjectiveConfig> writing;
-  std::vector<MaskingPart> maskings;   // empty: nothing is masked
+  std::vector<MaskingPart> maskings;  // empty: nothing is masked
   std::optional<PlmConfig> permuting;
   std::optional<PairRule> pairs;
   StepRows step;
   int64_t max_length;
-  uint64_t budget;   // tokens without special ones
+  uint64_t budget;  // tokens without special ones
   Vocabulary vocabulary;
-  std::optional<Sampler> sampler;   // where rows do not run through the text
+  std::optional<Sampler> sampler;  // where rows do not run through the text
   uint64_t mask_key, mixture_key, pair_key;
   std::optional<Running> running;
 
   Running run_through_text(StepRows rows, const std::string& split) const {
-    Running made{.forward = {store, vocabulary.special.sep, false}, .backward = {store, vocabulary.special.sep, true}, .reuse_len = model.carries_memory() ? model.reuse_len : 0};
+    Running made{.forward = {store, vocabulary.special.sep, false},
+                 .backward = {store, vocabulary.special.sep, true},
+                 .reuse_len = model.carries_memory() ? model.reuse_len : 0};
     const auto length = static_cast<uint64_t>(max_length), places = made.forward.size();
-    require<DataError>(places >= length, "the ", split, " text has ", places, " tokens and separators, a row of plm is data.max_seq_length ", length, " long; prepare more text, or train with shorter rows");
+    require<DataError>(places >= length, "the ", split, " text has ", places,
+                       " tokens and separators, a row of plm is data.max_seq_length ", length,
+                       " long; prepare more text, or train with shorter rows");
     made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
-    made.order = {.pieces = (places - length) / made.stride + 1, .shuffle_key = Rng(mask_key).key("order"), .both_ways = model.bi_data};
+    made.order = {.pieces = (places - length) / made.stride + 1,
+                  .shuffle_key = Rng(mask_key).key("order"),
+                  .both_ways = model.bi_data};
     if (made.reuse_len == 0 || rows.batch_size == 0) return made;
-    made.order.batch_size = static_cast<uint64_t>(rows.batch_size), made.order.accumulation = static_cast<uint64_t>(rows.accumulation);
-    require<DataError>(made.order.steps() > 0, "the ", split, " text has ", made.order.pieces, " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
-                       " rows of a step that go through it side by side; prepare more text, or lower train.batch_size or train.accumulation");
+    made.order.batch_size = static_cast<uint64_t>(rows.batch_size),
+    made.order.accumulation = static_cast<uint64_t>(rows.accumulation);
+    require<DataError>(made.order.steps() > 0, "the ", split, " text has ", made.order.pieces,
+                       " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
+                       " rows of a step that go through it side by side; prepare more text, or lower train.batch_size "
+                       "or train.accumulation");
     return made;
   }
 
   void check_ids(const int64_t* ids, uint64_t count) const {
     const int64_t largest = count ? *std::max_element(ids, ids + count) : 0;
-    require<DataError>(largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
-                       " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+    require<DataError>(
+        largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
+        " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
   }
 
   /// Rows of permutation language modelling.
@@ -149,13 +166,16 @@ struct Collator::Impl {
     std::vector<int64_t> line(static_cast<size_t>(max_length) + 2);
     bool continues = false;
     for (const uint64_t sequence : sequences) {
-      // Along the rows of a step the second half reads the reversed text (RunningOrder), elsewhere every other sequence does.
+      // Along the rows of a step the second half reads the reversed text (RunningOrder), elsewhere every other sequence
+      // does.
       const uint64_t together = running ? running->order.batch_size : 0;
       const bool backward = model.bi_data && (together > 0 ? 2 * (sequence % together) >= together : sequence % 2 == 1);
       if (running) {
         const auto place = running->order.at(sequence);
-        const uint64_t item = place.piece + (backward ? running->order.pieces : 0);   // a piece has draws of its own in either direction
-        rows.push_back(running_row(backward ? running->backward : running->forward, place.piece * running->stride, max_length, running->reuse_len, data.packing == "segment_pair", vocabulary.special,
+        const uint64_t item =
+            place.piece + (backward ? running->order.pieces : 0);  // a piece has draws of its own in either direction
+        rows.push_back(running_row(backward ? running->backward : running->forward, place.piece * running->stride,
+                                   max_length, running->reuse_len, data.packing == "segment_pair", vocabulary.special,
                                    Stream(pair_key, place.epoch, item)));
         check_ids(rows.back().ids.data(), rows.back().ids.size());
         streams.emplace_back(mask_key, place.epoch, item);
@@ -178,10 +198,10 @@ struct Collator::Impl {
   /// A line of ids that was written.
   struct Row {
     int64_t length = 0;
-    int64_t second = 0;     ///< where segment B starts
+    int64_t second = 0;  ///< where segment B starts
     int64_t label = 0;
-    bool forced = false;    ///< the label was not drawn
-    int64_t read = 0;       ///< tokens of the example's own text
+    bool forced = false;  ///< the label was not drawn
+    int64_t read = 0;     ///< tokens of the example's own text
   };
 
   /// Writes [CLS] A [SEP] (B [SEP]).
@@ -211,7 +231,7 @@ struct Collator::Impl {
       const uint64_t count = std::min(span.count, left);
       put({span.first, count});
       row.read += static_cast<int64_t>(count);
-      left -= std::min(left, count + 1);   // a separator takes the position that the sampler left free
+      left -= std::min(left, count + 1);  // a separator takes the position that the sampler left free
     }
     row.second = n;
     return row;
@@ -223,7 +243,8 @@ struct Collator::Impl {
   }
 };
 
-Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model, StepRows rows)
+Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
+                   const std::string& stage, const EncoderConfig& model, StepRows rows)
     : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model, rows)) {}
 
 uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler->size(); }
@@ -231,7 +252,7 @@ double Collator::text_share() const {
   if (!impl_->running) return 1;
   const auto& [forward, backward, order, stride, reuse_len] = *impl_->running;
   const uint64_t pieces = order.batch_size == 0 ? order.pieces : order.steps() * order.parts();
-  const uint64_t last = static_cast<uint64_t>(impl_->max_length) - stride;   // a row reads on behind its piece
+  const uint64_t last = static_cast<uint64_t>(impl_->max_length) - stride;  // a row reads on behind its piece
   return static_cast<double>(std::min(forward.size(), pieces * stride + last)) / static_cast<double>(forward.size());
 }
 
@@ -251,7 +272,8 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
     for (int64_t row = 0; row < count; ++row) {
       in.sampler->sample(sequences[static_cast<size_t>(row)], written);
       Infilled infilled;
-      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)], draws ? &infilled : nullptr);
+      writer.write(written, Stream(in.mask_key, written.epoch, written.item), rows[static_cast<size_t>(row)],
+                   draws ? &infilled : nullptr);
       if (!draws) continue;
       auto& drawn = (*draws)[static_cast<size_t>(row)];
       drawn.lengths = std::move(infilled.words);
@@ -261,7 +283,8 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
       const auto& written_row = rows[static_cast<size_t>(row)];
       drawn.label_tokens = written_row.target_tokens;
       // A decoder alone has nothing before its first token, which is therefore no label.
-      if (!in.model.is_encoder_decoder && written_row.source.empty() && !drawn.label_tokens.empty()) drawn.label_tokens.erase(drawn.label_tokens.begin());
+      if (!in.model.is_encoder_decoder && written_row.source.empty() && !drawn.label_tokens.empty())
+        drawn.label_tokens.erase(drawn.label_tokens.begin());
     }
     return writer.batch(rows);
   }
@@ -287,7 +310,8 @@ Batch Collator::batch(uint64_t first, int64_t count, std::vector<RowDraws>* draw
     if (!maskers.empty()) {
       const auto drawn = draw_masking(in.maskings, Stream(in.mixture_key, example.epoch, example.item));
       if (draws) (*draws)[static_cast<size_t>(row)].masking = drawn;
-      maskers[drawn].corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item), positions, tokens, lengths_of(row));
+      maskers[drawn].corrupt(out, lengths[row], row * stride, Stream(in.mask_key, example.epoch, example.item),
+                             positions, tokens, lengths_of(row));
     }
     longest = std::max(longest, lengths[row]);
     total += lengths[row];

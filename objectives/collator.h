@@ -11,21 +11,25 @@ namespace cloze {
 
 /// What a row drew before it became part of a batch.
 struct RowDraws {
-  size_t masking = 0;             ///< its number in the mixture
-  std::vector<int64_t> lengths;   ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
-  int64_t hidden = 0;             ///< tokens that text_infilling took away or replaced
-  int64_t text = 0;               ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
-  int64_t read = 0;               ///< so many of them are in the row
-  std::vector<int64_t> label_tokens{};   ///< of each label that a decoder writes, its number in the token store; -1 = an end, a sentinel
+  size_t masking = 0;  ///< its number in the mixture
+  std::vector<int64_t>
+      lengths;  ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
+  int64_t hidden = 0;  ///< tokens that text_infilling took away or replaced
+  int64_t text = 0;  ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
+  int64_t read = 0;  ///< so many of them are in the row
+  std::vector<int64_t>
+      label_tokens{};  ///< of each label that a decoder writes, its number in the token store; -1 = an end, a sentinel
 };
 
-/// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their length.
+/// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their
+/// length.
 struct StepRows {
-  int64_t batch_size = 0;     ///< 0: there are no steps, rows come shuffled
+  int64_t batch_size = 0;  ///< 0: there are no steps, rows come shuffled
   int64_t accumulation = 1;
 };
 
-/// The number of the rules by which rows are cut and masked, which a checkpoint notes: raised where the same seed gives other rows.
+/// The number of the rules by which rows are cut and masked, which a checkpoint notes: raised where the same seed gives
+/// other rows.
 ///   1  tokens that no epoch reads (rests, short sequences, displaced segments); n-grams that overlap are shortened
 ///   2  every epoch reads all of the text; n-grams that overlap are passed over
 inline constexpr int64_t row_rules = 2;
@@ -33,15 +37,18 @@ inline constexpr int64_t row_rules = 2;
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:
-  /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal training's.
-  /// `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
+  /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal
+  /// training's. `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
   /// `rows`: of training; sequences of plm of a model that carries a memory then follow each other along the rows.
-  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng, const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
-  /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards. `draws` receives what each drew.
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
+           const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
+  /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards.
+  /// `draws` receives what each drew.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
   /// Sequences in an epoch.
   uint64_t size() const;
-  /// Share of the text that is in the pieces of an epoch: 1, but where rows run through the text and its end is too short for another one.
+  /// Share of the text that is in the pieces of an epoch: 1, but where rows run through the text and its end is too
+  /// short for another one.
   double text_share() const;
   /// Share of an epoch's pairs whose B comes from another document.
   double random_next_share() const;

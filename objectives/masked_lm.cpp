@@ -6,22 +6,27 @@ namespace {
 
 /// Masked language modelling: the head sees predicted positions only, whatever the length.
 struct MaskedLm final : Objective {
-  MaskedLm(const MlmConfig& c, const EncoderConfig& m) : Objective(c), config(c), head(own("head", make_token_head(m))) {}
+  MaskedLm(const MlmConfig& c, const EncoderConfig& m)
+      : Objective(c), config(c), head(own("head", make_token_head(m))) {}
 
   std::string name() const override { return MlmConfig::kind; }
-  std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = name(), .weight = config.weight, .count = batch.positions.numel()}}; }
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    return {{.name = name(), .weight = config.weight, .count = batch.positions.numel()}};
+  }
 
   Tensor read_places(const Batch& batch) const override { return batch.positions; }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
-    const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
-    fill_by_tokens(part, head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels, {batch.positions, hidden.size(1)});
+    const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);  // [N, D]
+    fill_by_tokens(part, head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels,
+                   {batch.positions, hidden.size(1)});
     return {part};
   }
 
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
-    return {{"prediction_logits", linear(head->transformed(hidden), head->table(backbone.token_embedding()), head->bias)}};
+    return {
+        {"prediction_logits", linear(head->transformed(hidden), head->table(backbone.token_embedding()), head->bias)}};
   }
 
   MlmConfig config;
@@ -31,9 +36,13 @@ struct MaskedLm final : Objective {
 }  // namespace
 
 std::shared_ptr<TokenHead> make_token_head(const EncoderConfig& m) {
-  return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size, m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.norm_kind, m.tie_word_embeddings);
+  return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size,
+                                     m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.norm_kind,
+                                     m.tie_word_embeddings);
 }
 
-std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const EncoderConfig& model) { return std::make_shared<MaskedLm>(config, model); }
+std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const EncoderConfig& model) {
+  return std::make_shared<MaskedLm>(config, model);
+}
 
 }  // namespace cloze

@@ -5,7 +5,8 @@
 
 namespace cloze {
 
-Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts) : size(tokenizer.size()), special(tokenizer.special()) {
+Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts)
+    : size(tokenizer.size()), special(tokenizer.special()) {
   uint64_t sum = 0;
   for (int64_t id = 0; id < size; ++id) {
     is_special.push_back(tokenizer.is_special(id));
@@ -18,7 +19,7 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
   double left = stream.uniform();
   size_t drawn = 0;
   for (size_t i = 0; i < maskings.size() && left >= 0; left -= maskings[i++].share)
-    if (maskings[i].share > 0) drawn = i;   // the last of them also gets what rounding leaves
+    if (maskings[i].share > 0) drawn = i;  // the last of them also gets what rounding leaves
   return drawn;
 }
 
@@ -26,7 +27,8 @@ Masker::Masker(const Masking& config, const Vocabulary& vocabulary) : config_(co
   const bool spans = config.unit == "span";
   double sum = 0;
   for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
-    lengths_.push_back(sum += spans ? std::pow(1 - config.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
+    lengths_.push_back(sum +=
+                       spans ? std::pow(1 - config.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
 }
 
 void Masker::find_units(const int64_t* ids, int64_t length) {
@@ -37,7 +39,8 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
     const bool special = vocabulary_.is_special[id] != 0;
     if (special && !config_.mask_special) continue;
     // A piece joins the word before it only when that word is right beside it: not across a separator.
-    if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() && units_.back().first + units_.back().count == i)
+    if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() &&
+        units_.back().first + units_.back().count == i)
       ++units_.back().count;
     else
       units_.push_back({static_cast<uint32_t>(i), 1});
@@ -54,15 +57,18 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
   const double share = config_.mlm_probability * static_cast<double>(config_.count_special ? length : candidates);
-  int64_t wanted = config_.count == "rounded" ? std::max<int64_t>(1, std::llrint(share))   // half to even
+  int64_t wanted = config_.count == "rounded" ? std::max<int64_t>(1, std::llrint(share))  // half to even
                    : config_.count == "ceil"  ? static_cast<int64_t>(std::ceil(share - 1e-9))
                                               : static_cast<int64_t>(share + stream.uniform());
   if (config_.mlm_probability == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
   wanted = std::min(wanted, candidates);
-  if (config_.unit == "span") choose_spans(wanted, stream, drawn);
-  else if (config_.unit == "ngram") choose_ngrams(wanted, stream, drawn);
-  else choose_units(wanted, stream);
+  if (config_.unit == "span")
+    choose_spans(wanted, stream, drawn);
+  else if (config_.unit == "ngram")
+    choose_ngrams(wanted, stream, drawn);
+  else
+    choose_units(wanted, stream);
 }
 
 /// A walk over the units in random order; one that would overshoot is passed over.

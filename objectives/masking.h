@@ -14,8 +14,8 @@ struct Vocabulary {
   explicit Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
   int64_t size;
   SpecialIds special;
-  std::vector<uint8_t> is_special, starts_word;   // [size]
-  std::vector<uint64_t> counts_upto;              // [size], running sum; empty without counts
+  std::vector<uint8_t> is_special, starts_word;  // [size]
+  std::vector<uint64_t> counts_upto;             // [size], running sum; empty without counts
 };
 
 /// The number of the masking that a row draws.
@@ -26,7 +26,8 @@ class Masker {
  public:
   Masker(const Masking& config, const Vocabulary& vocabulary);
   /// Corrupts ids[0, length) in place and appends the chosen places, ascending, plus `offset`, and their tokens.
-  /// `drawn` receives the words of each n-gram or span as they were drawn, before the budget, the end or a neighbour cut them.
+  /// `drawn` receives the words of each n-gram or span as they were drawn, before the budget, the end or a neighbour
+  /// cut them.
   void corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
                std::vector<int64_t>& labels, std::vector<int64_t>* drawn = nullptr);
 
@@ -44,10 +45,10 @@ class Masker {
 
   const Masking& config_;
   const Vocabulary& vocabulary_;
-  std::vector<Unit> units_;          // what may be chosen: tokens or words
-  std::vector<uint8_t> chosen_;      // [length]
+  std::vector<Unit> units_;      // what may be chosen: tokens or words
+  std::vector<uint8_t> chosen_;  // [length]
   std::vector<uint32_t> order_, unit_of_;
-  std::vector<double> lengths_;      // running sum of the probabilities of 1, 2, ... words
+  std::vector<double> lengths_;  // running sum of the probabilities of 1, 2, ... words
 };
 
 }  // namespace cloze

@@ -24,7 +24,9 @@ struct Make {
   }
 };
 
-bool reads_pooler(const ObjectiveConfig& config) { return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config); }
+bool reads_pooler(const ObjectiveConfig& config) {
+  return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config);
+}
 
 }  // namespace
 
@@ -38,7 +40,10 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   for (const auto& config : configs) {
     auto objective = std::visit(Make{encoder, *backbone}, config);
     for (const auto& other : objectives)
-      require<ConfigError>(other->slot() != objective->slot(), "objectives '", other->name(), "' and '", objective->name(), other->name() == objective->name() ? "' are one and the same" : "' both predict the next token", "; keep one of them");
+      require<ConfigError>(
+          other->slot() != objective->slot(), "objectives '", other->name(), "' and '", objective->name(),
+          other->name() == objective->name() ? "' are one and the same" : "' both predict the next token",
+          "; keep one of them");
     set_init_ranges(*objective, encoder);
     objectives.push_back(own(objective->slot(), objective));
   }
@@ -61,7 +66,8 @@ Tensor read_places(const std::vector<std::shared_ptr<Objective>>& heads, const B
 
 Network::Heads Network::active_ones() const {
   Heads active;
-  std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active), [](const auto& objective) { return objective->active(); });
+  std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active),
+               [](const auto& objective) { return objective->active(); });
   return active;
 }
 
@@ -75,7 +81,8 @@ std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& b
   fail<ConfigError>("the network has no head for '", head, "'");
 }
 
-std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
+std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
+                                         std::vector<Tensor>* new_memories) {
   std::vector<std::vector<LossPart>> early(heads.size());
   bool reads = false;
   for (size_t k = 0; k < heads.size(); ++k) {
@@ -123,7 +130,7 @@ std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given
     inputs.memory = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
     found.emplace_back("encoder_last_hidden_state", inputs.memory.states);
   }
-  const auto hidden = backbone->hidden(inputs, traces);   // [B, T, D]
+  const auto hidden = backbone->hidden(inputs, traces);  // [B, T, D]
   found.emplace_back("last_hidden_state", hidden);
   if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)

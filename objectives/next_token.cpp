@@ -9,10 +9,13 @@ namespace {
 
 /// Logits of the next token: the token table, or one of its own where it is not tied.
 struct NextTokenHead : Layer {
-  explicit NextTokenHead(const EncoderConfig& m) : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
-    if (!m.tie_word_embeddings) decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight, Role::embedding);
-    const bool fixed_bias = m.logits_bias && m.is_encoder_decoder;   // a decoder alone has none
-    if (fixed_bias || m.trained_logits_bias) bias = own_param("bias", {m.vocab_size}, fixed_bias ? Init::fixed_zero : Init::zero);
+  explicit NextTokenHead(const EncoderConfig& m)
+      : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
+    if (!m.tie_word_embeddings)
+      decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight, Role::embedding);
+    const bool fixed_bias = m.logits_bias && m.is_encoder_decoder;  // a decoder alone has none
+    if (fixed_bias || m.trained_logits_bias)
+      bias = own_param("bias", {m.vocab_size}, fixed_bias ? Init::fixed_zero : Init::zero);
   }
   Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }
   const Param& table(const Param& token_embedding) const { return decoder.defined() ? decoder : token_embedding; }
@@ -22,21 +25,27 @@ struct NextTokenHead : Layer {
 };
 
 struct NextToken final : Objective {
-  NextToken(const std::string& kind, const NextTokenTerms& t, const EncoderConfig& m) : Objective(t), terms(t), kind_name(kind) {
-    if (t.transform) token_head = own("head", make_token_head(m));
-    else head = own("head", std::make_shared<NextTokenHead>(m));
+  NextToken(const std::string& kind, const NextTokenTerms& t, const EncoderConfig& m)
+      : Objective(t), terms(t), kind_name(kind) {
+    if (t.transform)
+      token_head = own("head", make_token_head(m));
+    else
+      head = own("head", std::make_shared<NextTokenHead>(m));
   }
 
   std::string name() const override { return kind_name; }
   std::string slot() const override { return "lm"; }
-  std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = terms.weight, .count = batch.positions.numel()}}; }
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    return {{.name = kind_name, .weight = terms.weight, .count = batch.positions.numel()}};
+  }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
-    const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);   // [N, D]
+    const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);  // [N, D]
     // A held-out loss is that of the text alone.
     const LossShape shape = is_training() ? LossShape{terms.label_smoothing, terms.z_loss} : LossShape{};
-    fill_by_tokens(part, transformed(rows), table(backbone), bias(), batch.labels, {batch.positions, hidden.size(1)}, shape);
+    fill_by_tokens(part, transformed(rows), table(backbone), bias(), batch.labels, {batch.positions, hidden.size(1)},
+                   shape);
     return {part};
   }
 
@@ -44,21 +53,31 @@ struct NextToken final : Objective {
     return {{"logits", linear(transformed(hidden), table(backbone), bias())}};
   }
 
-  Tensor transformed(const Tensor& hidden) const { return head ? head->scaled(hidden) : token_head->transformed(hidden); }
-  const Param& table(const Backbone& backbone) const { return head ? head->table(backbone.token_embedding()) : token_head->table(backbone.token_embedding()); }
+  Tensor transformed(const Tensor& hidden) const {
+    return head ? head->scaled(hidden) : token_head->transformed(hidden);
+  }
+  const Param& table(const Backbone& backbone) const {
+    return head ? head->table(backbone.token_embedding()) : token_head->table(backbone.token_embedding());
+  }
   const Param& bias() const { return head ? head->bias : token_head->bias; }
 
   NextTokenTerms terms;
   std::string kind_name;
-  std::shared_ptr<NextTokenHead> head;     // one of the two
+  std::shared_ptr<NextTokenHead> head;  // one of the two
   std::shared_ptr<TokenHead> token_head;
 };
 
 }  // namespace
 
-std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms, const EncoderConfig& model) {
-  require<ConfigError>((name == PlmConfig::kind) == model.two_streams, name == PlmConfig::kind ? "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet" : "xlnet predicts by its query stream; choose objective kind: plm");
-  require<ConfigError>(model.is_decoder || model.is_encoder_decoder || model.two_streams, "objective '", name, "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or set model.is_decoder to true");
+std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
+                                           const EncoderConfig& model) {
+  require<ConfigError>((name == PlmConfig::kind) == model.two_streams,
+                       name == PlmConfig::kind
+                           ? "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet"
+                           : "xlnet predicts by its query stream; choose objective kind: plm");
+  require<ConfigError>(model.is_decoder || model.is_encoder_decoder || model.two_streams, "objective '", name,
+                       "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or "
+                       "set model.is_decoder to true");
   return std::make_shared<NextToken>(name, terms, model);
 }
 

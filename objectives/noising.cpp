@@ -15,10 +15,15 @@ namespace cloze {
 namespace {
 
 /// Shares that are whole numbers stay so: 10 * 0.3 must not be rounded up, nor 100 * 0.29 down.
-int64_t ceil_share(int64_t n, double share) { return static_cast<int64_t>(std::ceil(static_cast<double>(n) * share - 1e-9)); }
-int64_t floor_share(int64_t n, double share) { return static_cast<int64_t>(std::floor(static_cast<double>(n) * share + 1e-9)); }
+int64_t ceil_share(int64_t n, double share) {
+  return static_cast<int64_t>(std::ceil(static_cast<double>(n) * share - 1e-9));
+}
+int64_t floor_share(int64_t n, double share) {
+  return static_cast<int64_t>(std::floor(static_cast<double>(n) * share + 1e-9));
+}
 
-/// Marks k of n places, each set of k equally likely, with k draws. Source: Floyd in Bentley and Floyd 1987, "A sample of brilliance".
+/// Marks k of n places, each set of k equally likely, with k draws. Source: Floyd in Bentley and Floyd 1987, "A sample
+/// of brilliance".
 void mark_subset(std::vector<uint8_t>& marks, int64_t n, int64_t k, Stream& stream) {
   marks.assign(static_cast<size_t>(n), 0);
   for (int64_t j = n - k; j < n; ++j) {
@@ -33,11 +38,13 @@ int64_t random_id(const NoiseIds& ids, Stream& stream) {
 }
 
 void same_length(size_t tokens, size_t flags, const char* name) {
-  require<ShapeError>(tokens == flags, "A text of ", tokens, " tokens got ", flags, " entries of `", name, "`; it needs one for each token.");
+  require<ShapeError>(tokens == flags, "A text of ", tokens, " tokens got ", flags, " entries of `", name,
+                      "`; it needs one for each token.");
 }
 
 void check_ids(const NoiseIds& ids) {
-  require<ConfigError>(ids.vocabulary > 0, "Random ids were asked for from a vocabulary of ", ids.vocabulary, " ids; give `NoiseIds::vocabulary` its size.");
+  require<ConfigError>(ids.vocabulary > 0, "Random ids were asked for from a vocabulary of ", ids.vocabulary,
+                       " ids; give `NoiseIds::vocabulary` its size.");
 }
 
 SourceTarget with_text(std::span<const int64_t> tokens, int64_t eos) {
@@ -54,8 +61,10 @@ SourceTarget with_text(std::span<const int64_t> tokens, int64_t eos) {
 
 NoiseCount noise_count(int64_t length, double density, double mean_length) {
   if (length < 2) return {0, 0};
-  const int64_t noise = std::clamp<int64_t>(std::llrint(static_cast<double>(length) * density), 1, length - 1);   // half to even
-  return {noise, std::clamp<int64_t>(std::llrint(static_cast<double>(noise) / mean_length), 1, std::min(noise, length - noise))};
+  const int64_t noise =
+      std::clamp<int64_t>(std::llrint(static_cast<double>(length) * density), 1, length - 1);  // half to even
+  return {noise, std::clamp<int64_t>(std::llrint(static_cast<double>(noise) / mean_length), 1,
+                                     std::min(noise, length - noise))};
 }
 
 std::vector<bool> random_spans(int64_t length, double density, double mean_length, Stream& stream) {
@@ -83,10 +92,10 @@ std::vector<bool> iid_mask(int64_t length, double density, Stream& stream) {
 }
 
 void limit_runs(std::vector<bool>& noise, size_t most) {
-  size_t runs[2] = {0, 0};   // of kept tokens, of noise
+  size_t runs[2] = {0, 0};  // of kept tokens, of noise
   for (size_t i = 0; i < noise.size(); ++i) {
     if (i > 0 && noise[i] == noise[i - 1]) continue;
-    if (noise[i] && (runs[1] >= most || runs[0] >= most)) noise[i] = false;   // what follows it is a run as well
+    if (noise[i] && (runs[1] >= most || runs[0] >= most)) noise[i] = false;  // what follows it is a run as well
     if (i == 0 || noise[i] != noise[i - 1]) ++runs[noise[i] ? 1 : 0];
   }
 }
@@ -104,10 +113,12 @@ Lengths lengths_of(int64_t tokens, double density, double mean_length) {
 
 Lengths longest(int64_t inputs_length, double density, double mean_length) {
   // At density 1 a source never fills, and counting would not end.
-  require<ConfigError>(density >= 0 && density < 1 && mean_length >= 1, "Span corruption got a noise density of ", density, " and a mean span length of ",
-                       mean_length, "; the density must be in [0, 1), the length at least 1.");
+  require<ConfigError>(density >= 0 && density < 1 && mean_length >= 1, "Span corruption got a noise density of ",
+                       density, " and a mean span length of ", mean_length,
+                       "; the density must be in [0, 1), the length at least 1.");
   auto found = lengths_of(std::max<int64_t>(inputs_length - 1, 0), density, mean_length);
-  for (auto next = found; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length)) found = next;
+  for (auto next = found; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length))
+    found = next;
   // So that both sides have the same round length.
   if (density == 0.5 && found.targets > found.inputs) --found.tokens, --found.targets;
   return found;
@@ -115,14 +126,19 @@ Lengths longest(int64_t inputs_length, double density, double mean_length) {
 
 }  // namespace
 
-int64_t raw_length(int64_t inputs_length, double density, double mean_length) { return longest(inputs_length, density, mean_length).tokens; }
-int64_t targets_length(int64_t inputs_length, double density, double mean_length) { return longest(inputs_length, density, mean_length).targets; }
+int64_t raw_length(int64_t inputs_length, double density, double mean_length) {
+  return longest(inputs_length, density, mean_length).tokens;
+}
+int64_t targets_length(int64_t inputs_length, double density, double mean_length) {
+  return longest(inputs_length, density, mean_length).targets;
+}
 
-SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<bool>& noise, std::span<const int64_t> sentinels, int64_t eos) {
+SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<bool>& noise,
+                             std::span<const int64_t> sentinels, int64_t eos) {
   same_length(tokens.size(), noise.size(), "noise");
   SourceTarget out;
   out.source.reserve(tokens.size() + 1), out.target.reserve(tokens.size() + 1);
-  size_t used[2] = {0, 0};   // sentinels of the target, of the source
+  size_t used[2] = {0, 0};  // sentinels of the target, of the source
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool is_noise = noise[i];
     (is_noise ? out.target : out.source).push_back(tokens[i]);
@@ -131,8 +147,10 @@ SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<
     if (k >= sentinels.size()) {
       size_t runs = noise[0] == is_noise;
       for (size_t j = 1; j < noise.size(); ++j) runs += noise[j] == is_noise && noise[j - 1] != is_noise;
-      fail<DataError>("A text of ", tokens.size(), " tokens has ", runs, is_noise ? " noise spans" : " spans between noise", " but the vocabulary has ",
-                      sentinels.size(), " sentinels (<extra_id_0>, ...); add sentinels to the tokenizer, shorten the sequences, lower the noise density or "
+      fail<DataError>("A text of ", tokens.size(), " tokens has ", runs,
+                      is_noise ? " noise spans" : " spans between noise", " but the vocabulary has ", sentinels.size(),
+                      " sentinels (<extra_id_0>, ...); add sentinels to the tokenizer, shorten the sequences, lower "
+                      "the noise density or "
                       "lengthen the spans.");
     }
     (is_noise ? out.source : out.target).push_back(sentinels[k]);
@@ -158,8 +176,8 @@ SourceTarget mass(std::span<const int64_t> tokens, const std::vector<bool>& nois
   return out;
 }
 
-SourceTarget bert_style(std::span<const int64_t> tokens, const std::vector<bool>& noise, double random_ratio, const NoiseIds& ids, int64_t eos,
-                        Stream& stream) {
+SourceTarget bert_style(std::span<const int64_t> tokens, const std::vector<bool>& noise, double random_ratio,
+                        const NoiseIds& ids, int64_t eos, Stream& stream) {
   same_length(tokens.size(), noise.size(), "noise");
   check_ids(ids);
   auto out = with_text(tokens, eos);
@@ -178,7 +196,8 @@ SourceTarget deshuffle(std::span<const int64_t> tokens, int64_t eos, Stream& str
 }
 
 SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& stream) {
-  const auto cut = tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() < 2 ? 0 : 1 + stream.below(tokens.size() - 1));
+  const auto cut =
+      tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() < 2 ? 0 : 1 + stream.below(tokens.size() - 1));
   SourceTarget out{{tokens.begin(), cut}, {cut, tokens.end()}};
   out.source.push_back(eos), out.target.push_back(eos);
   return out;
@@ -186,14 +205,16 @@ SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& str
 
 // ---- BART
 
-void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_starts, std::span<const int64_t> lengths, double share, Stream& stream) {
+void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_starts,
+                       std::span<const int64_t> lengths, double share, Stream& stream) {
   same_length(tokens.size(), word_starts.size(), "word_starts");
   if (tokens.size() < 3 || lengths.size() < 2 || share <= 0) return;
   std::vector<size_t> first{1}, order(lengths.size());
   first.reserve(lengths.size() + 1);
-  for (const int64_t length : lengths) first.push_back(first.back() + static_cast<size_t>(std::max<int64_t>(length, 0)));
-  require<DataError>(first.back() < tokens.size(), "A text of ", tokens.size() - 2, " tokens got sentences of ", first.back() - 1,
-                     " tokens in all; count sentences without <s> and </s>.");
+  for (const int64_t length : lengths)
+    first.push_back(first.back() + static_cast<size_t>(std::max<int64_t>(length, 0)));
+  require<DataError>(first.back() < tokens.size(), "A text of ", tokens.size() - 2, " tokens got sentences of ",
+                     first.back() - 1, " tokens in all; count sentences without <s> and </s>.");
   std::iota(order.begin(), order.end(), size_t{0});
   auto some = order;
   const auto k = std::min(some.size(), static_cast<size_t>(ceil_share(static_cast<int64_t>(some.size()), share)));
@@ -209,7 +230,8 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
   const auto offset = [](size_t at) { return static_cast<std::ptrdiff_t>(at); };
   for (const size_t s : order) {
     moved.insert(moved.end(), tokens.begin() + offset(first[s]), tokens.begin() + offset(first[s + 1]));
-    moved_starts.insert(moved_starts.end(), word_starts.begin() + offset(first[s]), word_starts.begin() + offset(first[s + 1]));
+    moved_starts.insert(moved_starts.end(), word_starts.begin() + offset(first[s]),
+                        word_starts.begin() + offset(first[s + 1]));
   }
   std::copy(moved.begin(), moved.end(), tokens.begin() + 1);
   std::copy(moved_starts.begin(), moved_starts.end(), word_starts.begin() + 1);
@@ -217,14 +239,16 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
 
 namespace {
 
-/// Words of spans whose sum is `budget`: draws of a Poisson distribution, the last one cut. Zeros are counted and left out.
+/// Words of spans whose sum is `budget`: draws of a Poisson distribution, the last one cut. Zeros are counted and left
+/// out.
 struct Spans {
   std::vector<int64_t> words;
   int64_t empty = 0;
 };
 
 Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<int64_t>* drawn) {
-  require<ConfigError>(lambda >= 0.1 && lambda <= 100, "`poisson_lambda` is ", lambda, "; give a mean length from 0.1 to 100 words.");
+  require<ConfigError>(lambda >= 0.1 && lambda <= 100, "`poisson_lambda` is ", lambda,
+                       "; give a mean length from 0.1 to 100 words.");
   // Running sum of the probabilities of 0, 1, ... up to the first below 1e-7 behind the mode, as there.
   std::vector<double> upto;
   double p = std::exp(-lambda), sum = 0;
@@ -237,19 +261,23 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<i
     const auto found = std::upper_bound(upto.begin(), upto.end(), stream.uniform() * sum) - upto.begin();
     const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(upto.size()) - 1, left});
     if (drawn) drawn->push_back(found);
-    if (words == 0) ++spans.empty;
-    else spans.words.push_back(words), left -= words;
+    if (words == 0)
+      ++spans.empty;
+    else
+      spans.words.push_back(words), left -= words;
   }
   return spans;
 }
 
 }  // namespace
 
-void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules, const NoiseIds& ids, Stream& stream,
-                    Infilled* infilled) {
+void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules,
+                    const NoiseIds& ids, Stream& stream, Infilled* infilled) {
   const bool subword = rules.mask_length == "subword", poisson = rules.mask_length == "span-poisson";
-  require<ConfigError>(subword || poisson || rules.mask_length == "word", "`mask_length` is '", rules.mask_length, "'; give subword, word or span-poisson.");
-  require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ", rules.replace_length, "; give -1, 0 or 1.");
+  require<ConfigError>(subword || poisson || rules.mask_length == "word", "`mask_length` is '", rules.mask_length,
+                       "'; give subword, word or span-poisson.");
+  require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ",
+                       rules.replace_length, "; give -1, 0 or 1.");
   check_ids(ids);
   same_length(tokens.size(), word_starts.size(), "word_starts");
   const size_t n = tokens.size();
@@ -261,7 +289,8 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   const auto words = static_cast<int64_t>(starts.size());
   const int64_t budget = std::min(words, ceil_share(words, rules.mask_ratio));
   if (budget <= 0) return;
-  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, infilled ? &infilled->words : nullptr) : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
+  auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, infilled ? &infilled->words : nullptr)
+                       : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
   sample_front(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
@@ -289,21 +318,25 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   insert_tokens(tokens, spans.empty, rules.random_ratio, ids, stream);
 }
 
-void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ratio, const NoiseIds& ids, Stream& stream) {
+void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ratio, const NoiseIds& ids,
+                   Stream& stream) {
   if (tokens.size() < 2 || count <= 0) return;
   check_ids(ids);
   std::vector<uint8_t> added;
   mark_subset(added, static_cast<int64_t>(tokens.size()) - 2 + count, count, stream);
   std::vector<int64_t> out{tokens.front()};
   out.reserve(tokens.size() + static_cast<size_t>(count));
-  auto random_left = static_cast<uint64_t>(std::min(count, ceil_share(count, random_ratio))), left = static_cast<uint64_t>(count);
+  auto random_left = static_cast<uint64_t>(std::min(count, ceil_share(count, random_ratio))),
+       left = static_cast<uint64_t>(count);
   auto old = tokens.begin() + 1;
   for (const uint8_t is_new : added) {
     if (!is_new) {
       out.push_back(*old++);
       continue;
     }
-    const bool random = random_left > 0 && stream.below(left) < random_left;   // every choice of random ones among the new is equally likely
+    const bool random =
+        random_left > 0 &&
+        stream.below(left) < random_left;  // every choice of random ones among the new is equally likely
     out.push_back(random ? random_id(ids, stream) : ids.mask);
     random_left -= random, --left;
   }
@@ -317,13 +350,15 @@ void rotate_document(std::vector<int64_t>& tokens, Stream& stream) {
   std::rotate(tokens.begin() + 1, tokens.begin() + offset, tokens.end() - 1);
 }
 
-std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const uint8_t> word_starts, std::span<const int64_t> sentence_lengths,
-                                const BartNoise& rules, const NoiseIds& ids, Stream& stream, Infilled* infilled) {
+std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const uint8_t> word_starts,
+                                std::span<const int64_t> sentence_lengths, const BartNoise& rules, const NoiseIds& ids,
+                                Stream& stream, Infilled* infilled) {
   std::vector<int64_t> source(tokens.begin(), tokens.end());
   std::vector<uint8_t> starts(word_starts.begin(), word_starts.end());
   permute_sentences(source, starts, sentence_lengths, rules.permute_sentences, stream);
   text_infilling(source, starts, rules, ids, stream, infilled);
-  insert_tokens(source, ceil_share(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids, stream);
+  insert_tokens(source, ceil_share(static_cast<int64_t>(source.size()), rules.insert_ratio), rules.random_ratio, ids,
+                stream);
   if (stream.bernoulli(rules.rotate_prob)) rotate_document(source, stream);
   return source;
 }
@@ -338,9 +373,9 @@ struct Grams {
     uint32_t token;
     int32_t count;
   };
-  std::vector<Gram> grams;        // of all sentences, one behind the other
-  std::vector<size_t> first;      // [sentences + 1]
-  std::vector<int32_t> total;     // [distinct tokens]
+  std::vector<Gram> grams;     // of all sentences, one behind the other
+  std::vector<size_t> first;   // [sentences + 1]
+  std::vector<int32_t> total;  // [distinct tokens]
 };
 
 Grams count_grams(std::span<const std::vector<int64_t>> sentences, size_t tokens) {
@@ -365,27 +400,31 @@ Grams count_grams(std::span<const std::vector<int64_t>> sentences, size_t tokens
       ++out.total[token];
       if (here[token]++ == 0) out.grams.push_back({token, 0});
     }
-    for (size_t g = out.first.back(); g < out.grams.size(); ++g) out.grams[g].count = std::exchange(here[out.grams[g].token], 0);
+    for (size_t g = out.first.back(); g < out.grams.size(); ++g)
+      out.grams[g].count = std::exchange(here[out.grams[g].token], 0);
   }
   out.first.push_back(out.grams.size());
   return out;
 }
 
 /// Marks the `wanted` sentences that say most of the rest of the text.
-void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t wanted, bool one_by_one, bool unique, std::vector<uint8_t>& gap) {
+void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t wanted, bool one_by_one, bool unique,
+                      std::vector<uint8_t>& gap) {
   size_t tokens = 0;
   for (const auto& sentence : sentences) tokens += sentence.size();
   const auto counts = count_grams(sentences, tokens);
   auto rest = counts.total;
   std::vector<int32_t> chosen(rest.size());
-  // F1 = 2 * overlap / size, size being that of both sides. In n-grams it never changes; in distinct ones it is that of the text plus the
-  // overlap. Either way F1 grows with the overlap, so the sentence that adds most to it is the one with the highest F1.
+  // F1 = 2 * overlap / size, size being that of both sides. In n-grams it never changes; in distinct ones it is that of
+  // the text plus the overlap. Either way F1 grows with the overlap, so the sentence that adds most to it is the one
+  // with the highest F1.
   const auto gain = [&](size_t s) {
     int64_t sum = 0;
     for (size_t g = counts.first[s]; g < counts.first[s + 1]; ++g) {
       const auto [token, count] = counts.grams[g];
       const int32_t before = chosen[token], left = rest[token];
-      sum += unique ? (left > count) - (before > 0 && left > 0) : std::min(before + count, left - count) - std::min(before, left);
+      sum += unique ? (left > count) - (before > 0 && left > 0)
+                    : std::min(before + count, left - count) - std::min(before, left);
     }
     return sum;
   };
@@ -409,8 +448,8 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
 
 }  // namespace
 
-SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, const std::string& choose, int64_t mask1, int64_t eos,
-                           Stream& stream) {
+SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, const std::string& choose,
+                           int64_t mask1, int64_t eos, Stream& stream) {
   size_t tokens = 0;
   std::vector<uint32_t> filled;
   for (size_t s = 0; s < sentences.size(); ++s) {
@@ -420,7 +459,8 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
   const auto count = static_cast<int64_t>(filled.size());
   const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_share(count, gap_ratio)));
   std::vector<uint8_t> gap(sentences.size());
-  const bool one_by_one = choose == "seq-orig" || choose == "seq-uniq", unique = choose == "ind-uniq" || choose == "seq-uniq";
+  const bool one_by_one = choose == "seq-orig" || choose == "seq-uniq",
+             unique = choose == "ind-uniq" || choose == "seq-uniq";
   if (choose == "random" || choose == "lead") {
     if (choose == "random") sample_front(filled, static_cast<size_t>(wanted), stream);
     for (int64_t k = 0; k < wanted; ++k) gap[filled[static_cast<size_t>(k)]] = 1;

@@ -10,10 +10,11 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t cls_segment = 2, pad_segment = 3;   // as in the published code
+constexpr int64_t cls_segment = 2, pad_segment = 3;  // as in the published code
 
 void same_length(size_t tokens, size_t flags, const char* name) {
-  require<ShapeError>(tokens == flags, "A text of ", tokens, " tokens got ", flags, " entries of `", name, "`; it needs one for each token.");
+  require<ShapeError>(tokens == flags, "A text of ", tokens, " tokens got ", flags, " entries of `", name,
+                      "`; it needs one for each token.");
 }
 
 }  // namespace
@@ -30,9 +31,11 @@ std::vector<uint8_t> PlmExample::blocked() const {
   return rows;
 }
 
-std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goal, const PlmRules& rules, Stream& stream, std::vector<int64_t>* drawn) {
-  require<ConfigError>(rules.max_ngram > 0 && rules.mask_alpha > 0 && rules.mask_beta > 0, "Permutation language modelling got max_ngram ", rules.max_ngram,
-                       ", mask_alpha ", rules.mask_alpha, " and mask_beta ", rules.mask_beta, "; all must be at least 1.");
+std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goal, const PlmRules& rules,
+                               Stream& stream, std::vector<int64_t>* drawn) {
+  require<ConfigError>(rules.max_ngram > 0 && rules.mask_alpha > 0 && rules.mask_beta > 0,
+                       "Permutation language modelling got max_ngram ", rules.max_ngram, ", mask_alpha ",
+                       rules.mask_alpha, " and mask_beta ", rules.mask_beta, "; all must be at least 1.");
   const auto length = static_cast<int64_t>(word_starts.size());
   std::vector<uint8_t> masked(word_starts.size());
   goal = std::min(goal, length);
@@ -41,7 +44,8 @@ std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goa
   for (int64_t k = 1; k <= rules.max_ngram; ++k) sum += 1 / static_cast<double>(k);
   for (int64_t at = 0; at < length && left > 0;) {
     int64_t n = 1;
-    for (double draw = stream.uniform() * sum - 1; draw >= 0 && n < rules.max_ngram; draw -= 1 / static_cast<double>(n)) ++n;
+    for (double draw = stream.uniform() * sum - 1; draw >= 0 && n < rules.max_ngram; draw -= 1 / static_cast<double>(n))
+      ++n;
     if (drawn) drawn->push_back(n);
     n = std::min(n, left);
     const int64_t context = std::max<int64_t>(1, n * rules.mask_alpha / rules.mask_beta);
@@ -63,10 +67,12 @@ std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goa
   return masked;
 }
 
-void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t> functional, int64_t perm_size, Stream& stream, PlmExample& example) {
+void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t> functional, int64_t perm_size,
+                       Stream& stream, PlmExample& example) {
   same_length(masked.size(), functional.size(), "functional");
   const size_t first = example.key_rank.size(), n = masked.size();
-  // Ranks of a part lie above all ranks of the parts before it: its queries see those keys, and its keys are hidden from those queries.
+  // Ranks of a part lie above all ranks of the parts before it: its queries see those keys, and its keys are hidden
+  // from those queries.
   const int32_t base = first == 0 ? 0 : 1 + *std::max_element(example.query_rank.begin(), example.query_rank.end());
   const size_t block = perm_size <= 0 ? n : std::min(n, static_cast<size_t>(perm_size));
   std::vector<int32_t> order(block);
@@ -76,17 +82,18 @@ void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t>
     const bool plain = !masked[i] && !functional[i], target = masked[i] && !functional[i];
     const int32_t rank = plain ? -1 : static_cast<int32_t>(i - i % block) + order[i % block];
     example.key_rank.push_back(base + rank);
-    example.query_rank.push_back(base + rank + !target);   // a target does not see itself, any other token does
+    example.query_rank.push_back(base + rank + !target);  // a target does not see itself, any other token does
     if (target) example.targets.push_back(static_cast<int64_t>(first + i));
   }
 }
 
-void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules, Stream& stream, PlmExample& example) {
+void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules,
+         Stream& stream, PlmExample& example) {
   same_length(functional.size(), word_starts.size(), "word_starts");
   example.query_rank.clear(), example.key_rank.clear(), example.targets.clear(), example.drawn.clear();
   const auto n = static_cast<int64_t>(functional.size()), split = std::clamp<int64_t>(rules.reuse_len, 0, n);
   if (n == 0) return;
-  const int64_t second = rules.num_predict * (n - split) / n;   // of 85, halves get 43 and 42
+  const int64_t second = rules.num_predict * (n - split) / n;  // of 85, halves get 43 and 42
   const auto part = [&](int64_t from, int64_t to, int64_t goal) {
     if (from == to) return;
     const auto at = static_cast<size_t>(from), count = static_cast<size_t>(to - from);
@@ -121,7 +128,8 @@ Pair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stre
   Pair pair{.a = {first, end - first}, .b = {}};
   if (!cuts.empty()) pair.a.count = cuts[stream.below(cuts.size())] - first;
   if (cuts.empty() || stream.bernoulli(0.5)) {
-    const uint64_t wanted = std::max<uint64_t>(1, budget - std::min(budget, pair.a.count)), place = stream.below(text.size() - wanted + 1);
+    const uint64_t wanted = std::max<uint64_t>(1, budget - std::min(budget, pair.a.count)),
+                   place = stream.below(text.size() - wanted + 1);
     const auto begin = text.sentence(place).first;
     const auto last = text.sentence(place + wanted - 1);
     pair.b = {begin, last.first + last.count - begin};
@@ -135,7 +143,8 @@ Pair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stre
   return pair;
 }
 
-PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int64_t reuse_len, bool pair, const SpecialIds& special, Stream stream) {
+PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int64_t reuse_len, bool pair,
+                   const SpecialIds& special, Stream stream) {
   PlmRow row{.backward = text.backward()};
   const auto put = [&](Span span, int64_t segment) {
     const auto at = row.ids.size();
@@ -155,7 +164,8 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
   return row;
 }
 
-Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config, int64_t reuse_len, const Vocabulary& vocabulary, std::vector<std::vector<int64_t>>* drawn) {
+Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
+                        int64_t reuse_len, const Vocabulary& vocabulary, std::vector<std::vector<int64_t>>* drawn) {
   const auto rows = static_cast<int64_t>(given.size());
   int64_t width = 0;
   for (const auto& row : given) width = std::max(width, static_cast<int64_t>(row.ids.size()));
@@ -176,14 +186,22 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
     std::copy(given[r].segments.begin(), given[r].segments.end(), types);
     std::fill_n(mask.data_ptr<bool>() + static_cast<int64_t>(r) * width + from, n, true);
     functional.assign(static_cast<size_t>(n), 0), word_starts.assign(static_cast<size_t>(n), 1);
-    for (int64_t i = 0; i < n; ++i) functional[static_cast<size_t>(i)] = ids[i] == vocabulary.special.sep || ids[i] == vocabulary.special.cls, word_starts[static_cast<size_t>(i)] = vocabulary.starts_word[static_cast<size_t>(ids[i])];
-    const PlmRules rules{.num_predict = config.num_predict > 0 ? config.num_predict : std::max<int64_t>(1, n / 6), .reuse_len = reuse_len, .perm_size = config.perm_size,
-                         .mask_alpha = config.mask_alpha, .mask_beta = config.mask_beta, .max_ngram = config.max_ngram, .backward = given[r].backward};
+    for (int64_t i = 0; i < n; ++i)
+      functional[static_cast<size_t>(i)] = ids[i] == vocabulary.special.sep || ids[i] == vocabulary.special.cls,
+      word_starts[static_cast<size_t>(i)] = vocabulary.starts_word[static_cast<size_t>(ids[i])];
+    const PlmRules rules{.num_predict = config.num_predict > 0 ? config.num_predict : std::max<int64_t>(1, n / 6),
+                         .reuse_len = reuse_len,
+                         .perm_size = config.perm_size,
+                         .mask_alpha = config.mask_alpha,
+                         .mask_beta = config.mask_beta,
+                         .max_ngram = config.max_ngram,
+                         .backward = given[r].backward};
     plm(functional, word_starts, rules, streams[r], example);
     if (drawn) drawn->push_back(example.drawn);
     auto* seen = batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width;
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) seen[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+      for (int64_t j = 0; j < n; ++j)
+        seen[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
     for (const auto place : example.targets) targets[r].push_back(from + place);
     most = std::max(most, targets[r].size());
     batch.tokens += n;
@@ -198,7 +216,8 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
   std::vector<int64_t> positions, labels;
   for (size_t r = 0; r < given.size(); ++r)
     for (size_t k = 0; k < targets[r].size(); ++k) {
-      batch.target_places.data_ptr<int64_t>()[static_cast<int64_t>(r) * columns + static_cast<int64_t>(k)] = targets[r][k];
+      batch.target_places.data_ptr<int64_t>()[static_cast<int64_t>(r) * columns + static_cast<int64_t>(k)] =
+          targets[r][k];
       positions.push_back(static_cast<int64_t>(r) * columns + static_cast<int64_t>(k));
       labels.push_back(batch.input_ids.data_ptr<int64_t>()[static_cast<int64_t>(r) * width + targets[r][k]]);
     }

@@ -11,10 +11,15 @@ namespace {
 /// Replaced token detection over a generator of its own.
 struct ReplacedToken final : Objective {
   ReplacedToken(const RtdConfig& c, const EncoderConfig& m, const Backbone& of)
-      : Objective(c), config(c), discriminator(of), vocab_size(m.vocab_size), act(m.hidden_act),
+      : Objective(c),
+        config(c),
+        discriminator(of),
+        vocab_size(m.vocab_size),
+        act(m.hidden_act),
         dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
         prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
-    if (m.initializer == "truncated_normal") set_xavier(prediction->weight);   // as in google-research/electra, where it names no initializer
+    if (m.initializer == "truncated_normal")
+      set_xavier(prediction->weight);  // as in google-research/electra, where it names no initializer
     if (c.replace_by != "generator") return;
     const auto g = generator_of(c, m);
     BackboneParts parts;
@@ -45,9 +50,13 @@ struct ReplacedToken final : Objective {
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;
-    if (generator && !rests() && !batch.replaced.defined()) list.push_back({.name = "generator", .weight = config.generator_weight, .count = batch.positions.defined() ? batch.positions.numel() : 0});
+    if (generator && !rests() && !batch.replaced.defined())
+      list.push_back({.name = "generator",
+                      .weight = config.generator_weight,
+                      .count = batch.positions.defined() ? batch.positions.numel() : 0});
     if (alone()) return list;
-    const int64_t real = batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
+    const int64_t real =
+        batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
     list.push_back({.name = name(), .weight = config.weight, .count = real});
     return list;
   }
@@ -59,28 +68,38 @@ struct ReplacedToken final : Objective {
     Tensor drawn;
     if (generator) {
       const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests());
-      std::optional<FusedScope> fused;   // its dropout is that of training although it is not trained
+      std::optional<FusedScope> fused;  // its dropout is that of training although it is not trained
       if (rests() && is_training()) fused.emplace();
-      const auto hidden = generator->hidden({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids, .read_places = batch.positions, .dropout_key = mix(key, name_hash("generator"))});
-      const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));   // [N, E]
+      const auto hidden = generator->hidden({.input_ids = batch.input_ids,
+                                             .attention_mask = batch.attention_mask,
+                                             .token_type_ids = batch.token_type_ids,
+                                             .read_places = batch.positions,
+                                             .dropout_key = mix(key, name_hash("generator"))});
+      const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));  // [N, E]
       const auto& table = head->table(generator->token_embedding());
-      TokenDraw draw{.temperature = config.temperature, .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
+      TokenDraw draw{.temperature = config.temperature,
+                     .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
       if (rests()) {
         draw.drawn = draw_tokens(rows, table, head->bias, draw);
       } else {
         auto& part = early.emplace_back(parts(batch)[0]);
-        fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {}, alone() ? nullptr : &draw);
+        fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
+                       alone() ? nullptr : &draw);
       }
       if (alone()) return early;
       drawn = draw.drawn;
     } else {
       Stream stream = Rng(key).stream("replace");
       drawn = at::empty_like(batch.labels, at::kCPU);
-      for (int64_t i = 0; i < drawn.numel(); ++i) drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
+      for (int64_t i = 0; i < drawn.numel(); ++i)
+        drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
       drawn = drawn.to(batch.labels.device());
     }
     const auto shape = batch.input_ids.sizes();
-    batch.replaced = at::zeros_like(batch.input_ids).flatten().index_put({batch.positions}, drawn.ne(batch.labels).to(at::kLong)).view(shape);
+    batch.replaced = at::zeros_like(batch.input_ids)
+                         .flatten()
+                         .index_put({batch.positions}, drawn.ne(batch.labels).to(at::kLong))
+                         .view(shape);
     batch.input_ids = batch.input_ids.flatten().index_put({batch.positions}, drawn).view(shape);
     return early;
   }
@@ -95,16 +114,21 @@ struct ReplacedToken final : Objective {
       rows = take_rows(rows, real);
       labels = labels.index_select(0, real);
     }
-    const auto logits = scores(rows).to(at::kFloat);   // [M]
-    const auto losses = at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::None);
+    const auto logits = scores(rows).to(at::kFloat);  // [M]
+    const auto losses =
+        at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::None);
     fill_by_answers(part, losses, logits.gt(0), labels, {real, hidden.size(1)});
     return {part};
   }
 
   /// [..., D] to [...].
-  Tensor scores(const Tensor& hidden) const { return prediction->forward(linear_activation(hidden, dense->weight, dense->bias, act)).squeeze(-1); }
+  Tensor scores(const Tensor& hidden) const {
+    return prediction->forward(linear_activation(hidden, dense->weight, dense->bias, act)).squeeze(-1);
+  }
 
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor& hidden) override { return {{"logits", scores(hidden)}}; }
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor& hidden) override {
+    return {{"logits", scores(hidden)}};
+  }
 
   RtdConfig config;
   const Backbone& discriminator;
@@ -120,10 +144,12 @@ struct ReplacedToken final : Objective {
 EncoderConfig generator_of(const RtdConfig& config, const EncoderConfig& m) {
   EncoderConfig g = m;
   const int64_t head_width = m.hidden_size / m.num_attention_heads;
-  g.num_attention_heads = std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
+  g.num_attention_heads =
+      std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
   g.hidden_size = g.num_attention_heads * head_width;
   g.intermediate_size = std::max<int64_t>(1, m.intermediate_size * g.hidden_size / m.hidden_size);
-  g.num_hidden_layers = std::max<int64_t>(1, std::llrint(config.generator_layers * static_cast<double>(m.num_hidden_layers)));
+  g.num_hidden_layers =
+      std::max<int64_t>(1, std::llrint(config.generator_layers * static_cast<double>(m.num_hidden_layers)));
   g.embedding_size = m.embedding_width();
   return g;
 }

@@ -4,27 +4,38 @@ namespace cloze {
 
 namespace {
 
-/// A question about two segments, asked of the pooled first token: do they follow each other (nsp), in this order (sop)?
+/// A question about two segments, asked of the pooled first token: do they follow each other (nsp), in this order
+/// (sop)?
 struct SentencePair final : Objective {
   SentencePair(std::string kind, std::string output_name, const ObjectiveTerms& terms, int64_t hidden_size)
-      : Objective(terms), kind_name(std::move(kind)), output(std::move(output_name)), weight(terms.weight), head(own("head", std::make_shared<Linear>(hidden_size, 2))) {}
+      : Objective(terms),
+        kind_name(std::move(kind)),
+        output(std::move(output_name)),
+        weight(terms.weight),
+        head(own("head", std::make_shared<Linear>(hidden_size, 2))) {}
 
   std::string name() const override { return kind_name; }
-  std::vector<LossPart> parts(const Batch& batch) const override { return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}}; }
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}};
+  }
 
-  Tensor read_places(const Batch& batch) const override { return (at::ones_like(batch.input_ids.select(1, 0)).cumsum(0) - 1) * batch.input_ids.size(1); }
+  Tensor read_places(const Batch& batch) const override {
+    return (at::ones_like(batch.input_ids.select(1, 0)).cumsum(0) - 1) * batch.input_ids.size(1);
+  }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
-    auto logits = head->forward(backbone.pooled(hidden));   // [B, 2]
+    auto logits = head->forward(backbone.pooled(hidden));  // [B, 2]
     if (logits.scalar_type() == at::kBFloat16) logits = logits.to(at::kFloat);
-    const auto losses = at::cross_entropy_loss(logits, batch.pair_label, {}, at::Reduction::None);   // [B]
+    const auto losses = at::cross_entropy_loss(logits, batch.pair_label, {}, at::Reduction::None);  // [B]
     const auto rows = at::ones_like(batch.pair_label).cumsum(0) - 1;
     fill_by_answers(part, losses, logits.argmax(-1), batch.pair_label, {rows, 1});
     return {part};
   }
 
-  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override { return {{output, head->forward(backbone.pooled(hidden))}}; }
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override {
+    return {{output, head->forward(backbone.pooled(hidden))}};
+  }
 
   std::string kind_name, output;
   double weight;

@@ -41,9 +41,13 @@ namespace {
 /// LN(GELU(W2 LN(GELU(W1 [left; right; place])))) against the token table.
 struct SpanBoundary final : Objective {
   SpanBoundary(const SboConfig& c, const EncoderConfig& m)
-      : Objective(c), config(c), places(own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
-        first(own("linear1", std::make_shared<Linear>(2 * m.hidden_size + c.position_embedding_size, m.hidden_size))), first_norm(own("layer_norm1", std::make_shared<Norm>(m.hidden_size, m.layer_norm_eps))),
-        second(own("linear2", std::make_shared<Linear>(m.hidden_size, m.embedding_width()))), second_norm(own("layer_norm2", std::make_shared<Norm>(m.embedding_width(), m.layer_norm_eps))),
+      : Objective(c),
+        config(c),
+        places(own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
+        first(own("linear1", std::make_shared<Linear>(2 * m.hidden_size + c.position_embedding_size, m.hidden_size))),
+        first_norm(own("layer_norm1", std::make_shared<Norm>(m.hidden_size, m.layer_norm_eps))),
+        second(own("linear2", std::make_shared<Linear>(m.hidden_size, m.embedding_width()))),
+        second_norm(own("layer_norm2", std::make_shared<Norm>(m.embedding_width(), m.layer_norm_eps))),
         bias(own_param("bias", {m.vocab_size}, Init::zero)) {}
 
   std::string name() const override { return SboConfig::kind; }
@@ -55,7 +59,9 @@ struct SpanBoundary final : Objective {
 
   Tensor read_places(const Batch& batch) const override {
     const auto targets = span_targets(batch, config.max_pair_targets);
-    return std::get<0>(at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)}))).to(batch.input_ids.device());
+    return std::get<0>(
+               at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)})))
+        .to(batch.input_ids.device());
   }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
@@ -65,14 +71,18 @@ struct SpanBoundary final : Objective {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
       return {part};
     }
-    const auto index = [&](const std::vector<int64_t>& list) { return at::tensor(list, at::kLong).to(hidden.device()); };
-    const auto rows = hidden.flatten(0, 1);   // [B T, D]
-    const auto place = at::embedding(plain::weight(places, rows.scalar_type()), index(targets.place));   // [N, P]
-    const auto joined = at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), place}, -1);
+    const auto index = [&](const std::vector<int64_t>& list) {
+      return at::tensor(list, at::kLong).to(hidden.device());
+    };
+    const auto rows = hidden.flatten(0, 1);                                                             // [B T, D]
+    const auto place = at::embedding(plain::weight(places, rows.scalar_type()), index(targets.place));  // [N, P]
+    const auto joined =
+        at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), place}, -1);
     const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, "gelu"));
     const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, "gelu"));
     const auto predicted = index(targets.prediction);
-    fill_by_tokens(part, twice, backbone.token_embedding(), bias, batch.labels.index_select(0, predicted), {batch.positions.index_select(0, predicted), hidden.size(1)});
+    fill_by_tokens(part, twice, backbone.token_embedding(), bias, batch.labels.index_select(0, predicted),
+                   {batch.positions.index_select(0, predicted), hidden.size(1)});
     return {part};
   }
 
@@ -90,6 +100,8 @@ struct SpanBoundary final : Objective {
 
 }  // namespace
 
-std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model) { return std::make_shared<SpanBoundary>(config, model); }
+std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model) {
+  return std::make_shared<SpanBoundary>(config, model);
+}
 
 }  // namespace cloze

@@ -6,10 +6,11 @@
 
 namespace cloze {
 
-/// What turns gradients into updates. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB: You et al. 2020,
-/// algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as google-research/albert has it; Adafactor: Shazeer and Stern 2018,
-/// algorithms 4 and 5 (arXiv 1804.04235), without a first moment, as Mesh TensorFlow's T5 has it.
-/// Differs: weight decay of Adafactor is decoupled; a tensor of three axes is a matrix of its last one (there the two longest are factored).
+/// What turns gradients into updates. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB:
+/// You et al. 2020, algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as google-research/albert has
+/// it; Adafactor: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235), without a first moment, as Mesh
+/// TensorFlow's T5 has it. Differs: weight decay of Adafactor is decoupled; a tensor of three axes is a matrix of its
+/// last one (there the two longest are factored).
 struct OptimizerConfig {
   std::string like;
   std::string kind = "adamw";
@@ -57,19 +58,33 @@ void describe(V& v, OptimizerConfig& c) {
           {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"xlnet", xlnet_optimizer},
           {"megatron", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
-          {"albert", [](OptimizerConfig& o) { o.kind = "lamb", o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6; }},
-          {"t5", [](OptimizerConfig& o) { o.kind = "adafactor", o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0; }}});
-  v("kind", c.kind, "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, no first moment, steps in proportion to the weights", one_of({"adamw", "lamb", "adafactor"}));
+          {"albert",
+           [](OptimizerConfig& o) {
+             o.kind = "lamb", o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6;
+           }},
+          {"t5", [](OptimizerConfig& o) {
+             o.kind = "adafactor", o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0;
+           }}});
+  v("kind", c.kind,
+    "adamw; lamb = each tensor's step is as long as the tensor; adafactor = second moments of rows and columns alone, "
+    "no first moment, steps in proportion to the weights",
+    one_of({"adamw", "lamb", "adafactor"}));
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
   v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
   v("epsilon", c.epsilon, "added to the root of the second moment (adamw, lamb)", in_range(0, 1));
-  v("epsilon_hat", c.epsilon_hat, "epsilon is added before the bias correction of the second moment and shares it, as in fairseq and TensorFlow (Kingma and Ba 2015, end of section 2)");
+  v("epsilon_hat", c.epsilon_hat,
+    "epsilon is added before the bias correction of the second moment and shares it, as in fairseq and TensorFlow "
+    "(Kingma and Ba 2015, end of section 2)");
   v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
-  v("decay_norm_and_bias", c.decay_norm_and_bias, "biases and norms decay too (lamb: and take steps as long as they are)");
-  v("decay_score_biases", c.decay_score_biases, "biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's relative_attention_bias) decay although other biases do not");
+  v("decay_norm_and_bias", c.decay_norm_and_bias,
+    "biases and norms decay too (lamb: and take steps as long as they are)");
+  v("decay_score_biases", c.decay_score_biases,
+    "biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's relative_attention_bias) decay although "
+    "other biases do not");
   v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
-  v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never", in_range(0, 1e9));
+  v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
+    in_range(0, 1e9));
 }
 
 /// The learning rate as a function of progress.
@@ -102,10 +117,13 @@ void describe(V& v, ScheduleConfig& c) {
           {"xlnet", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false), s.end_factor = 1e-3; }},
           {"t5", [](ScheduleConfig& s) { s.shape = "inverse_sqrt"; }}});
   v("shape", c.shape, "what follows the warm-up", one_of({"linear", "cosine", "constant", "inverse_sqrt"}));
-  v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on", in_range(0, 1e12));
+  v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on",
+    in_range(0, 1e12));
   v("end_factor", c.end_factor, "learning rate at the end, as a share of the peak (linear, cosine)", in_range(0, 1));
   v("decay_from_start", c.decay_from_start, "linear decay counts from step 0, not from the end of the warm-up");
-  v("decay_in_warmup", c.decay_in_warmup, "with decay_from_start: the warm-up is multiplied by the decay, so that the peak is never reached, as in ELECTRA's code");
+  v("decay_in_warmup", c.decay_in_warmup,
+    "with decay_from_start: the warm-up is multiplied by the decay, so that the peak is never reached, as in ELECTRA's "
+    "code");
 }
 
 /// When a run ends: at the first of these that is reached. The schedule is stretched over the one given.
@@ -139,11 +157,16 @@ struct TrainConfig {
 template <class V>
 void describe(V& v, TrainConfig& c) {
   v("batch_size", c.batch_size, "sequences in a forward pass", at_least(1));
-  v("accumulation", c.accumulation, "forward passes in an optimizer step, whose sequences they share out by length; the loss is normalised over all of them", at_least(1));
+  v("accumulation", c.accumulation,
+    "forward passes in an optimizer step, whose sequences they share out by length; the loss is normalised over all of "
+    "them",
+    at_least(1));
   v("precision", c.precision,
-    "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32",
+    "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, "
+    "else fp32",
     one_of({"fp32", "bf16"}));
-  v("gradient_checkpointing", c.gradient_checkpointing, "each block is computed again in the backward pass, for memory");
+  v("gradient_checkpointing", c.gradient_checkpointing,
+    "each block is computed again in the backward pass, for memory");
   v("device", c.device, "cpu, cuda or cuda:N; a GPU is experimental: none has run the tests yet");
   v("threads", c.threads, "threads of the numerical work; 0 = one for each core", at_least(0));
   v("workers", c.workers, "threads that make batches ahead of time", in_range(1, 64));
@@ -168,14 +191,18 @@ template <class V>
 void describe(V& v, EvaluationConfig& c) {
   v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
   v("sequences", c.sequences, "held-out sequences in an evaluation", at_least(1));
-  v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early", at_least(0));
+  v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early",
+    at_least(0));
   v.standalone();
-  v("seed", c.seed, "seed of the held-out sequences and their masks, on which train.seed has no influence", at_least(0));
+  v("seed", c.seed, "seed of the held-out sequences and their masks, on which train.seed has no influence",
+    at_least(0));
   v("max_seq_length", c.max_seq_length, "tokens in a held-out sequence; 0 = data.max_seq_length", at_least(0));
-  v("packing", c.packing, "how held-out sequences are cut, whatever data.packing is; nsp, sop and pairs make their own rows",
+  v("packing", c.packing,
+    "how held-out sequences are cut, whatever data.packing is; nsp, sop and pairs make their own rows",
     one_of({"document", "full", "doc_sentences", "full_sentences"}));
   v("objectives", c.objectives,
-    "what is scored, each objective on rows of its own; [] = the kinds of `objectives`, each in its standard form: the defaults of its kind "
+    "what is scored, each objective on rows of its own; [] = the kinds of `objectives`, each in its standard form: the "
+    "defaults of its kind "
     "(mlm: 15 % single tokens), of span_corruption its `corruption` and of rtd its networks");
 }
 
@@ -190,7 +217,8 @@ template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
   v("keep", c.keep, "newest checkpoints that stay, beside the best one", at_least(1));
-  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl, which give means over those steps", at_least(1));
+  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl, which give means over those steps",
+    at_least(1));
 }
 
 /// What a run starts from.
@@ -200,7 +228,9 @@ struct InitConfig {
 
 template <class V>
 void describe(V& v, InitConfig& c) {
-  v("from", c.from, "run directory, or step folder of one, whose weights a new run starts from, as far as they fit; empty = all weights are drawn");
+  v("from", c.from,
+    "run directory, or step folder of one, whose weights a new run starts from, as far as they fit; empty = all "
+    "weights are drawn");
 }
 
 /// Everything that makes a run.
@@ -220,8 +250,17 @@ struct RunConfig {
 template <class V>
 void describe(V& v, RunConfig& c) {
   v.like(c, "preset for every part that knows this name and has no `like` of its own",
-         {{"google-bert", [](RunConfig&) {}}, {"huggingface", [](RunConfig&) {}}, {"fairseq-roberta", [](RunConfig&) {}}, {"albert", [](RunConfig&) {}}, {"spanbert", [](RunConfig&) {}},
-          {"electra", [](RunConfig&) {}}, {"megatron", [](RunConfig&) {}}, {"t5", [](RunConfig&) {}}, {"bart", [](RunConfig&) {}}, {"pegasus", [](RunConfig&) {}}, {"xlnet", [](RunConfig&) {}}});
+         {{"google-bert", [](RunConfig&) {}},
+          {"huggingface", [](RunConfig&) {}},
+          {"fairseq-roberta", [](RunConfig&) {}},
+          {"albert", [](RunConfig&) {}},
+          {"spanbert", [](RunConfig&) {}},
+          {"electra", [](RunConfig&) {}},
+          {"megatron", [](RunConfig&) {}},
+          {"t5", [](RunConfig&) {}},
+          {"bart", [](RunConfig&) {}},
+          {"pegasus", [](RunConfig&) {}},
+          {"xlnet", [](RunConfig&) {}}});
   v("model", c.model, "the network");
   v("init", c.init, "weights of another run as the start");
   v("objectives", c.objectives, "losses that are summed in every step");
@@ -236,7 +275,8 @@ void describe(V& v, RunConfig& c) {
 /// The losses that count in optimizer step a + 1 are those of step b + 1.
 bool same_losses(const RunConfig& config, int64_t a, int64_t b);
 
-/// Every rule that spans fields; all broken rules in one ConfigError. Called after decoding and before anything is built.
+/// Every rule that spans fields; all broken rules in one ConfigError. Called after decoding and before anything is
+/// built.
 void validate(const RunConfig& config);
 
 }  // namespace cloze

@@ -41,7 +41,8 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
 
 /// Losses of the first `sequences` sequences; `losses` turns a batch and the key of its draws into parts.
 template <class Losses>
-std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device, const Losses& losses) {
+std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
+                           at::Device device, const Losses& losses) {
   const at::NoGradGuard no_grad;
   const bool was_training = network.is_training();
   network.eval();
@@ -49,8 +50,9 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   std::vector<HeldOut> found;
   std::vector<YesNo> answers;
   for (int64_t first = 0; first < available; first += batch_size) {
-    const auto batch = to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
-    const auto parts = losses(batch, static_cast<uint64_t>(first));   // the key names what rtd draws
+    const auto batch =
+        to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
+    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key names what rtd draws
     found.resize(parts.size());
     answers.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
@@ -91,10 +93,15 @@ std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store)
   std::vector<Measure> measures;
   for (const auto& objective : evaluation.objectives) {
     const auto objectives = row_objectives(objective);
-    const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid", encoder_of(model));
+    const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid",
+                            encoder_of(model));
     const auto scored = std::min(evaluation.sequences, static_cast<int64_t>(collator.size()));
     const double weight = std::visit([](const auto& o) { return o.weight; }, objective);
-    auto& measure = measures.emplace_back(Measure{.name = short_form(objective), .head = head_of(objective), .weight = weight, .collator = collator, .sequences = scored});
+    auto& measure = measures.emplace_back(Measure{.name = short_form(objective),
+                                                  .head = head_of(objective),
+                                                  .weight = weight,
+                                                  .collator = collator,
+                                                  .sequences = scored});
     const bool of_tokens = masking_of(objectives) || measure.head == "lm";
     if (of_tokens && has_counts(store)) measure.unigram = unigram_baseline(collator, scored, config.train.batch_size);
   }
@@ -105,17 +112,20 @@ std::string shortage(const std::vector<Measure>& measures, int64_t asked) {
   std::string text;
   for (const auto& measure : measures) {
     if (measure.sequences >= asked) continue;
-    const auto of_it = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ", thousands(static_cast<uint64_t>(asked)), " sequences exist");
+    const auto of_it = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
+                             thousands(static_cast<uint64_t>(asked)), " sequences exist");
     text += (text.empty() ? "" : ", ") + (measures.size() > 1 ? measure.name + ": " : "") + of_it;
   }
   return text;
 }
 
-std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size, at::Device device, bool active_alone) {
+std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
+                              at::Device device, bool active_alone) {
   std::vector<HeldOut> all;
   for (const auto& measure : measures) {
     const auto& heads = network.objectives;
-    const auto head = std::find_if(heads.begin(), heads.end(), [&](const auto& objective) { return objective->slot() == measure.head; });
+    const auto head = std::find_if(heads.begin(), heads.end(),
+                                   [&](const auto& objective) { return objective->slot() == measure.head; });
     if (active_alone && head != heads.end() && !(*head)->active()) continue;
     const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
     const int64_t rows = measure.head == RtdConfig::kind ? drawn_together : batch_size;
@@ -130,8 +140,10 @@ std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& meas
   return all;
 }
 
-std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size, at::Device device) {
-  return score(network, collator, sequences, batch_size, device, [&](const Batch& batch, uint64_t key) { return network.losses(batch, key); });
+std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
+                              at::Device device) {
+  return score(network, collator, sequences, batch_size, device,
+               [&](const Batch& batch, uint64_t key) { return network.losses(batch, key); });
 }
 
 std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences) {
@@ -153,7 +165,10 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
 Baseline majority_baseline(int64_t yes, int64_t count) {
   const double share = count > 0 ? static_cast<double>(yes) / static_cast<double>(count) : 0;
   const auto term = [](double p) { return p > 0 ? -p * std::log(p) : 0.0; };
-  return {.name = "majority", .loss = term(share) + term(1 - share), .accuracy = std::max(share, 1 - share), .count = count};
+  return {.name = "majority",
+          .loss = term(share) + term(1 - share),
+          .accuracy = std::max(share, 1 - share),
+          .count = count};
 }
 
 double f1_score(const YesNo& counts) {
@@ -164,9 +179,15 @@ double f1_score(const YesNo& counts) {
 json to_json(const std::vector<HeldOut>& losses) {
   json found = json::object();
   for (const auto& part : losses) {
-    json entry{{"loss", part.loss}, {"perplexity", std::exp(part.loss)}, {"accuracy", part.accuracy}, {"count", part.count}, {"sequences", part.sequences.size()}};
+    json entry{{"loss", part.loss},
+               {"perplexity", std::exp(part.loss)},
+               {"accuracy", part.accuracy},
+               {"count", part.count},
+               {"sequences", part.sequences.size()}};
     if (part.standard_error) entry["standard_error"] = *part.standard_error;
-    if (part.baseline) entry["baseline"] = {{"name", part.baseline->name}, {"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
+    if (part.baseline)
+      entry["baseline"] = {
+          {"name", part.baseline->name}, {"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
     if (part.f1) entry["f1"] = *part.f1;
     found[part.name] = entry;
   }
@@ -180,7 +201,9 @@ std::string to_text(const std::vector<HeldOut>& losses) {
     if (part.standard_error) text += " +- " + fixed(*part.standard_error);
     text += " accuracy " + fixed(part.accuracy);
     if (part.f1) text += " F1 " + fixed(*part.f1);
-    if (part.baseline) text += words(" (", part.baseline->name, " ", fixed(part.baseline->loss), ", ", fixed(part.baseline->accuracy), ")");
+    if (part.baseline)
+      text +=
+          words(" (", part.baseline->name, " ", fixed(part.baseline->loss), ", ", fixed(part.baseline->accuracy), ")");
   }
   return text;
 }
@@ -205,11 +228,12 @@ std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences,
 Baseline unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size) {
   const auto& counts = collator.store().train_counts();
   const auto& tokenizer = collator.store().tokenizer();
-  std::vector<double> answers(counts.size());   // of what is predicted, each token's number
+  std::vector<double> answers(counts.size());  // of what is predicted, each token's number
   int64_t labels_seen = 0;
   const auto available = static_cast<int64_t>(collator.size());
   for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
-    const auto batch = collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
+    const auto batch =
+        collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
     const auto labels = batch.labels.accessor<int64_t, 1>();
     for (int64_t i = 0; i < labels.size(0); ++i) ++answers[static_cast<size_t>(labels[i])];
     labels_seen += labels.size(0);
@@ -219,12 +243,14 @@ Baseline unigram_baseline(const Collator& collator, int64_t sequences, int64_t b
   double words = 0, specials = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
     const bool special = unseen(id);
-    (special ? specials : words) += special ? answers[id] : static_cast<double>(counts[id]) + 1;   // add-one smoothing: no word is impossible
+    (special ? specials : words) +=
+        special ? answers[id] : static_cast<double>(counts[id]) + 1;  // add-one smoothing: no word is impossible
   }
   Baseline found{.name = "unigram", .count = labels_seen};
   double most = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
-    const double share = unseen(id) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
+    const double share =
+        unseen(id) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
     if (answers[id] > 0) found.loss -= answers[id] / n * std::log(share);
     if (share <= most) continue;
     most = share;

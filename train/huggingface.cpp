@@ -22,14 +22,17 @@ using nlohmann::json;
 namespace {
 
 bool has(const Objectives& objectives, std::string_view kind) {
-  return std::any_of(objectives.begin(), objectives.end(), [&](const auto& o) { return kind == std::visit([](const auto& c) { return c.kind; }, o); });
+  return std::any_of(objectives.begin(), objectives.end(),
+                     [&](const auto& o) { return kind == std::visit([](const auto& c) { return c.kind; }, o); });
 }
 
-/// Objectives that have the heads of a class; of an encoder with a decoder, the stack that the class has. Throws ConfigError for one that is unknown.
+/// Objectives that have the heads of a class; of an encoder with a decoder, the stack that the class has. Throws
+/// ConfigError for one that is unknown.
 Objectives objectives_of(const std::string& architecture, ModelConfig& model, const std::string& path) {
   auto& c = encoder_of(model);
   const auto ends = [&](std::string_view end) { return architecture.ends_with(end); };
-  if (architecture == "BertForPreTraining" || architecture == "BigBirdForPreTraining") return {MlmConfig{}, NspConfig{}};
+  if (architecture == "BertForPreTraining" || architecture == "BigBirdForPreTraining")
+    return {MlmConfig{}, NspConfig{}};
   if (architecture == "AlbertForPreTraining") return {MlmConfig{}, SopConfig{}};
   if (architecture == "ElectraForPreTraining") {
     RtdConfig rtd;
@@ -41,7 +44,9 @@ Objectives objectives_of(const std::string& architecture, ModelConfig& model, co
   if (architecture == "XLNetLMHeadModel") return {PlmConfig{}};
   if (c.is_encoder_decoder) {
     if (architecture == "PegasusForConditionalGeneration") return {GapSentencesConfig{}};
-    if (ends("ForConditionalGeneration")) return std::holds_alternative<T5Config>(model) ? Objectives{SpanCorruptionConfig{}} : Objectives{DenoisingConfig{}};
+    if (ends("ForConditionalGeneration"))
+      return std::holds_alternative<T5Config>(model) ? Objectives{SpanCorruptionConfig{}}
+                                                     : Objectives{DenoisingConfig{}};
     if (ends("ForCausalLM")) {
       keep_decoder(c);
       return {ClmConfig{}};
@@ -52,7 +57,9 @@ Objectives objectives_of(const std::string& architecture, ModelConfig& model, co
     }
   } else if (ends("LMHeadModel") || ends("ForCausalLM")) {
     if (!c.is_decoder) {
-      log_warning("import", words(path, ": ", architecture, " without is_decoder sees both sides of a token: it is taken as a masked language model"));
+      log_warning("import",
+                  words(path, ": ", architecture,
+                        " without is_decoder sees both sides of a token: it is taken as a masked language model"));
       return {MlmConfig{}};
     }
     ClmConfig clm;
@@ -60,7 +67,10 @@ Objectives objectives_of(const std::string& architecture, ModelConfig& model, co
     return {clm};
   }
   if (ends("Model") && !ends("HeadsModel")) return {};
-  fail<ConfigError>(path, ": architecture '", architecture, "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM, ...LMHeadModel, ...ForCausalLM, ...ForConditionalGeneration, T5EncoderModel and ...Model can");
+  fail<ConfigError>(
+      path, ": architecture '", architecture,
+      "' cannot be imported; BertForPreTraining, AlbertForPreTraining, ElectraForPreTraining, ...ForMaskedLM, "
+      "...LMHeadModel, ...ForCausalLM, ...ForConditionalGeneration, T5EncoderModel and ...Model can");
 }
 
 /// The class that has the heads of these objectives.
@@ -69,10 +79,12 @@ std::string architecture_of(const ModelConfig& model, const Objectives& objectiv
   const auto& c = encoder_of(model);
   if (c.is_encoder_decoder) return name + (objectives.empty() ? "Model" : "ForConditionalGeneration");
   if (has(objectives, "plm")) return name + "LMHeadModel";
-  if (is_generative(c) && !objectives.empty() && asks_to_write(objectives[0])) return name + (name == "GPT2" || name == "Bert" ? "LMHeadModel" : "ForCausalLM");
+  if (is_generative(c) && !objectives.empty() && asks_to_write(objectives[0]))
+    return name + (name == "GPT2" || name == "Bert" ? "LMHeadModel" : "ForCausalLM");
   if (std::holds_alternative<T5Config>(model)) return name + "EncoderModel";
   const bool pairs = has(objectives, "nsp") || has(objectives, "sop");
-  if (has(objectives, "rtd") || (pairs && (name == "Bert" || name == "Albert" || name == "BigBird"))) return name + "ForPreTraining";
+  if (has(objectives, "rtd") || (pairs && (name == "Bert" || name == "Albert" || name == "BigBird")))
+    return name + "ForPreTraining";
   return name + (has(objectives, "mlm") ? "ForMaskedLM" : "Model");
 }
 
@@ -91,17 +103,22 @@ std::string architecture_of(const ModelConfig& model, const std::map<std::string
   }
   Objectives guessed;
   // A tied head has no tensor of its own. T5 has no name in front that would tell; its table is the whole head.
-  if (decoder_family(model)) guessed = there("lm_head.weight") || (c.tie_word_embeddings && !bare) ? Objectives{ClmConfig{}} : Objectives{};
-  else if (c.two_streams) guessed = there("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
-  else if (there("discriminator_predictions.dense.weight")) guessed = {RtdConfig{}};
-  else if (there(huggingface_names(model, "mlm.head.transform.weight")[0])) guessed = c.is_decoder ? Objectives{ClmConfig{}} : Objectives{MlmConfig{}};
+  if (decoder_family(model))
+    guessed = there("lm_head.weight") || (c.tie_word_embeddings && !bare) ? Objectives{ClmConfig{}} : Objectives{};
+  else if (c.two_streams)
+    guessed = there("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
+  else if (there("discriminator_predictions.dense.weight"))
+    guessed = {RtdConfig{}};
+  else if (there(huggingface_names(model, "mlm.head.transform.weight")[0]))
+    guessed = c.is_decoder ? Objectives{ClmConfig{}} : Objectives{MlmConfig{}};
   if (there("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
   if (there("sop_classifier.classifier.weight")) guessed.push_back(SopConfig{});
   return architecture_of(model, guessed);
 }
 
-/// Settles which token tables are one. A table that the file lacks is that to which the class ties it; two that differ are not tied, whatever
-/// config.json says. Leaves in `tensors` those that the network has. Source: tie_weights of transformers 5, modeling_utils.py.
+/// Settles which token tables are one. A table that the file lacks is that to which the class ties it; two that differ
+/// are not tied, whatever config.json says. Leaves in `tensors` those that the network has. Source: tie_weights of
+/// transformers 5, modeling_utils.py.
 void tie_tables(ModelConfig& model, std::map<std::string, at::Tensor>& tensors) {
   auto& c = encoder_of(model);
   const auto tables = token_tables(model);
@@ -125,7 +142,8 @@ void tie_tables(ModelConfig& model, std::map<std::string, at::Tensor>& tensors) 
   }
   const bool same = head.defined() && at::equal(head, decoder);
   if (head.defined() && !same && c.tie_word_embeddings && !always_tied)
-    log_warning("import", words(tables.back(), " differs from ", tables[0], ", though config.json says that they are tied: each is kept"));
+    log_warning("import", words(tables.back(), " differs from ", tables[0],
+                                ", though config.json says that they are tied: each is kept"));
   if (head.defined()) c.tie_word_embeddings = c.tie_word_embeddings && same;
   tensors[huggingface_names(model, "backbone.embeddings.word")[0]] = encoder;
   if (!c.shared_embeddings) tensors[huggingface_names(model, "backbone.decoder_embeddings.word")[0]] = decoder;
@@ -133,7 +151,9 @@ void tie_tables(ModelConfig& model, std::map<std::string, at::Tensor>& tensors) 
 }
 
 /// The heads of encoders, whose names have nothing in front.
-const std::vector<std::string> heads_there{"cls.", "lm_head.", "predictions.", "sop_classifier.", "generator_", "discriminator_predictions.", "vocab_", "lm_loss.", "final_logits_bias"};
+const std::vector<std::string> heads_there{
+    "cls.",   "lm_head.", "predictions.",     "sop_classifier.", "generator_", "discriminator_predictions.",
+    "vocab_", "lm_loss.", "final_logits_bias"};
 
 }  // namespace
 
@@ -145,48 +165,61 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   auto& config = model.config.model;
   config = read_model(j, path);
   auto& c = encoder_of(config);
-  require<ConfigError>(!c.is_decoder || std::holds_alternative<FullAttention>(c.attention), path, ": is_decoder is true, and blocks of attention see both sides; set attention_type to 'original_full'");
+  require<ConfigError>(
+      !c.is_decoder || std::holds_alternative<FullAttention>(c.attention), path,
+      ": is_decoder is true, and blocks of attention see both sides; set attention_type to 'original_full'");
   model.tensors = read_weights(folder);
   const auto prefix = huggingface_prefix(config);
   // A bare model is saved without the name of the model in front.
-  const bool bare = std::none_of(model.tensors.begin(), model.tensors.end(), [&](const auto& item) { return item.first.starts_with(prefix); });
-  if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() && j["architectures"][0].is_string()) model.architecture = j["architectures"][0];
+  const bool bare = std::none_of(model.tensors.begin(), model.tensors.end(),
+                                 [&](const auto& item) { return item.first.starts_with(prefix); });
+  if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() &&
+      j["architectures"][0].is_string())
+    model.architecture = j["architectures"][0];
   if (model.architecture.empty()) model.architecture = architecture_of(config, model.tensors, bare);
   model.config.objectives = objectives_of(model.architecture, config, path);
   if (bare) {
     std::map<std::string, at::Tensor> full;
     for (const auto& [name, tensor] : model.tensors) {
-      const bool of_head = std::any_of(heads_there.begin(), heads_there.end(), [&](const auto& head) { return name.starts_with(head); });
+      const bool of_head =
+          std::any_of(heads_there.begin(), heads_there.end(), [&](const auto& head) { return name.starts_with(head); });
       full.emplace(of_head ? name : prefix + name, tensor);
     }
     model.tensors = std::move(full);
   }
   tie_tables(config, model.tensors);
   // The classes of BigBird have a pooler that their masked language model does not read.
-  c.pooler = std::holds_alternative<BigBirdConfig>(config) && !model.config.objectives.empty() && model.tensors.count("bert.pooler.weight") > 0;
+  c.pooler = std::holds_alternative<BigBirdConfig>(config) && !model.config.objectives.empty() &&
+             model.tensors.count("bert.pooler.weight") > 0;
   if (decoder_family(config))
-    for (const auto& [key, id] : {std::pair{"pad_token_id", c.pad_token_id}, {"decoder_start_token_id", c.decoder_start_token_id}, {"forced_bos_token_id", c.forced_bos_token_id}, {"forced_eos_token_id", c.forced_eos_token_id}})
-      require<ConfigError>(id < c.vocab_size, path, ": ", key, " is ", id, ", the vocabulary has ", c.vocab_size, " tokens; the file is damaged");
+    for (const auto& [key, id] : {std::pair{"pad_token_id", c.pad_token_id},
+                                  {"decoder_start_token_id", c.decoder_start_token_id},
+                                  {"forced_bos_token_id", c.forced_bos_token_id},
+                                  {"forced_eos_token_id", c.forced_eos_token_id}})
+      require<ConfigError>(id < c.vocab_size, path, ": ", key, " is ", id, ", the vocabulary has ", c.vocab_size,
+                           " tokens; the file is damaged");
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
   model.config.train.budget.steps = 1000;
-  // The ranges of a config that a user writes hold for one that was read, and a run has nothing but what it writes down.
+  // The ranges of a config that a user writes hold for one that was read, and a run has nothing but what it writes
+  // down.
   model.config = decode<RunConfig>(ConfigTree::parse(to_yaml(model.config), path + ", as the run.yaml of Cloze"));
   return model;
 }
 
 Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value) {
   if (encoder_of(model).two_streams) return xlnet_as_theirs(encoder_of(model), name, value);
-  if (name == "lm.head.bias" && decoder_family(model)) return value.unsqueeze(0);   // final_logits_bias
+  if (name == "lm.head.bias" && decoder_family(model)) return value.unsqueeze(0);  // final_logits_bias
   return huggingface_transposed(model, name) && value.dim() == 2 ? value.t() : value;
 }
 
-void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored, std::vector<std::string>& fresh) {
+void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored,
+                      std::vector<std::string>& fresh) {
   at::NoGradGuard no_grad;
   const auto& config = network.model_config();
   const auto& encoder = encoder_of(config);
   std::set<std::string> used;
   const auto params = collect_params(network);
-  initialize(params, encoder.initializer_range, false, Rng(1));   // for what the file lacks
+  initialize(params, encoder.initializer_range, false, Rng(1));  // for what the file lacks
   for (const auto& [name, param] : params) {
     const auto names = huggingface_names(config, name);
     std::vector<at::Tensor> parts;
@@ -198,16 +231,22 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       used.insert(theirs);
       require_weights(theirs, found->second);
       const auto tensor = found->second.to(at::kFloat);
-      parts.push_back(encoder.two_streams ? xlnet_as_ours(name, tensor) : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t() : name == "lm.head.bias" ? tensor.flatten() : tensor);
+      parts.push_back(encoder.two_streams                                         ? xlnet_as_ours(name, tensor)
+                      : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t()
+                      : name == "lm.head.bias"                                    ? tensor.flatten()
+                                                                                  : tensor);
     }
     if (parts.empty()) {
-      const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") || name.starts_with("backbone.pooler.") || param.fixed();
-      require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0], "'; they are not those of this config.json");
+      const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") ||
+                            name.starts_with("backbone.pooler.") || param.fixed();
+      require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0],
+                               "'; they are not those of this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;
     }
     const auto whole = parts.size() == 1 ? parts[0] : at::cat(parts);
-    require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ", parts[0].sizes(), ", config.json needs ", param.value().sizes(), " for ", name);
+    require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ",
+                             parts[0].sizes(), ", config.json needs ", param.value().sizes(), " for ", name);
     param.value().copy_(whole);
   }
   for (const auto& [name, param] : params)
@@ -215,7 +254,8 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       const auto found = model.tensors.find(alias);
       if (found == model.tensors.end() || used.count(alias)) continue;
       require_weights(alias, found->second);
-      if (found->second.sizes() == param.value().sizes()) param.value().copy_(found->second.to(at::kFloat));   // a bias that the decoder has under its own name counts
+      if (found->second.sizes() == param.value().sizes())
+        param.value().copy_(found->second.to(at::kFloat));  // a bias that the decoder has under its own name counts
       used.insert(alias);
     }
   for (const auto& [name, tensor] : model.tensors)
@@ -234,11 +274,13 @@ namespace {
 void require_decoder_class(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
   const auto kind = kind_of(config.model);
-  const auto plain = std::visit([](const auto& m) -> EncoderConfig { return std::decay_t<decltype(m)>{}; }, config.model);
+  const auto plain =
+      std::visit([](const auto& m) -> EncoderConfig { return std::decay_t<decltype(m)>{}; }, config.model);
   const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
   const bool alone = plain.is_encoder_decoder && !c.is_encoder_decoder, t5 = kind == "t5";
   const auto same = [&](const char* option, const std::string& value, const std::string& there) {
-    require<ConfigError>(value == there, "model.", option, " ", value, " has no class at Hugging Face for ", kind, "; export to torchscript");
+    require<ConfigError>(value == there, "model.", option, " ", value, " has no class at Hugging Face for ", kind,
+                         "; export to torchscript");
   };
   same("norm_place", c.norm_place, plain.norm_place);
   same("norm_kind", c.norm_kind, plain.norm_kind);
@@ -248,62 +290,102 @@ void require_decoder_class(const RunConfig& config) {
   same("is_decoder", text(c.is_decoder), text(alone ? !t5 : plain.is_decoder));
   same("prefix_lm", text(c.prefix_lm), "false");
   const bool writes = !config.objectives.empty() && asks_to_write(config.objectives[0]);
-  require<ConfigError>(!alone || (t5 ? config.objectives.empty() : writes), t5 ? "Hugging Face's class of T5's encoder has no head" : "Hugging Face's class of a decoder alone has a head, and this one has none", "; export to torchscript");
-  require<ConfigError>(std::holds_alternative<FullAttention>(c.attention), "model.attention of another kind than full has no class at Hugging Face for ", kind, "; export to torchscript");
+  require<ConfigError>(!alone || (t5 ? config.objectives.empty() : writes),
+                       t5 ? "Hugging Face's class of T5's encoder has no head"
+                          : "Hugging Face's class of a decoder alone has a head, and this one has none",
+                       "; export to torchscript");
+  require<ConfigError>(std::holds_alternative<FullAttention>(c.attention),
+                       "model.attention of another kind than full has no class at Hugging Face for ", kind,
+                       "; export to torchscript");
 }
 
 }  // namespace
 
 void require_huggingface(const RunConfig& config) {
   const auto& c = encoder_of(config.model);
-  require<ConfigError>(kind_of(config.model) != "transformer", "transformer has no class at Hugging Face; export to torchscript");
+  require<ConfigError>(kind_of(config.model) != "transformer",
+                       "transformer has no class at Hugging Face; export to torchscript");
   if (decoder_family(config.model)) return require_decoder_class(config);
-  require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers, "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
+  require<ConfigError>(c.num_hidden_groups == 0 || c.share == "all" || c.num_hidden_groups == c.num_hidden_layers,
+                       "model.share '", c.share,
+                       "' has no class at Hugging Face, which shares whole layers; export to torchscript");
   if (c.two_streams) return;
-  require<ConfigError>(c.position_embeddings == "learned" || c.scores_distances() || std::holds_alternative<DistilBertConfig>(config.model), "model.position_embeddings '", c.position_embeddings, "' has a class at Hugging Face only for distilbert; export to torchscript");
+  require<ConfigError>(c.position_embeddings == "learned" || c.scores_distances() ||
+                           std::holds_alternative<DistilBertConfig>(config.model),
+                       "model.position_embeddings '", c.position_embeddings,
+                       "' has a class at Hugging Face only for distilbert; export to torchscript");
   const auto model = kind_of(config.model);
   const std::string attention = std::visit([](const auto& a) { return a.kind; }, c.attention);
   require<ConfigError>(model != "performer", "performer has no class at Hugging Face; export to torchscript");
-  require<ConfigError>(model == "longformer" ? attention == "window" : attention == "full" || (model == "bigbird" && attention == "bigbird"), "model.attention of kind ", attention, " has no class at Hugging Face for ", model, "; export to torchscript");
+  require<ConfigError>(model == "longformer" ? attention == "window"
+                                             : attention == "full" || (model == "bigbird" && attention == "bigbird"),
+                       "model.attention of kind ", attention, " has no class at Hugging Face for ", model,
+                       "; export to torchscript");
   if (const auto* window = std::get_if<WindowAttention>(&c.attention)) {
     const auto steps = dilations_of(*window);
-    require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }), "model.attention.attention_dilation ", window->attention_dilation, " has no class at Hugging Face, whose windows are not dilated; export to torchscript");
+    require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }),
+                         "model.attention.attention_dilation ", window->attention_dilation,
+                         " has no class at Hugging Face, whose windows are not dilated; export to torchscript");
   }
-  for (const auto& [option, value, plain] : {std::tuple<const char*, std::string, const char*>{"norm_place", c.norm_place, "post"}, {"norm_kind", c.norm_kind, "layer"}, {"feed_forward", c.feed_forward, "plain"}, {"relative_positions", std::to_string(c.relative_positions), "0"}, {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
-    require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model, "; export to torchscript");
+  for (const auto& [option, value, plain] :
+       {std::tuple<const char*, std::string, const char*>{"norm_place", c.norm_place, "post"},
+        {"norm_kind", c.norm_kind, "layer"},
+        {"feed_forward", c.feed_forward, "plain"},
+        {"relative_positions", std::to_string(c.relative_positions), "0"},
+        {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
+    require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model,
+                         "; export to torchscript");
   if (c.scores_distances()) {
-    require<ConfigError>(model == "bert" || model == "roberta" || model == "albert" || model == "electra", "model.position_embeddings ", c.position_embeddings, " has no class at Hugging Face for ", model, "; export to torchscript");
-    log_warning("export", words("position_embedding_type ", c.position_embeddings, " is computed by transformers 4; transformers 5 passes it over"));
+    require<ConfigError>(model == "bert" || model == "roberta" || model == "albert" || model == "electra",
+                         "model.position_embeddings ", c.position_embeddings, " has no class at Hugging Face for ",
+                         model, "; export to torchscript");
+    log_warning("export", words("position_embedding_type ", c.position_embeddings,
+                                " is computed by transformers 4; transformers 5 passes it over"));
   }
   if (is_generative(c)) {
-    require<ConfigError>(model == "bert" || model == "roberta" || model == "electra" || model == "bigbird", "Hugging Face has no class of ", model, " that is a decoder; export to torchscript");
+    require<ConfigError>(model == "bert" || model == "roberta" || model == "electra" || model == "bigbird",
+                         "Hugging Face has no class of ", model, " that is a decoder; export to torchscript");
     for (const auto& o : config.objectives) {
       const auto* clm = std::get_if<ClmConfig>(&o);
-      require<ConfigError>(!asks_to_write(o) || (clm && clm->transform), "a head that writes without a transform has no class at Hugging Face for ", model, ", whose heads have one; train with `kind: clm, transform: true`, or export to torchscript");
+      require<ConfigError>(!asks_to_write(o) || (clm && clm->transform),
+                           "a head that writes without a transform has no class at Hugging Face for ", model,
+                           ", whose heads have one; train with `kind: clm, transform: true`, or export to torchscript");
     }
   }
   for (const auto& o : config.objectives) {
-    const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o), rtd = std::holds_alternative<RtdConfig>(o);
-    require<ConfigError>((!sop || model == "albert") && (!nsp || model == "bert" || model == "bigbird") && (!rtd || model == "electra"), "Hugging Face has no class of ", model, " with the head of ", sop ? "sop" : nsp ? "nsp" : "rtd", "; export to torchscript");
+    const bool sop = std::holds_alternative<SopConfig>(o), nsp = std::holds_alternative<NspConfig>(o),
+               rtd = std::holds_alternative<RtdConfig>(o);
+    require<ConfigError>(
+        (!sop || model == "albert") && (!nsp || model == "bert" || model == "bigbird") && (!rtd || model == "electra"),
+        "Hugging Face has no class of ", model, " with the head of ",
+        sop   ? "sop"
+        : nsp ? "nsp"
+              : "rtd",
+        "; export to torchscript");
   }
 }
 
 namespace {
 
-/// Makes the config of a discriminator that of both networks: the generator's sizes as shares of the discriminator's, and what of the
-/// embeddings is one. Throws ConfigError for a generator that a run cannot have beside this discriminator.
+/// Makes the config of a discriminator that of both networks: the generator's sizes as shares of the discriminator's,
+/// and what of the embeddings is one. Throws ConfigError for a generator that a run cannot have beside this
+/// discriminator.
 void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, const std::string& folder) {
   const bool pair = model.architecture == "ElectraForPreTraining" && generator.architecture == "ElectraForMaskedLM";
-  require<ConfigError>(pair, "--generator ", folder, ": a generator is an ElectraForMaskedLM beside an ElectraForPreTraining, these are ", generator.architecture, " and ", model.architecture);
+  require<ConfigError>(pair, "--generator ", folder,
+                       ": a generator is an ElectraForMaskedLM beside an ElectraForPreTraining, these are ",
+                       generator.architecture, " and ", model.architecture);
   auto& d = encoder_of(model.config.model);
   const auto& g = encoder_of(generator.config.model);
   RtdConfig rtd;
   rtd.generator_hidden_size = static_cast<double>(g.num_attention_heads) / static_cast<double>(d.num_attention_heads);
-  rtd.generator_layers = static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
+  rtd.generator_layers =
+      static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
   d.tie_word_embeddings = g.tie_word_embeddings;
   const auto made = generator_of(rtd, d);
   const auto same = [&](const char* key, const auto& there, const auto& here) {
-    require<ConfigError>(there == here, "--generator ", folder, ": its ", key, " is ", there, ", and beside this discriminator it is ", here, "; such a pair cannot be one run");
+    require<ConfigError>(there == here, "--generator ", folder, ": its ", key, " is ", there,
+                         ", and beside this discriminator it is ", here, "; such a pair cannot be one run");
   };
   same("hidden_size", g.hidden_size, made.hidden_size);
   same("intermediate_size", g.intermediate_size, made.intermediate_size);
@@ -321,7 +403,8 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
     return here != model.tensors.end() && there != generator.tensors.end() && at::equal(here->second, there->second);
   };
   const bool tables = equal("word_embeddings.weight") && equal("position_embeddings.weight");
-  const bool all = tables && equal("token_type_embeddings.weight") && equal("LayerNorm.weight") && equal("LayerNorm.bias");
+  const bool all =
+      tables && equal("token_type_embeddings.weight") && equal("LayerNorm.weight") && equal("LayerNorm.bias");
   rtd.tie = all ? "all" : "none";
   if (tables && !all) rtd.tie = "tables";
   model.config.objectives = {rtd};
@@ -338,7 +421,8 @@ void load_generator(const HuggingFaceModel& generator, Network& network, ImportR
 
 }  // namespace
 
-ImportReport import_huggingface(const std::string& folder, const std::string& run, const std::string& generator_folder) {
+ImportReport import_huggingface(const std::string& folder, const std::string& run,
+                                const std::string& generator_folder) {
   require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
   auto model = read_huggingface(folder);
   std::optional<HuggingFaceModel> generator;
@@ -359,17 +443,25 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   for (const auto& p : params) report.parameters += p.param.value().numel();
   StagedFolder staged(run);
   bool has_tokenizer = false;
-  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model", "vocab.json", "tokenizer.json"}) has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
+  for (const auto* file : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model",
+                           "vocab.json", "tokenizer.json"})
+    has_tokenizer = has_tokenizer || fs::exists(folder + "/" + file);
   if (has_tokenizer) {
     const auto tokenizer = Tokenizer::open(folder);
-    require<CheckpointError>(tokenizer.size() <= encoder_of(model.config.model).vocab_size, folder, ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
+    require<CheckpointError>(tokenizer.size() <= encoder_of(model.config.model).vocab_size, folder,
+                             ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
                              encoder_of(model.config.model).vocab_size, " rows; they do not belong together");
     tokenizer.save(staged.path() + "/tokenizer");
   } else {
-    log_info("import", folder + " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json): the run reads ids, not text");
+    log_info(
+        "import",
+        folder +
+            " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json): the run reads ids, not text");
   }
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
-  write_atomic(staged.path() + "/provenance.json", json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
+  write_atomic(
+      staged.path() + "/provenance.json",
+      json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
   save_checkpoint(staged.path(), {}, params, {});
   staged.commit();
   return report;
@@ -386,16 +478,19 @@ TextReader reader_of(const ModelConfig& model) {
           .end = decoder_family(model) ? c.eos_token_id : -1};
 }
 
-/// Where not all token tables of an encoder with a decoder are one, the file holds each by its name: transformers ties what is not there.
+/// Where not all token tables of an encoder with a decoder are one, the file holds each by its name: transformers ties
+/// what is not there.
 void write_all_tables(const LoadedRun& run, bool bare, std::vector<NamedTensor>& tensors) {
   const auto& c = encoder_of(run.config.model);
   if (!c.is_encoder_decoder || (c.shared_embeddings && c.tie_word_embeddings)) return;
   auto names = token_tables(run.config.model);
   if (bare) {
-    names.pop_back();   // the head
+    names.pop_back();  // the head
     for (auto& name : names) name = name.substr(huggingface_prefix(run.config.model).size());
   }
-  const auto holds = [&](const std::string& name) { return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; }); };
+  const auto holds = [&](const std::string& name) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+  };
   const auto& encoder = run.network->backbone->embedding_tables()->word.value();
   const auto& decoder = run.network->backbone->token_embedding().value();
   for (size_t i = 0; i < names.size(); ++i)
@@ -417,11 +512,15 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   std::vector<NamedTensor> tensors;
   for (const auto& [name, param] : collect_params(*opened.network)) {
     const auto theirs = huggingface_names(opened.config.model, name);
-    if (theirs.empty()) continue;   // a generator beside the discriminator
-    const auto parts = as_theirs(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
-    for (size_t i = 0; i < theirs.size(); ++i) tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i].contiguous()});
-    if (name.ends_with("lm.head.bias") && !decoder_family(opened.config.model) && !encoder_of(opened.config.model).tie_word_embeddings)
-      for (const auto& alias : huggingface_aliases(opened.config.model, name)) tensors.push_back({alias, param.value().detach()});
+    if (theirs.empty()) continue;  // a generator beside the discriminator
+    const auto parts =
+        as_theirs(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
+    for (size_t i = 0; i < theirs.size(); ++i)
+      tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i].contiguous()});
+    if (name.ends_with("lm.head.bias") && !decoder_family(opened.config.model) &&
+        !encoder_of(opened.config.model).tie_word_embeddings)
+      for (const auto& alias : huggingface_aliases(opened.config.model, name))
+        tensors.push_back({alias, param.value().detach()});
   }
   write_all_tables(opened, bare, tensors);
   StagedFolder staged(out);
@@ -435,7 +534,9 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   // A run that was imported and not trained goes out as it came.
   if (model.bi_data && load_state(opened.checkpoint, nullptr).step > 0) {
     config["bi_data"] = false;
-    log_info("export", "bi_data is of training and goes out as false: with it the class there reads the second half of every batch backwards");
+    log_info("export",
+             "bi_data is of training and goes out as false: with it the class there reads the second half of every "
+             "batch backwards");
   }
   write_atomic(staged.path() + "/config.json", config.dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);

@@ -1,4 +1,5 @@
-// The tables of config.json. Defaults are those of transformers 5.23; tests/train/huggingface_defaults.json holds them as they are there.
+// The tables of config.json. Defaults are those of transformers 5.23; tests/train/huggingface_defaults.json holds them
+// as they are there.
 #include "train/huggingface_config.h"
 
 #include <algorithm>
@@ -17,14 +18,15 @@ namespace {
 
 /// A value on its way in.
 struct Given {
-  const json& value;   ///< the file's, else the class's default; null where either says so
-  const json& file;    ///< all keys
+  const json& value;  ///< the file's, else the class's default; null where either says so
+  const json& file;   ///< all keys
   std::string key, path;
 
   template <class T>
   T as() const {
     T field{};
-    require<ConfigError>(!value.is_null(), path, ": '", key, "' is null, which the class does not know here; write a value");
+    require<ConfigError>(!value.is_null(), path, ": '", key,
+                         "' is null, which the class does not know here; write a value");
     take(json{{key, value}}, key.c_str(), field, path);
     return field;
   }
@@ -33,17 +35,17 @@ struct Given {
 /// A key of config.json and what stands for it here.
 struct Key {
   std::string name;
-  json absent{};              ///< what the class has where the file says nothing
-  bool may_be_null = false;   ///< null is a value; else it is as if the key were absent
+  json absent{};             ///< what the class has where the file says nothing
+  bool may_be_null = false;  ///< null is a value; else it is as if the key were absent
   std::function<void(EncoderConfig&, const Given&)> read = [](EncoderConfig&, const Given&) {};
   std::function<json(const EncoderConfig&)> write = [](const EncoderConfig&) { return unsaid; };
-  inline static const json unsaid = json(json::value_t::discarded);   ///< the key is left out
+  inline static const json unsaid = json(json::value_t::discarded);  ///< the key is left out
 };
 using Keys = std::vector<Key>;
 
 /// A field that has the same meaning on both sides.
 template <class T, class Owner>
-Key field(const char* name, T Owner::*member, std::type_identity_t<T> absent) {
+Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
   return {.name = name,
           .absent = absent,
           .read = [member](EncoderConfig& c, const Given& in) { c.*member = in.as<T>(); },
@@ -51,14 +53,14 @@ Key field(const char* name, T Owner::*member, std::type_identity_t<T> absent) {
 }
 
 /// An id, or null for none (-1 here). A list of one is that one.
-Key id(const char* name, int64_t EncoderConfig::*member, json absent) {
+Key id(const char* name, int64_t EncoderConfig::* member, json absent) {
   return {.name = name,
           .absent = std::move(absent),
           .may_be_null = true,
           .read =
               [member](EncoderConfig& c, const Given& in) {
-                require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ", in.value.dump(),
-                                     "; here it is one id: write that one");
+                require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ",
+                                     in.value.dump(), "; here it is one id: write that one");
                 const json one = in.value.is_array() ? in.value[0] : in.value;
                 c.*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
               },
@@ -66,30 +68,31 @@ Key id(const char* name, int64_t EncoderConfig::*member, json absent) {
 }
 
 /// A count that may be null: 0 here.
-Key count_or_null(const char* name, int64_t EncoderConfig::*member, json absent) {
-  return {.name = name,
-          .absent = std::move(absent),
-          .may_be_null = true,
-          .read = [member](EncoderConfig& c, const Given& in) { c.*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
-          .write = [member](const EncoderConfig& c) { return c.*member > 0 ? json(c.*member) : json(); }};
+Key count_or_null(const char* name, int64_t EncoderConfig::* member, json absent) {
+  return {
+      .name = name,
+      .absent = std::move(absent),
+      .may_be_null = true,
+      .read = [member](EncoderConfig& c, const Given& in) { c.*member = in.value.is_null() ? 0 : in.as<int64_t>(); },
+      .write = [member](const EncoderConfig& c) { return c.*member > 0 ? json(c.*member) : json(); }};
 }
 
 /// A size of the decoder, which is that of the encoder where it is 0 here.
 template <class Owner>
-Key of_decoder(const char* name, int64_t EncoderConfig::*member, int64_t Owner::*encoder, json absent) {
+Key of_decoder(const char* name, int64_t EncoderConfig::* member, int64_t Owner::* encoder, json absent) {
   return {.name = name,
           .absent = std::move(absent),
           .may_be_null = true,
-          .read = [=](EncoderConfig& c, const Given& in) { c.*member = in.value.is_null() ? c.*encoder : in.as<int64_t>(); },
+          .read = [=](EncoderConfig& c,
+                      const Given& in) { c.*member = in.value.is_null() ? c.*encoder : in.as<int64_t>(); },
           .write = [=](const EncoderConfig& c) { return json(c.*member > 0 ? c.*member : c.*encoder); }};
 }
 
 /// What Cloze computes in one way only.
 Key only(const char* name, json value) {
-  return {.name = name,
-          .absent = value,
-          .read = [value](EncoderConfig&, const Given& in) {
-            require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ", value.dump(), " can be imported");
+  return {.name = name, .absent = value, .read = [value](EncoderConfig&, const Given& in) {
+            require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ",
+                                 value.dump(), " can be imported");
           }};
 }
 
@@ -102,7 +105,10 @@ Key told(const char* name, json absent, std::function<json(const EncoderConfig&)
 Key dropout(const char* name, double absent) {
   return {.name = name,
           .absent = absent,
-          .read = [](EncoderConfig& c, const Given& in) { c.hidden_dropout_prob = c.attention_probs_dropout_prob = c.activation_dropout = in.as<double>(); },
+          .read =
+              [](EncoderConfig& c, const Given& in) {
+                c.hidden_dropout_prob = c.attention_probs_dropout_prob = c.activation_dropout = in.as<double>();
+              },
           .write = [](const EncoderConfig& c) { return json(c.hidden_dropout_prob); }};
 }
 
@@ -157,16 +163,18 @@ Keys causal(json eos_token_id) {
 }
 
 /// A key of transformers 4 that 5 has dropped.
-const Key positions{.name = "position_embedding_type",
-                    .absent = "absolute",
-                    .read =
-                        [](EncoderConfig& c, const Given& in) {
-                          const auto type = in.as<std::string>();
-                          require<ConfigError>(type == "absolute" || type == "relative_key" || type == "relative_key_query", in.path,
-                                               ": position_embedding_type is '", type, "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
-                          if (type != "absolute") c.position_embeddings = type;
-                        },
-                    .write = [](const EncoderConfig& c) { return c.scores_distances() ? json(c.position_embeddings) : Key::unsaid; }};
+const Key positions{
+    .name = "position_embedding_type",
+    .absent = "absolute",
+    .read =
+        [](EncoderConfig& c, const Given& in) {
+          const auto type = in.as<std::string>();
+          require<ConfigError>(type == "absolute" || type == "relative_key" || type == "relative_key_query", in.path,
+                               ": position_embedding_type is '", type,
+                               "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
+          if (type != "absolute") c.position_embeddings = type;
+        },
+    .write = [](const EncoderConfig& c) { return c.scores_distances() ? json(c.position_embeddings) : Key::unsaid; }};
 
 const Key embedding{.name = "embedding_size",
                     .absent = 128,
@@ -181,103 +189,126 @@ const Key windows{.name = "attention_window",
                         window.attention_window.clear();
                         for (const auto& one : in.value.is_array() ? in.value : json::array({in.value}))
                           window.attention_window += (window.attention_window.empty() ? "" : ",") + one.dump();
-                        window.global_tokens = "none";   // transformers has global tokens only where a mask names them
+                        window.global_tokens = "none";  // transformers has global tokens only where a mask names them
                         const auto count = static_cast<int64_t>(windows_of(window).size());
-                        require<ConfigError>(count == 1 || count == c.num_hidden_layers, in.path, ": attention_window names ", count, " windows for ",
-                                             c.num_hidden_layers, " layers");
+                        require<ConfigError>(count == 1 || count == c.num_hidden_layers, in.path,
+                                             ": attention_window names ", count, " windows for ", c.num_hidden_layers,
+                                             " layers");
                         c.attention = window;
                       },
-                  .write = [](const EncoderConfig& c) {
-                    auto list = windows_of(std::get<WindowAttention>(c.attention));
-                    if (list.size() == 1) list.assign(static_cast<size_t>(c.num_hidden_layers), list[0]);
-                    return json(list);
-                  }};
+                  .write =
+                      [](const EncoderConfig& c) {
+                        auto list = windows_of(std::get<WindowAttention>(c.attention));
+                        if (list.size() == 1) list.assign(static_cast<size_t>(c.num_hidden_layers), list[0]);
+                        return json(list);
+                      }};
 
 /// A key of BigBird's blocks, which a stack with full attention does not have.
-Key of_blocks(const char* name, int64_t BigBirdAttention::*member, int64_t absent) {
+Key of_blocks(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
   return {.name = name,
           .absent = absent,
           .read =
               [member](EncoderConfig& c, const Given& in) {
                 if (auto* blocks = std::get_if<BigBirdAttention>(&c.attention)) blocks->*member = in.as<int64_t>();
               },
-          .write = [member](const EncoderConfig& c) {
-            const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
-            return blocks ? json(blocks->*member) : Key::unsaid;
-          }};
+          .write =
+              [member](const EncoderConfig& c) {
+                const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
+                return blocks ? json(blocks->*member) : Key::unsaid;
+              }};
 }
-const Key blocks{.name = "attention_type",
-                 .absent = "block_sparse",
-                 .read =
-                     [](EncoderConfig& c, const Given& in) {
-                       const auto type = in.as<std::string>();
-                       require<ConfigError>(type == "block_sparse" || type == "original_full", in.path, ": attention_type is '", type,
-                                            "'; 'block_sparse' and 'original_full' can be imported");
-                       if (type == "original_full") {
-                         c.attention = FullAttention{};
-                         return;
-                       }
-                       c.attention = BigBirdAttention{};
-                       log_info("import", "attention_type is block_sparse: random blocks are Cloze's own, so outputs differ from those of transformers, "
-                                          "which has none in evaluation");
-                     },
-                 .write = [](const EncoderConfig& c) { return json(std::holds_alternative<BigBirdAttention>(c.attention) ? "block_sparse" : "original_full"); }};
+const Key blocks{
+    .name = "attention_type",
+    .absent = "block_sparse",
+    .read =
+        [](EncoderConfig& c, const Given& in) {
+          const auto type = in.as<std::string>();
+          require<ConfigError>(type == "block_sparse" || type == "original_full", in.path, ": attention_type is '",
+                               type, "'; 'block_sparse' and 'original_full' can be imported");
+          if (type == "original_full") {
+            c.attention = FullAttention{};
+            return;
+          }
+          c.attention = BigBirdAttention{};
+          log_info("import",
+                   "attention_type is block_sparse: random blocks are Cloze's own, so outputs differ from those of "
+                   "transformers, "
+                   "which has none in evaluation");
+        },
+    .write =
+        [](const EncoderConfig& c) {
+          return json(std::holds_alternative<BigBirdAttention>(c.attention) ? "block_sparse" : "original_full");
+        }};
 
-const Keys big_bird = but(encoder, {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) + causal(2) +
-                      Keys{blocks, of_blocks("block_size", &BigBirdAttention::block_size, 64),
-                           of_blocks("num_random_blocks", &BigBirdAttention::num_random_blocks, 3), only("use_bias", true), only("rescale_embeddings", false),
-                           only("position_embedding_type", "absolute")};
+const Keys big_bird =
+    but(encoder, {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) + causal(2) +
+    Keys{blocks,
+         of_blocks("block_size", &BigBirdAttention::block_size, 64),
+         of_blocks("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
+         only("use_bias", true),
+         only("rescale_embeddings", false),
+         only("position_embedding_type", "absolute")};
 
-const Keys albert = but(encoder, {{"vocab_size", 30000}, {"hidden_size", 4096}, {"num_attention_heads", 64}, {"intermediate_size", 16384},
-                                  {"hidden_act", "gelu_new"}, {"hidden_dropout_prob", 0}, {"attention_probs_dropout_prob", 0}}) +
+const Keys albert = but(encoder, {{"vocab_size", 30000},
+                                  {"hidden_size", 4096},
+                                  {"num_attention_heads", 64},
+                                  {"intermediate_size", 16384},
+                                  {"hidden_act", "gelu_new"},
+                                  {"hidden_dropout_prob", 0},
+                                  {"attention_probs_dropout_prob", 0}}) +
                     Keys{embedding, field("num_hidden_groups", &EncoderConfig::num_hidden_groups, 1),
                          field("inner_group_num", &EncoderConfig::inner_group_num, 1), positions};
 
-const Keys electra = but(encoder, {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) + causal(nullptr) +
-                     Keys{embedding, positions};
+const Keys electra = but(encoder, {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
+                     causal(nullptr) + Keys{embedding, positions};
 
-const Keys distilbert{field("vocab_size", &EncoderConfig::vocab_size, 30522),
-                      field("dim", &EncoderConfig::hidden_size, 768),
-                      field("n_layers", &EncoderConfig::num_hidden_layers, 6),
-                      field("n_heads", &EncoderConfig::num_attention_heads, 12),
-                      field("hidden_dim", &EncoderConfig::intermediate_size, 3072),
-                      field("activation", &EncoderConfig::hidden_act, "gelu"),
-                      field("dropout", &EncoderConfig::hidden_dropout_prob, 0.1),
-                      field("attention_dropout", &EncoderConfig::attention_probs_dropout_prob, 0.1),
-                      field("max_position_embeddings", &EncoderConfig::max_position_embeddings, 512),
-                      field("initializer_range", &EncoderConfig::initializer_range, 0.02),
-                      field("tie_word_embeddings", &EncoderConfig::tie_word_embeddings, true),
-                      padding(0),
-                      {.name = "sinusoidal_pos_embds",
-                       .absent = false,
-                       // transformers 5 trains that table too.
-                       .read = [](EncoderConfig& c, const Given& in) { c.position_embeddings = in.as<bool>() ? "sinusoidal_start" : "learned"; },
-                       .write = [](const EncoderConfig& c) { return json(c.position_embeddings != "learned"); }}};
+const Keys distilbert{
+    field("vocab_size", &EncoderConfig::vocab_size, 30522),
+    field("dim", &EncoderConfig::hidden_size, 768),
+    field("n_layers", &EncoderConfig::num_hidden_layers, 6),
+    field("n_heads", &EncoderConfig::num_attention_heads, 12),
+    field("hidden_dim", &EncoderConfig::intermediate_size, 3072),
+    field("activation", &EncoderConfig::hidden_act, "gelu"),
+    field("dropout", &EncoderConfig::hidden_dropout_prob, 0.1),
+    field("attention_dropout", &EncoderConfig::attention_probs_dropout_prob, 0.1),
+    field("max_position_embeddings", &EncoderConfig::max_position_embeddings, 512),
+    field("initializer_range", &EncoderConfig::initializer_range, 0.02),
+    field("tie_word_embeddings", &EncoderConfig::tie_word_embeddings, true),
+    padding(0),
+    {.name = "sinusoidal_pos_embds",
+     .absent = false,
+     // transformers 5 trains that table too.
+     .read = [](EncoderConfig& c,
+                const Given& in) { c.position_embeddings = in.as<bool>() ? "sinusoidal_start" : "learned"; },
+     .write = [](const EncoderConfig& c) { return json(c.position_embeddings != "learned"); }}};
 
-const Keys gpt2{field("vocab_size", &EncoderConfig::vocab_size, 50257),
-                field("n_embd", &EncoderConfig::hidden_size, 768),
-                field("n_layer", &EncoderConfig::num_hidden_layers, 12),
-                field("n_head", &EncoderConfig::num_attention_heads, 12),
-                field("n_positions", &EncoderConfig::max_position_embeddings, 1024),
-                {.name = "n_inner",
-                 .may_be_null = true,
-                 .read = [](EncoderConfig& c, const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
-                 .write = [](const EncoderConfig& c) { return json(c.intermediate_size); }},
-                field("activation_function", &EncoderConfig::hidden_act, "gelu_new"),
-                field("resid_pdrop", &EncoderConfig::hidden_dropout_prob, 0.1),
-                told("embd_pdrop", 0.1, [](const EncoderConfig& c) { return json(c.hidden_dropout_prob); }),
-                field("attn_pdrop", &EncoderConfig::attention_probs_dropout_prob, 0.1),
-                field("layer_norm_epsilon", &EncoderConfig::layer_norm_eps, 1e-5),
-                field("initializer_range", &EncoderConfig::initializer_range, 0.02),
-                field("tie_word_embeddings", &EncoderConfig::tie_word_embeddings, true),
-                id("eos_token_id", &EncoderConfig::eos_token_id, 50256),
-                told("bos_token_id", 50256, [](const EncoderConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
-                {.name = "pad_token_id",
-                 .may_be_null = true,
-                 .read = [](EncoderConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
-                only("scale_attn_weights", true),
-                only("scale_attn_by_inverse_layer_idx", false),
-                only("add_cross_attention", false)};
+const Keys gpt2{
+    field("vocab_size", &EncoderConfig::vocab_size, 50257),
+    field("n_embd", &EncoderConfig::hidden_size, 768),
+    field("n_layer", &EncoderConfig::num_hidden_layers, 12),
+    field("n_head", &EncoderConfig::num_attention_heads, 12),
+    field("n_positions", &EncoderConfig::max_position_embeddings, 1024),
+    {.name = "n_inner",
+     .may_be_null = true,
+     .read = [](EncoderConfig& c,
+                const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
+     .write = [](const EncoderConfig& c) { return json(c.intermediate_size); }},
+    field("activation_function", &EncoderConfig::hidden_act, "gelu_new"),
+    field("resid_pdrop", &EncoderConfig::hidden_dropout_prob, 0.1),
+    told("embd_pdrop", 0.1, [](const EncoderConfig& c) { return json(c.hidden_dropout_prob); }),
+    field("attn_pdrop", &EncoderConfig::attention_probs_dropout_prob, 0.1),
+    field("layer_norm_epsilon", &EncoderConfig::layer_norm_eps, 1e-5),
+    field("initializer_range", &EncoderConfig::initializer_range, 0.02),
+    field("tie_word_embeddings", &EncoderConfig::tie_word_embeddings, true),
+    id("eos_token_id", &EncoderConfig::eos_token_id, 50256),
+    told("bos_token_id", 50256,
+         [](const EncoderConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
+    {.name = "pad_token_id",
+     .may_be_null = true,
+     .read = [](EncoderConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
+    only("scale_attn_weights", true),
+    only("scale_attn_by_inverse_layer_idx", false),
+    only("add_cross_attention", false)};
 
 /// What T5 and its relatives have in common.
 const Keys t5_and_mt5{
@@ -321,19 +352,26 @@ const Keys t5_and_mt5{
     told("is_encoder_decoder", true, [](const EncoderConfig& c) { return json(c.is_encoder_decoder); }),
 };
 
-/// The class holds its head to be tied whatever the file says, and lets the weights decide (`tie_tables`). What the file says tells whether
-/// states are scaled before the head: version 1.1 writes that it is not tied.
-const Keys t5 = t5_and_mt5 + Keys{{.name = "tie_word_embeddings",
-                                   .absent = true,
-                                   .read = [](EncoderConfig& c, const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
-                                   .write = [](const EncoderConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
-                                  {.name = "scale_decoder_outputs",
-                                   .read =
-                                       [](EncoderConfig& c, const Given& in) {
-                                         if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
-                                       },
-                                   .write = [](const EncoderConfig& c) { return json(c.scale_decoder_outputs); }}};
-const Keys mt5 = but(t5_and_mt5, {{"vocab_size", 250112}, {"d_ff", 1024}, {"num_layers", 8}, {"num_heads", 6}, {"feed_forward_proj", "gated-gelu"}}) +
+/// The class holds its head to be tied whatever the file says, and lets the weights decide (`tie_tables`). What the
+/// file says tells whether states are scaled before the head: version 1.1 writes that it is not tied.
+const Keys t5 =
+    t5_and_mt5 +
+    Keys{{.name = "tie_word_embeddings",
+          .absent = true,
+          .read = [](EncoderConfig& c,
+                     const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
+          .write = [](const EncoderConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
+         {.name = "scale_decoder_outputs",
+          .read =
+              [](EncoderConfig& c, const Given& in) {
+                if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
+              },
+          .write = [](const EncoderConfig& c) { return json(c.scale_decoder_outputs); }}};
+const Keys mt5 = but(t5_and_mt5, {{"vocab_size", 250112},
+                                  {"d_ff", 1024},
+                                  {"num_layers", 8},
+                                  {"num_heads", 6},
+                                  {"feed_forward_proj", "gated-gelu"}}) +
                  Keys{{.name = "tie_word_embeddings",
                        .absent = true,
                        .read =
@@ -350,7 +388,8 @@ const Keys bart{
     field("encoder_attention_heads", &EncoderConfig::num_attention_heads, 16),
     field("encoder_ffn_dim", &EncoderConfig::intermediate_size, 4096),
     of_decoder("decoder_layers", &EncoderConfig::num_decoder_layers, &EncoderConfig::num_hidden_layers, 12),
-    of_decoder("decoder_attention_heads", &EncoderConfig::decoder_attention_heads, &EncoderConfig::num_attention_heads, 16),
+    of_decoder("decoder_attention_heads", &EncoderConfig::decoder_attention_heads, &EncoderConfig::num_attention_heads,
+               16),
     of_decoder("decoder_ffn_dim", &EncoderConfig::decoder_ffn_dim, &EncoderConfig::intermediate_size, 4096),
     field("activation_function", &EncoderConfig::hidden_act, "gelu"),
     field("dropout", &EncoderConfig::hidden_dropout_prob, 0.1),
@@ -370,8 +409,10 @@ const Keys bart{
      .read =
          [](EncoderConfig& c, const Given& in) {
            c.decoder_start_token_id = 0;
-           if (in.value.is_null()) take(in.file, "bos_token_id", c.decoder_start_token_id, in.path);
-           else c.decoder_start_token_id = in.as<int64_t>();
+           if (in.value.is_null())
+             take(in.file, "bos_token_id", c.decoder_start_token_id, in.path);
+           else
+             c.decoder_start_token_id = in.as<int64_t>();
          },
      .write = [](const EncoderConfig& c) { return json(c.decoder_start_token_id); }},
     id("forced_bos_token_id", &EncoderConfig::forced_bos_token_id, nullptr),
@@ -379,11 +420,12 @@ const Keys bart{
     told("is_encoder_decoder", true, [](const EncoderConfig& c) { return json(c.is_encoder_decoder); }),
     told("is_decoder", false, [](const EncoderConfig& c) { return json(c.is_decoder); }),
 };
-const Keys pegasus = but(bart, {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}});
+const Keys pegasus =
+    but(bart, {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}});
 
 const Keys xlnet{
     field("vocab_size", &EncoderConfig::vocab_size, 32000),
-    {.name = "n_token",   // files of old versions
+    {.name = "n_token",  // files of old versions
      .may_be_null = true,
      .read =
          [](EncoderConfig& c, const Given& in) {
@@ -396,8 +438,10 @@ const Keys xlnet{
      .may_be_null = true,
      .read =
          [](EncoderConfig& c, const Given& in) {
-           const int64_t own = c.num_attention_heads > 0 ? c.head_width() : 0, head = in.value.is_null() ? own : in.as<int64_t>();
-           require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own, "; only that can be imported");
+           const int64_t own = c.num_attention_heads > 0 ? c.head_width() : 0,
+                         head = in.value.is_null() ? own : in.as<int64_t>();
+           require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own,
+                                "; only that can be imported");
          },
      .write = [](const EncoderConfig& c) { return json(c.head_width()); }},
     field("d_inner", &EncoderConfig::intermediate_size, 4096),
@@ -412,7 +456,8 @@ const Keys xlnet{
      .read =
          [](EncoderConfig& c, const Given& in) {
            c.attn_type = in.as<std::string>();
-           require<ConfigError>(c.attn_type == "bi" || c.attn_type == "uni", in.path, ": attn_type is '", c.attn_type, "'; 'bi' and 'uni' can be imported");
+           require<ConfigError>(c.attn_type == "bi" || c.attn_type == "uni", in.path, ": attn_type is '", c.attn_type,
+                                "'; 'bi' and 'uni' can be imported");
          },
      .write = [](const EncoderConfig& c) { return json(c.attn_type); }},
     field("clamp_len", &EncoderConfig::clamp_len, -1),
@@ -440,7 +485,8 @@ const std::vector<Type>& types() {
       {"albert", "Albert", AlbertConfig{}, albert},
       {"electra", "Electra", ElectraConfig{}, electra},
       {"distilbert", "DistilBert", DistilBertConfig{}, distilbert},
-      {"longformer", "Longformer", LongformerConfig{}, but(encoder, {{"pad_token_id", 1}}) + Keys{windows, only("position_embedding_type", "absolute")}},
+      {"longformer", "Longformer", LongformerConfig{},
+       but(encoder, {{"pad_token_id", 1}}) + Keys{windows, only("position_embedding_type", "absolute")}},
       {"big_bird", "BigBird", BigBirdConfig{}, big_bird},
       {"gpt2", "GPT2", Gpt2Config{}, gpt2},
       {"t5", "T5", T5Config{}, t5},
@@ -462,26 +508,31 @@ const Type& type_of(const ModelConfig& model) {
   fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
 }
 
-/// Ids that the folder's generation_config.json tells: forced ones count, of the others those that config.json leaves open.
+/// Ids that the folder's generation_config.json tells: forced ones count, of the others those that config.json leaves
+/// open.
 void read_generation_ids(const json& config, const Type& type, EncoderConfig& c, const std::string& config_path) {
   const auto path = std::filesystem::path(config_path).replace_filename("generation_config.json").string();
   if (!std::filesystem::exists(path)) return;
   const auto j = read_json(path);
   for (const auto& key : type.keys) {
-    const bool forced = key.name.starts_with("forced_"), open = key.name == "eos_token_id" || key.name == "pad_token_id" || key.name == "decoder_start_token_id";
+    const bool forced = key.name.starts_with("forced_"),
+               open = key.name == "eos_token_id" || key.name == "pad_token_id" || key.name == "decoder_start_token_id";
     if (!j.contains(key.name) || (!forced && !open)) continue;
     const auto& value = j[key.name];
     const bool told = config.contains(key.name) && !config[key.name].is_null();
-    if (forced || (!told && !value.is_null())) key.read(c, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
+    if (forced || (!told && !value.is_null()))
+      key.read(c, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
     else if (told && !value.is_null() && value != config[key.name])
-      log_warning("import", words(path, ": '", key.name, "' is ", value.dump(), ", in config.json ", config[key.name].dump(), ", which is taken"));
+      log_warning("import", words(path, ": '", key.name, "' is ", value.dump(), ", in config.json ",
+                                  config[key.name].dump(), ", which is taken"));
   }
 }
 
 }  // namespace
 
 json read_json(const std::string& path) {
-  require<CheckpointError>(std::filesystem::exists(path), path, ": no such file; name a folder that `save_pretrained` made");
+  require<CheckpointError>(std::filesystem::exists(path), path,
+                           ": no such file; name a folder that `save_pretrained` made");
   const auto content = json::parse(read_text(path, 64 << 20), nullptr, false);
   require<CheckpointError>(content.is_object(), path, ": is not a JSON object; the file is damaged");
   return content;
@@ -510,13 +561,16 @@ ModelConfig read_model(const json& j, const std::string& path) {
     key.read(c, {told ? *found : key.absent, j, key.name, path});
   }
   read_generation_ids(j, *type, c, path);
-  require<ConfigError>(std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path, ": hidden_act is '",
-                       c.hidden_act, "', which is unknown", did_you_mean(c.hidden_act, activation_names));
-  for (const int64_t size : {c.hidden_size, c.num_attention_heads, c.intermediate_size, c.vocab_size, c.max_position_embeddings, c.inner_group_num})
+  require<ConfigError>(
+      std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path,
+      ": hidden_act is '", c.hidden_act, "', which is unknown", did_you_mean(c.hidden_act, activation_names));
+  for (const int64_t size : {c.hidden_size, c.num_attention_heads, c.intermediate_size, c.vocab_size,
+                             c.max_position_embeddings, c.inner_group_num})
     require<ConfigError>(size > 0, path, ": a size is zero or negative; the file is damaged");
-  for (const int64_t size : {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, c.num_hidden_groups, c.pad_token_id})
+  for (const int64_t size :
+       {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, c.num_hidden_groups, c.pad_token_id})
     require<ConfigError>(size >= 0, path, ": a size is negative; the file is damaged");
-  if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;   // the class's own, of a vocabulary cut down: no text ends
+  if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;  // the class's own, of a vocabulary cut down: no text ends
   return model;
 }
 

@@ -9,8 +9,8 @@ namespace cloze {
 /// A JSON object of a file. Throws CheckpointError for one that is none.
 nlohmann::json read_json(const std::string& path);
 
-/// The model that a config.json describes; a key that is absent has the default of transformers' class. `path` is the file's, and its
-/// generation_config.json stands beside it. Throws ConfigError naming path, key and value.
+/// The model that a config.json describes; a key that is absent has the default of transformers' class. `path` is the
+/// file's, and its generation_config.json stands beside it. Throws ConfigError naming path, key and value.
 ModelConfig read_model(const nlohmann::json& config, const std::string& path);
 
 /// Every key of the model's table, and `model_type`.
@@ -19,7 +19,8 @@ nlohmann::json model_json(const ModelConfig& model);
 /// The class names of a model begin with it: `Bert`, `MT5`.
 std::string class_prefix(const ModelConfig& model);
 
-/// One stack of an encoder with a decoder: its decoder, which writes (BartForCausalLM), or its encoder (T5EncoderModel).
+/// One stack of an encoder with a decoder: its decoder, which writes (BartForCausalLM), or its encoder
+/// (T5EncoderModel).
 void keep_decoder(EncoderConfig& model);
 void keep_encoder(EncoderConfig& model);
 

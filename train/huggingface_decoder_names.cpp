@@ -7,17 +7,20 @@ namespace {
 
 std::string joined(std::string_view first, std::string_view second) { return std::string(first) + std::string(second); }
 
-const std::vector<NamePair> bart_block{{"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
-                                       {"attention.output.", {"self_attn.out_proj."}},
-                                       {"attention_norm.", {"self_attn_layer_norm."}},
-                                       {"cross_attention.query.", {"encoder_attn.q_proj."}},
-                                       {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
-                                       {"cross_attention.output.", {"encoder_attn.out_proj."}},
-                                       {"cross_norm.", {"encoder_attn_layer_norm."}},
-                                       {"intermediate.", {"fc1."}},
-                                       {"output_norm.", {"final_layer_norm."}},
-                                       {"output.", {"fc2."}}};
-const std::vector<NamePair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}}, {"attention_norm.", {"ln_1."}}, {"output_norm.", {"ln_2."}}, {"intermediate.", {"mlp.c_fc."}}, {"output.", {"mlp.c_proj."}}};
+const std::vector<NamePair> bart_block{
+    {"attention.qkv.", {"self_attn.q_proj.", "self_attn.k_proj.", "self_attn.v_proj."}},
+    {"attention.output.", {"self_attn.out_proj."}},
+    {"attention_norm.", {"self_attn_layer_norm."}},
+    {"cross_attention.query.", {"encoder_attn.q_proj."}},
+    {"cross_attention.key_value.", {"encoder_attn.k_proj.", "encoder_attn.v_proj."}},
+    {"cross_attention.output.", {"encoder_attn.out_proj."}},
+    {"cross_norm.", {"encoder_attn_layer_norm."}},
+    {"intermediate.", {"fc1."}},
+    {"output_norm.", {"final_layer_norm."}},
+    {"output.", {"fc2."}}};
+const std::vector<NamePair> gpt2_block{{"attention.qkv.", {"attn.c_attn."}}, {"attention.output.", {"attn.c_proj."}},
+                                       {"attention_norm.", {"ln_1."}},       {"output_norm.", {"ln_2."}},
+                                       {"intermediate.", {"mlp.c_fc."}},     {"output.", {"mlp.c_proj."}}};
 
 std::vector<NamePair> t5_block(bool decoder, bool gated) {
   const std::string feed = decoder ? "layer.2." : "layer.1.";
@@ -46,7 +49,8 @@ std::vector<std::string> gpt2_names(std::string_view rest) {
   return renamed(gpt2_block, rest.substr(7 + number.size()), "transformer.h." + number + ".");
 }
 
-/// A stack that stands alone has the names that it has beside the other: T5's that of the encoder, BART's that of the decoder.
+/// A stack that stands alone has the names that it has beside the other: T5's that of the encoder, BART's that of the
+/// decoder.
 std::string in_two_stacks(const ModelConfig& model, std::string_view rest) {
   if (encoder_of(model).is_encoder_decoder) return std::string(rest);
   if (rest.starts_with("stack.")) return joined(is_t5(model) ? "encoder." : "decoder.", rest.substr(6));
@@ -62,7 +66,8 @@ bool has_shared_table(const ModelConfig& model) {
 }  // namespace
 
 bool decoder_family(const ModelConfig& model) {
-  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>().is_encoder_decoder; }, model) || is_gpt2(model);
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>().is_encoder_decoder; }, model) ||
+         is_gpt2(model);
 }
 
 std::vector<std::string> decoder_names(const ModelConfig& model, const std::string& name) {
@@ -82,12 +87,16 @@ std::vector<std::string> decoder_names(const ModelConfig& model, const std::stri
     if (part.starts_with("norm.")) return {root + side + ".layernorm_embedding." + part.substr(5)};
     return {};
   }
-  const auto part = std::string_view(rest).substr(side.size() + 1);   // after "encoder." or "decoder."
-  if (part == "relative_attention_bias") return {side + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight"};
-  if (part.starts_with("final_norm.")) return {root + side + (t5 ? ".final_layer_norm." : ".layer_norm.") + std::string(part.substr(11))};
+  const auto part = std::string_view(rest).substr(side.size() + 1);  // after "encoder." or "decoder."
+  if (part == "relative_attention_bias")
+    return {side + ".block.0.layer.0.SelfAttention.relative_attention_bias.weight"};
+  if (part.starts_with("final_norm."))
+    return {root + side + (t5 ? ".final_layer_norm." : ".layer_norm.") + std::string(part.substr(11))};
   const auto number = number_of(part);
   const auto of_block = part.substr(number.size() + 1);
-  if (t5) return renamed(t5_block(decoder, encoder_of(model).feed_forward == "gated"), of_block, side + ".block." + number + ".");
+  if (t5)
+    return renamed(t5_block(decoder, encoder_of(model).feed_forward == "gated"), of_block,
+                   side + ".block." + number + ".");
   return renamed(bart_block, of_block, root + side + ".layers." + number + ".");
 }
 

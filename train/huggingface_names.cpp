@@ -20,30 +20,68 @@ struct Family {
   std::string_view projection, pooler;
   std::array<std::string_view, 3> qkv;
   std::array<Pair, 5> block;
-  std::array<Pair, 4> head;   ///< of masked language modelling: transform, norm, decoder, bias
+  std::array<Pair, 4> head;  ///< of masked language modelling: transform, norm, decoder, bias
 };
 
-constexpr std::array<std::string_view, 3> bert_qkv = {"attention.self.query.", "attention.self.key.", "attention.self.value."};
+constexpr std::array<std::string_view, 3> bert_qkv = {"attention.self.query.", "attention.self.key.",
+                                                      "attention.self.value."};
 constexpr std::array<Pair, 5> bert_block = {{{"attention.output.", "attention.output.dense."},
                                              {"attention_norm.", "attention.output.LayerNorm."},
                                              {"output_norm.", "output.LayerNorm."},
                                              {"intermediate.", "intermediate.dense."},
                                              {"output.", "output.dense."}}};
-constexpr std::array<Pair, 4> roberta_head = {{{"transform.", "lm_head.dense."}, {"norm.", "lm_head.layer_norm."}, {"decoder", "lm_head.decoder.weight"}, {"bias", "lm_head.bias"}}};
+constexpr std::array<Pair, 4> roberta_head = {{{"transform.", "lm_head.dense."},
+                                               {"norm.", "lm_head.layer_norm."},
+                                               {"decoder", "lm_head.decoder.weight"},
+                                               {"bias", "lm_head.bias"}}};
 
-constexpr Family bert{"bert.", "", "pooler.dense.", bert_qkv, bert_block,
-                      {{{"transform.", "cls.predictions.transform.dense."}, {"norm.", "cls.predictions.transform.LayerNorm."}, {"decoder", "cls.predictions.decoder.weight"}, {"bias", "cls.predictions.bias"}}}};
+constexpr Family bert{"bert.",
+                      "",
+                      "pooler.dense.",
+                      bert_qkv,
+                      bert_block,
+                      {{{"transform.", "cls.predictions.transform.dense."},
+                        {"norm.", "cls.predictions.transform.LayerNorm."},
+                        {"decoder", "cls.predictions.decoder.weight"},
+                        {"bias", "cls.predictions.bias"}}}};
 constexpr Family bigbird{bert.prefix, "", "pooler.", bert_qkv, bert_block, bert.head};
 constexpr Family roberta{"roberta.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
 constexpr Family longformer{"longformer.", "", "pooler.dense.", bert_qkv, bert_block, roberta_head};
-constexpr Family albert{"albert.", "encoder.embedding_hidden_mapping_in.", "pooler.", {"attention.query.", "attention.key.", "attention.value."},
-                        {{{"attention.output.", "attention.dense."}, {"attention_norm.", "attention.LayerNorm."}, {"output_norm.", "full_layer_layer_norm."}, {"intermediate.", "ffn."}, {"output.", "ffn_output."}}},
-                        {{{"transform.", "predictions.dense."}, {"norm.", "predictions.LayerNorm."}, {"decoder", "predictions.decoder.weight"}, {"bias", "predictions.bias"}}}};
-constexpr Family electra{"electra.", "embeddings_project.", "", bert_qkv, bert_block,
-                         {{{"transform.", "generator_predictions.dense."}, {"norm.", "generator_predictions.LayerNorm."}, {"decoder", "generator_lm_head.weight"}, {"bias", "generator_lm_head.bias"}}}};
-constexpr Family distilbert{"distilbert.", "", "", {"attention.q_lin.", "attention.k_lin.", "attention.v_lin."},
-                            {{{"attention.output.", "attention.out_lin."}, {"attention_norm.", "sa_layer_norm."}, {"output_norm.", "output_layer_norm."}, {"intermediate.", "ffn.lin1."}, {"output.", "ffn.lin2."}}},
-                            {{{"transform.", "vocab_transform."}, {"norm.", "vocab_layer_norm."}, {"decoder", "vocab_projector.weight"}, {"bias", "vocab_projector.bias"}}}};
+constexpr Family albert{"albert.",
+                        "encoder.embedding_hidden_mapping_in.",
+                        "pooler.",
+                        {"attention.query.", "attention.key.", "attention.value."},
+                        {{{"attention.output.", "attention.dense."},
+                          {"attention_norm.", "attention.LayerNorm."},
+                          {"output_norm.", "full_layer_layer_norm."},
+                          {"intermediate.", "ffn."},
+                          {"output.", "ffn_output."}}},
+                        {{{"transform.", "predictions.dense."},
+                          {"norm.", "predictions.LayerNorm."},
+                          {"decoder", "predictions.decoder.weight"},
+                          {"bias", "predictions.bias"}}}};
+constexpr Family electra{"electra.",
+                         "embeddings_project.",
+                         "",
+                         bert_qkv,
+                         bert_block,
+                         {{{"transform.", "generator_predictions.dense."},
+                           {"norm.", "generator_predictions.LayerNorm."},
+                           {"decoder", "generator_lm_head.weight"},
+                           {"bias", "generator_lm_head.bias"}}}};
+constexpr Family distilbert{"distilbert.",
+                            "",
+                            "",
+                            {"attention.q_lin.", "attention.k_lin.", "attention.v_lin."},
+                            {{{"attention.output.", "attention.out_lin."},
+                              {"attention_norm.", "sa_layer_norm."},
+                              {"output_norm.", "output_layer_norm."},
+                              {"intermediate.", "ffn.lin1."},
+                              {"output.", "ffn.lin2."}}},
+                            {{{"transform.", "vocab_transform."},
+                              {"norm.", "vocab_layer_norm."},
+                              {"decoder", "vocab_projector.weight"},
+                              {"bias", "vocab_projector.bias"}}}};
 
 struct FamilyOf {
   const Family& operator()(const BertConfig&) const { return bert; }
@@ -64,9 +102,11 @@ constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.wor
 /// What stands before the parts of a block.
 std::string block_name(const ModelConfig& model, const Family& family, int64_t block) {
   const std::string prefix(family.prefix);
-  if (std::holds_alternative<DistilBertConfig>(model)) return prefix + "transformer.layer." + std::to_string(block) + ".";
+  if (std::holds_alternative<DistilBertConfig>(model))
+    return prefix + "transformer.layer." + std::to_string(block) + ".";
   if (const auto* a = std::get_if<AlbertConfig>(&model))
-    return prefix + "encoder.albert_layer_groups." + std::to_string(block / a->inner_group_num) + ".albert_layers." + std::to_string(block % a->inner_group_num) + ".";
+    return prefix + "encoder.albert_layer_groups." + std::to_string(block / a->inner_group_num) + ".albert_layers." +
+           std::to_string(block % a->inner_group_num) + ".";
   return prefix + "encoder.layer." + std::to_string(block) + ".";
 }
 
@@ -76,12 +116,16 @@ std::string joined(std::string_view first, std::string_view second) { return std
 
 std::string huggingface_prefix(const ModelConfig& model) {
   if (encoder_of(model).two_streams) return "transformer.";
-  if (decoder_family(model)) return std::holds_alternative<T5Config>(model) ? "" : std::holds_alternative<Gpt2Config>(model) ? "transformer." : "model.";
+  if (decoder_family(model))
+    return std::holds_alternative<T5Config>(model)     ? ""
+           : std::holds_alternative<Gpt2Config>(model) ? "transformer."
+                                                       : "model.";
   return std::string(std::visit(FamilyOf{}, model).prefix);
 }
 
 bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
-  return std::holds_alternative<Gpt2Config>(model) && name.starts_with("backbone.stack.") && name.find("norm") == std::string::npos;
+  return std::holds_alternative<Gpt2Config>(model) && name.starts_with("backbone.stack.") &&
+         name.find("norm") == std::string::npos;
 }
 
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
@@ -109,9 +153,12 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
   } else if (whole.starts_with("backbone.")) {
     const auto rest = whole.substr(9);
     for (const auto& pair : embeddings)
-      if (rest.starts_with(pair.ours)) return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
-    if (rest.starts_with("projection.") && !family.projection.empty()) return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
-    if (rest.starts_with("pooler.") && !family.pooler.empty()) return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
+      if (rest.starts_with(pair.ours))
+        return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+    if (rest.starts_with("projection.") && !family.projection.empty())
+      return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
+    if (rest.starts_with("pooler.") && !family.pooler.empty())
+      return {joined(family.prefix, family.pooler) + std::string(rest.substr(7))};
   } else if (whole.starts_with("mlm.head.") || whole.starts_with("lm.head.")) {
     const auto rest = whole.substr(whole.find("head.") + 5);
     for (const auto& pair : family.head)
@@ -131,7 +178,8 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
 std::vector<std::string> token_tables(const ModelConfig& model) {
   if (encoder_of(model).is_encoder_decoder) {
     const std::string root = huggingface_prefix(model);
-    return {root + "shared.weight", root + "encoder.embed_tokens.weight", root + "decoder.embed_tokens.weight", "lm_head.weight"};
+    return {root + "shared.weight", root + "encoder.embed_tokens.weight", root + "decoder.embed_tokens.weight",
+            "lm_head.weight"};
   }
   const bool lm = decoder_family(model) || encoder_of(model).two_streams;
   std::vector<std::string> tables = huggingface_names(model, "backbone.embeddings.word");
@@ -143,8 +191,10 @@ std::vector<std::string> token_tables(const ModelConfig& model) {
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
   if (name == "mlm.head.bias" || (name == "lm.head.bias" && !decoder_family(model))) {
     // The decoder has a bias under its own name too; some versions store that one, some both.
-    if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model)) return {"cls.predictions.decoder.bias"};
-    if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model)) return {"lm_head.decoder.bias"};
+    if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model))
+      return {"cls.predictions.decoder.bias"};
+    if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model))
+      return {"lm_head.decoder.bias"};
     if (std::holds_alternative<AlbertConfig>(model)) return {"predictions.decoder.bias"};
     return {};
   }

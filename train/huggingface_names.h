@@ -13,11 +13,12 @@ namespace cloze {
 /// The beginning of a parameter's name, and what stands there in its place.
 struct NamePair {
   std::string_view ours;
-  std::vector<std::string> theirs;   ///< stacked in this order
+  std::vector<std::string> theirs;  ///< stacked in this order
 };
 
 /// What the first pair that begins `name` makes of it, each after `before`; none where no pair does.
-inline std::vector<std::string> renamed(const std::vector<NamePair>& table, std::string_view name, const std::string& before) {
+inline std::vector<std::string> renamed(const std::vector<NamePair>& table, std::string_view name,
+                                        const std::string& before) {
   std::vector<std::string> names;
   for (const auto& [ours, theirs] : table) {
     if (!name.starts_with(ours)) continue;
@@ -36,7 +37,8 @@ std::vector<std::string> token_tables(const ModelConfig& model);
 
 /// As huggingface_names, of XLNet.
 std::vector<std::string> xlnet_names(const std::string& name);
-/// A parameter's value as it stands there, and back. Products of the attention are [D, H, C] there; those of one parameter follow each other.
+/// A parameter's value as it stands there, and back. Products of the attention are [D, H, C] there; those of one
+/// parameter follow each other.
 at::Tensor xlnet_as_theirs(const EncoderConfig& model, const std::string& name, const at::Tensor& value);
 at::Tensor xlnet_as_ours(const std::string& name, const at::Tensor& value);
 

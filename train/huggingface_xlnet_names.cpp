@@ -6,10 +6,16 @@ namespace cloze {
 namespace {
 
 /// Tensors of the attention have no `.weight` there; r_w_bias and its kin are called as here.
-const std::vector<NamePair> attention{{"query.weight", {"q"}}, {"key_value.weight", {"k", "v"}}, {"position.weight", {"r"}}, {"output.weight", {"o"}}};
-const std::vector<NamePair> block{{"attention_norm.", {"rel_attn.layer_norm."}}, {"output_norm.", {"ff.layer_norm."}}, {"intermediate.", {"ff.layer_1."}}, {"output.", {"ff.layer_2."}}};
+const std::vector<NamePair> attention{
+    {"query.weight", {"q"}}, {"key_value.weight", {"k", "v"}}, {"position.weight", {"r"}}, {"output.weight", {"o"}}};
+const std::vector<NamePair> block{{"attention_norm.", {"rel_attn.layer_norm."}},
+                                  {"output_norm.", {"ff.layer_norm."}},
+                                  {"intermediate.", {"ff.layer_1."}},
+                                  {"output.", {"ff.layer_2."}}};
 
-bool is_product(std::string_view name) { return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos; }
+bool is_product(std::string_view name) {
+  return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos;
+}
 bool is_output(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
 
 }  // namespace
@@ -33,7 +39,9 @@ at::Tensor xlnet_as_theirs(const EncoderConfig& c, const std::string& name, cons
   if (!is_product(name)) return value;
   const int64_t heads = c.num_attention_heads, width = c.head_width();
   if (is_output(name)) return value.reshape({c.hidden_size, heads, width});
-  return value.reshape({-1, heads * width, c.hidden_size}).transpose(1, 2).reshape({-1, heads, width});   // one behind the other: [n D, H, C]
+  return value.reshape({-1, heads * width, c.hidden_size})
+      .transpose(1, 2)
+      .reshape({-1, heads, width});  // one behind the other: [n D, H, C]
 }
 
 at::Tensor xlnet_as_ours(const std::string& name, const at::Tensor& value) {

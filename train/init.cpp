@@ -8,7 +8,9 @@ namespace cloze {
 namespace {
 
 /// The place behind the rows that no token has.
-int64_t first_place(const EncoderConfig& c) { return c.positions_after_padding ? c.pad_token_id + 1 : c.position_offset; }
+int64_t first_place(const EncoderConfig& c) {
+  return c.positions_after_padding ? c.pad_token_id + 1 : c.position_offset;
+}
 
 void tile_places(const Tensor& to, int64_t to_first, const Tensor& from, int64_t from_first) {
   for (int64_t row = 0; row < to_first; ++row) to[row].copy_(from[std::min(row, std::max<int64_t>(from_first - 1, 0))]);
@@ -22,11 +24,13 @@ void tile_places(const Tensor& to, int64_t to_first, const Tensor& from, int64_t
 /// The projection of all tokens that a projection of global ones starts from, and the rows of it.
 struct Local {
   std::string name;
-  int64_t first = 0, parts = 0;   // of three
+  int64_t first = 0, parts = 0;  // of three
 };
 Local local_of(const std::string& name) {
-  for (const auto& [global, first, parts] : {std::tuple<const char*, int64_t, int64_t>{".query_global.", 0, 1}, {".key_value_global.", 1, 2}})
-    if (const auto at = name.find(global); at != std::string::npos) return {name.substr(0, at) + ".qkv." + name.substr(at + std::string(global).size()), first, parts};
+  for (const auto& [global, first, parts] :
+       {std::tuple<const char*, int64_t, int64_t>{".query_global.", 0, 1}, {".key_value_global.", 1, 2}})
+    if (const auto at = name.find(global); at != std::string::npos)
+      return {name.substr(0, at) + ".qkv." + name.substr(at + std::string(global).size()), first, parts};
   return {};
 }
 
@@ -34,7 +38,10 @@ Local local_of(const std::string& name) {
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer) {
   const auto source = open_run(path);
-  require<ConfigError>(!source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path, ": was trained with another tokenizer than data.tokens; prepare the text with its own: cloze prepare ... --tokenizer ",
+  require<ConfigError>(!source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ",
+                       path,
+                       ": was trained with another tokenizer than data.tokens; prepare the text with its own: cloze "
+                       "prepare ... --tokenizer ",
                        source.folder, "/tokenizer");
   InitReport report;
   report.from = source.checkpoint;
@@ -50,8 +57,10 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
     if (found != theirs.end()) {
       used.insert(name);
       const auto& from = found->second;
-      const bool places = (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") && from.size(1) == value.size(1);
-      if (places && from.size(0) > first_place(old) && (from.size(0) != value.size(0) || first_place(old) != first_place(ours))) {
+      const bool places = (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") &&
+                          from.size(1) == value.size(1);
+      if (places && from.size(0) > first_place(old) &&
+          (from.size(0) != value.size(0) || first_place(old) != first_place(ours))) {
         tile_places(value, first_place(ours), from, first_place(old));
         report.tiled.push_back(name);
         continue;
@@ -61,14 +70,17 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
         report.copied.push_back(name);
         continue;
       }
-      if (from.dim() == value.dim() && from.sizes().slice(1) == value.sizes().slice(1) && name.find("stack.") == std::string::npos) {   // tables of tokens, of segments
+      if (from.dim() == value.dim() && from.sizes().slice(1) == value.sizes().slice(1) &&
+          name.find("stack.") == std::string::npos) {  // tables of tokens, of segments
         const int64_t rows = std::min(from.size(0), value.size(0));
         value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
         report.partly.push_back(words(name, " (", rows, " of ", value.size(0), " rows)"));
         continue;
       }
       report.fresh.push_back(words(name, " (it was ", from.sizes(), ", it is ", value.sizes(), ")"));
-    } else if (const auto qkv = theirs.find(local.name); !local.name.empty() && qkv != theirs.end() && qkv->second.size(0) / 3 * local.parts == value.size(0) && qkv->second.sizes().slice(1) == value.sizes().slice(1)) {
+    } else if (const auto qkv = theirs.find(local.name); !local.name.empty() && qkv != theirs.end() &&
+                                                         qkv->second.size(0) / 3 * local.parts == value.size(0) &&
+                                                         qkv->second.sizes().slice(1) == value.sizes().slice(1)) {
       const int64_t part = qkv->second.size(0) / 3;
       value.copy_(qkv->second.narrow(0, local.first * part, local.parts * part));
       report.from_local.push_back(name);
@@ -78,8 +90,12 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   }
   for (const auto& [name, tensor] : theirs)
     if (!used.count(name)) report.unused.push_back(name);
-  const bool blocks = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) { return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && theirs.at(name).dim() > 1; });
-  require<ConfigError>(blocks, "init.from ", path, ": no block of that ", kind_of(source.config.model), " (hidden_size ", old.hidden_size, ") fits this ", kind_of(network.model_config()), " (hidden_size ", ours.hidden_size, "); name a run of the same width");
+  const bool blocks = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
+    return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && theirs.at(name).dim() > 1;
+  });
+  require<ConfigError>(blocks, "init.from ", path, ": no block of that ", kind_of(source.config.model),
+                       " (hidden_size ", old.hidden_size, ") fits this ", kind_of(network.model_config()),
+                       " (hidden_size ", ours.hidden_size, "); name a run of the same width");
   return report;
 }
 
@@ -91,7 +107,8 @@ std::string to_text(const InitReport& r) {
   };
   std::string text = words("starts from ", r.from, ": ", r.copied.size(), " tensors copied");
   if (!r.tiled.empty()) text += words("; ", r.tiled.size(), " tiled", some(r.tiled));
-  if (!r.from_local.empty()) text += words("; ", r.from_local.size(), " projections of global tokens from those of all tokens");
+  if (!r.from_local.empty())
+    text += words("; ", r.from_local.size(), " projections of global tokens from those of all tokens");
   if (!r.partly.empty()) text += words("; in part", some(r.partly));
   if (!r.fresh.empty()) text += words("; ", r.fresh.size(), " drawn anew", some(r.fresh));
   if (!r.unused.empty()) text += words("; ", r.unused.size(), " of that run not used", some(r.unused));
@@ -99,7 +116,8 @@ std::string to_text(const InitReport& r) {
 }
 
 nlohmann::json to_json(const InitReport& r) {
-  return {{"from", r.from}, {"copied", r.copied}, {"tiled", r.tiled}, {"from_local", r.from_local}, {"partly", r.partly}, {"fresh", r.fresh}, {"unused", r.unused}};
+  return {{"from", r.from},     {"copied", r.copied}, {"tiled", r.tiled},  {"from_local", r.from_local},
+          {"partly", r.partly}, {"fresh", r.fresh},   {"unused", r.unused}};
 }
 
 }  // namespace cloze

@@ -17,7 +17,8 @@ namespace cloze {
 /// Batch number n is `make(n)`, a pure function: the number of workers changes nothing but the time.
 class Loader {
  public:
-  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers) : make_(std::move(make)), next_to_make_(first), next_to_give_(first) {
+  Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers)
+      : make_(std::move(make)), next_to_make_(first), next_to_give_(first) {
     for (int64_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
   }
   ~Loader() {
@@ -44,7 +45,7 @@ class Loader {
 
  private:
   void work() {
-    at::set_num_threads(1);   // a worker's operators must not start a team of their own
+    at::set_num_threads(1);  // a worker's operators must not start a team of their own
     for (;;) {
       uint64_t number = 0;
       {

@@ -32,8 +32,14 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
 json to_json(const LogLine& line) {
   json parts = json::array();
   for (const auto& part : line.parts) {
-    parts.push_back({{"name", part.name}, {"weight", part.weight}, {"sum", part.sum}, {"count", part.count}, {"correct", part.correct}});
-    if (part.yes_no) parts.back()["yes_no"] = {{"yes", part.yes_no->yes}, {"answered", part.yes_no->answered}, {"both", part.yes_no->both}};
+    parts.push_back({{"name", part.name},
+                     {"weight", part.weight},
+                     {"sum", part.sum},
+                     {"count", part.count},
+                     {"correct", part.correct}});
+    if (part.yes_no)
+      parts.back()["yes_no"] = {
+          {"yes", part.yes_no->yes}, {"answered", part.yes_no->answered}, {"both", part.yes_no->both}};
   }
   return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
 }
@@ -48,7 +54,8 @@ LogLine log_line_from(const json& saved) {
                           .correct = part.at("correct")});
     if (!part.contains("yes_no")) continue;
     const auto& answers = part.at("yes_no");
-    line.parts.back().yes_no = YesNo{.yes = answers.at("yes"), .answered = answers.at("answered"), .both = answers.at("both")};
+    line.parts.back().yes_no =
+        YesNo{.yes = answers.at("yes"), .answered = answers.at("answered"), .both = answers.at("both")};
   }
   return line;
 }

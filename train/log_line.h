@@ -11,7 +11,7 @@ struct LinePart {
   std::string name;
   double weight = 1, sum = 0;
   int64_t count = 0, correct = 0;
-  std::optional<YesNo> yes_no{};    ///< of questions of yes and no
+  std::optional<YesNo> yes_no{};  ///< of questions of yes and no
   double loss() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
   double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
 };
@@ -19,7 +19,7 @@ struct LinePart {
 /// Sums since the line before; a checkpoint between two lines keeps them.
 struct LogLine {
   int64_t steps = 0;
-  double grad_norms = 0;            ///< sum of the gradient norms
+  double grad_norms = 0;  ///< sum of the gradient norms
   std::vector<LinePart> parts{};
   /// The weighted sum of the parts' means over all predictions.
   double loss() const;

@@ -23,12 +23,13 @@ std::vector<double> smoothed(const std::vector<CurvePoint>& points) {
     const int64_t reach = 2 + i / 8, first = std::max<int64_t>(0, i - reach), end = std::min(n, i + reach + 1);
     const auto middle = points[static_cast<size_t>(i)];
     double furthest = 0;
-    for (int64_t k = first; k < end; ++k) furthest = std::max(furthest, std::abs(points[static_cast<size_t>(k)].x - middle.x));
-    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;   // sums, x from the middle
+    for (int64_t k = first; k < end; ++k)
+      furthest = std::max(furthest, std::abs(points[static_cast<size_t>(k)].x - middle.x));
+    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;  // sums, x from the middle
     for (int64_t k = first; k < end; ++k) {
       const double x = points[static_cast<size_t>(k)].x - middle.x, y = points[static_cast<size_t>(k)].y;
       const double near = furthest > 0 ? 1 - std::pow(std::abs(x) / (1.001 * furthest), 3) : 1;
-      const double weight = near * near * near;   // tricube
+      const double weight = near * near * near;  // tricube
       w += weight;
       wx += weight * x;
       wy += weight * y;
@@ -45,10 +46,10 @@ namespace {
 
 /// A loss with what it is compared with.
 struct Panel {
-  std::string name;   ///< `mlm`
+  std::string name;  ///< `mlm`
   std::vector<CurvePoint> training{};
-  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};   ///< by their names: `mlm`, `mlm:0.4`
-  double baseline = 0;   ///< 0: none
+  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by their names: `mlm`, `mlm:0.4`
+  double baseline = 0;                                                      ///< 0: none
   bool of_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
 };
 
@@ -73,7 +74,8 @@ void add_held_out(std::vector<Panel>& panels, const json& losses, double step) {
       panel.baseline = value;
       continue;
     }
-    auto curve = std::find_if(panel.held_out.begin(), panel.held_out.end(), [&](const auto& one) { return one.first == name; });
+    auto curve =
+        std::find_if(panel.held_out.begin(), panel.held_out.end(), [&](const auto& one) { return one.first == name; });
     if (curve == panel.held_out.end()) curve = panel.held_out.insert(curve, {name, {}});
     curve->second.push_back({step, value});
   }
@@ -87,14 +89,16 @@ std::vector<Panel> panels_of(const std::string& metrics) {
     if (!row.is_object() || !row.contains("step")) continue;
     const double step = row["step"];
     for (const auto& [name, part] : row.items())
-      if (part.is_object() && part.contains("loss") && part.value("count", 0) > 0) panel_of(panels, name).training.push_back({step, part["loss"]});
+      if (part.is_object() && part.contains("loss") && part.value("count", 0) > 0)
+        panel_of(panels, name).training.push_back({step, part["loss"]});
     if (row.contains("held_out")) add_held_out(panels, row["held_out"], step);
   }
   return panels;
 }
 
 /// A gnuplot block of numbers.
-std::string block(const std::string& name, const std::vector<CurvePoint>& points, const std::vector<double>& also = {}) {
+std::string block(const std::string& name, const std::vector<CurvePoint>& points,
+                  const std::vector<double>& also = {}) {
   std::string text = "$" + name + " << EOD\n";
   for (size_t i = 0; i < points.size(); ++i)
     text += shortest(points[i].x) + " " + shortest(points[i].y) + (also.empty() ? "" : " " + shortest(also[i])) + "\n";
@@ -125,9 +129,12 @@ std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, boo
     const auto& [name, points] = panel.held_out[k];
     const auto data = "h" + id + "_" + std::to_string(k);
     blocks += block(data, points);
-    add("$" + data + " using 1:2", words("with linespoints pt 7 ps 0.6 lw 2 lc rgb '", colours[k % 4], "'"), panel.held_out.size() > 1 ? "held out, " + name : "held out");
+    add("$" + data + " using 1:2", words("with linespoints pt 7 ps 0.6 lw 2 lc rgb '", colours[k % 4], "'"),
+        panel.held_out.size() > 1 ? "held out, " + name : "held out");
   }
-  if (panel.baseline > 0) add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'", words(panel.of_tokens() ? "unigram" : "majority", ", held out"));
+  if (panel.baseline > 0)
+    add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
+        words(panel.of_tokens() ? "unigram" : "majority", ", held out"));
   const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
   return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
 }
@@ -137,9 +144,11 @@ std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, boo
 bool draw_loss(const std::string& run, double unigram_loss) {
   auto panels = panels_of(run + "/metrics.jsonl");
   std::erase_if(panels, [](const Panel& panel) { return panel.training.size() < 2 && panel.held_out.empty(); });
-  const bool any = std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
+  const bool any =
+      std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
   if (!any) return false;
-  std::string blocks, plots = words("set multiplot layout ", panels.size(), ",1 title ", quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
+  std::string blocks, plots = words("set multiplot layout ", panels.size(), ",1 title ",
+                                    quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
   for (size_t k = 0; k < panels.size(); ++k) {
     auto& panel = panels[k];
     if (panel.baseline == 0 && panel.of_tokens()) panel.baseline = unigram_loss;
@@ -152,8 +161,9 @@ bool draw_loss(const std::string& run, double unigram_loss) {
   const std::string style =
       "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
       "set ylabel 'loss [nats a prediction]'\nset lmargin 9\nset key top right opaque\n";
-  const auto script = words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
-                            "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");
+  const auto script =
+      words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
+            "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");
   const auto file = run + "/loss.gnuplot";
   try {
     write_atomic(file, script);
@@ -163,7 +173,8 @@ bool draw_loss(const std::string& run, double unigram_loss) {
   const bool success = run_gnuplot(run, "loss.gnuplot");
   std::error_code ignored;
   fs::remove(file, ignored);
-  if (!success) log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+  if (!success)
+    log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
   return success;
 }
 

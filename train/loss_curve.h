@@ -15,9 +15,9 @@ struct CurvePoint {
 /// Source: Cleveland 1979, "Robust locally weighted regression", section 2, without the robust repeats.
 std::vector<double> smoothed(const std::vector<CurvePoint>& points);
 
-/// Draws `run`/loss.svg and loss.png of metrics.jsonl with gnuplot: a panel for each loss with training, smoothed and held
-/// out; false, with a word in the log, when that did not work. `unigram_loss` stands in the panels of token losses whose
-/// rows name no baseline; 0: in none.
+/// Draws `run`/loss.svg and loss.png of metrics.jsonl with gnuplot: a panel for each loss with training, smoothed and
+/// held out; false, with a word in the log, when that did not work. `unigram_loss` stands in the panels of token losses
+/// whose rows name no baseline; 0: in none.
 bool draw_loss(const std::string& run, double unigram_loss);
 
 }  // namespace cloze

@@ -47,7 +47,9 @@ std::string varint(uint64_t value) {
 }
 
 /// A field of a protobuf message that holds bytes.
-std::string field(int number, const std::string& content) { return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content; }
+std::string field(int number, const std::string& content) {
+  return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content;
+}
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
@@ -59,11 +61,12 @@ std::string tf_record(const std::string& payload) {
 }
 
 std::string session_start_event(double wall_time, int64_t step) {
-  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(7, "\x08\x01");   // SessionLog {status = START}
+  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) +
+         field(7, "\x08\x01");  // SessionLog {status = START}
 }
 
 std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value) {
-  const std::string summary_value = field(1, tag) + "\x15" + raw(value);   // Summary.Value {tag = 1, simple_value = 2}
+  const std::string summary_value = field(1, tag) + "\x15" + raw(value);  // Summary.Value {tag = 1, simple_value = 2}
   return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(5, field(1, summary_value));
 }
 

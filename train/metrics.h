@@ -11,8 +11,8 @@ namespace cloze {
 /// Appends JSON objects, one a line, to metrics.jsonl, and their numbers to a TensorBoard event file.
 class Metrics {
  public:
-  /// Opens `run`/metrics.jsonl cut to its first `keep_bytes`: what a resumed run will write again. TensorBoard is told to
-  /// forget what it knows of steps after `step`.
+  /// Opens `run`/metrics.jsonl cut to its first `keep_bytes`: what a resumed run will write again. TensorBoard is told
+  /// to forget what it knows of steps after `step`.
   Metrics(const std::string& run, uint64_t keep_bytes, int64_t step);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -26,7 +26,7 @@ class Metrics {
   void scalar(int64_t step, const std::string& tag, double value);
   std::string path_;
   std::FILE *out_ = nullptr, *events_ = nullptr;
-  bool lost_ = false;   // a line could not be written, which was said
+  bool lost_ = false;  // a line could not be written, which was said
 };
 
 /// One record of a TFRecord file: length, payload, and the masked CRC-32C of each.

@@ -34,12 +34,15 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   auto& model = encoder_of(config.model);
   const int64_t pieces = store.tokenizer().size();
   if (model.vocab_size == 0) model.vocab_size = pieces;
-  require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ", config.data.tokens, " has ", pieces,
-                       " pieces; raise it, or leave it out");
+  require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ",
+                       config.data.tokens, " has ", pieces, " pieces; raise it, or leave it out");
   take_special_ids(config.model, store.tokenizer().special());
-  require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ", model.pad_token_id, ", and places of ", kind_of(config.model),
-                       " count from behind it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + config.data.max_seq_length,
-                       ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze prepare` trains such ones)");
+  require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ",
+                       model.pad_token_id, ", and places of ", kind_of(config.model),
+                       " count from behind it; raise model.max_position_embeddings to ",
+                       model.pad_token_id + 1 + config.data.max_seq_length,
+                       ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze "
+                       "prepare` trains such ones)");
   config.evaluation = resolved_evaluation(config);
   return config;
 }
@@ -49,7 +52,8 @@ std::string yardstick_words(const RunConfig& config, const TokenStore& store) {
   const auto& evaluation = config.evaluation;
   std::string names;
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
-  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ", evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
+  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
+               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
 }
 
 std::string percent(double share) {
@@ -70,8 +74,10 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
     const auto batch = collator.batch(0, sequences);
     const double made = batch.pair_label.to(at::kDouble).mean().item<double>();
     if (std::abs(made - asked) <= far) continue;
-    return words(nsp ? "nsp: " : "sop: ", percent(made), " of the pairs have label 1, ", nsp ? "random_next_prob" : "swap_prob", " asks for ", percent(asked),
-                 ": a piece of one sentence always gets its partner from another document, as in BERT's code; prepare longer documents, or read accuracy next to the majority's share");
+    return words(nsp ? "nsp: " : "sop: ", percent(made), " of the pairs have label 1, ",
+                 nsp ? "random_next_prob" : "swap_prob", " asks for ", percent(asked),
+                 ": a piece of one sentence always gets its partner from another document, as in BERT's code; prepare "
+                 "longer documents, or read accuracy next to the majority's share");
   }
   return "";
 }
@@ -81,12 +87,14 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
   for (const auto& objective : evaluation.objectives) {
     const auto* rtd = std::get_if<RtdConfig>(&objective);
     if (!rtd) continue;
-    const auto part = std::find_if(losses.begin(), losses.end(), [&](const auto& loss) { return loss.name == short_form(objective); });
+    const auto part = std::find_if(losses.begin(), losses.end(),
+                                   [&](const auto& loss) { return loss.name == short_form(objective); });
     if (part == losses.end() || !part->baseline) continue;
     const double replaced = 1 - part->baseline->accuracy, asked = rtd->mlm.mlm_probability;
     if (replaced >= asked / 4) continue;
     return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(asked),
-                 ": the generator mostly writes what stood there, which leaves little to find; make it smaller (generator_hidden_size), or mask more");
+                 ": the generator mostly writes what stood there, which leaves little to find; make it smaller "
+                 "(generator_hidden_size), or mask more");
   }
   return "";
 }
@@ -96,11 +104,12 @@ std::vector<std::string> differences(const RunConfig& before, const RunConfig& n
   const auto a = entries(before), b = entries(now);
   std::vector<std::string> found;
   for (const auto& entry : b) {
-    if (!entry.leaf || entry.path.rfind("train.budget", 0) == 0 || entry.path == "data.tokens" || entry.path.rfind("checkpoint.", 0) == 0 ||
-        entry.path == "train.workers" || entry.path == "train.threads")
+    if (!entry.leaf || entry.path.rfind("train.budget", 0) == 0 || entry.path == "data.tokens" ||
+        entry.path.rfind("checkpoint.", 0) == 0 || entry.path == "train.workers" || entry.path == "train.threads")
       continue;
     const auto other = std::find_if(a.begin(), a.end(), [&](const auto& e) { return e.path == entry.path; });
-    if (other == a.end() || other->value != entry.value) found.push_back(entry.path + ": " + (other == a.end() ? "absent" : other->value) + " -> " + entry.value);
+    if (other == a.end() || other->value != entry.value)
+      found.push_back(entry.path + ": " + (other == a.end() ? "absent" : other->value) + " -> " + entry.value);
   }
   if (a.size() != b.size() && found.empty()) found.emplace_back("objectives");
   return found;
@@ -109,14 +118,19 @@ std::vector<std::string> differences(const RunConfig& before, const RunConfig& n
 class Run {
  public:
   Run(const RunConfig& given, const PretrainOptions& options)
-      : options_(options), store_(given.data.tokens, "train"), held_out_store_(given.data.tokens, "valid"), config_(resolved(given, store_)),
-        rng_(static_cast<uint64_t>(config_.train.seed)), collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model), {config_.train.batch_size, config_.train.accumulation}),
+      : options_(options),
+        store_(given.data.tokens, "train"),
+        held_out_store_(given.data.tokens, "valid"),
+        config_(resolved(given, store_)),
+        rng_(static_cast<uint64_t>(config_.train.seed)),
+        collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model),
+                  {config_.train.batch_size, config_.train.accumulation}),
         yardstick_(yardstick(config_, held_out_store_)) {}
 
   PretrainReport train() {
     configure_threads(config_.train.threads);
     device_of(config_.train.device);
-    store_.verify(), held_out_store_.verify();   // a run of days on damaged text is worth less than seconds of reading
+    store_.verify(), held_out_store_.verify();  // a run of days on damaged text is worth less than seconds of reading
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = encoder_of(config_.model);
@@ -141,8 +155,8 @@ class Run {
   }
 
  private:
-  /// The checkpoint whose weights a run without one of its own begins with, or empty: that of init.from, and for a run that was killed
-  /// before it saved anything the one that it began with, although the other run has gone on since.
+  /// The checkpoint whose weights a run without one of its own begins with, or empty: that of init.from, and for a run
+  /// that was killed before it saved anything the one that it began with, although the other run has gone on since.
   std::string first_weights() const {
     const auto& from = config_.init.from;
     const auto report = options_.run + "/init.json";
@@ -150,8 +164,10 @@ class Run {
     const auto began = json::parse(read_text(report, 16 << 20), nullptr, false);
     const auto checkpoint = began.is_object() ? began.value("from", json()) : json();
     require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start the run anew in another folder");
-    require<CheckpointError>(fs::exists(checkpoint.get<std::string>()), options_.run, ": has no checkpoint of its own, and ", checkpoint.get<std::string>(),
-                             ", whose weights it began with, is gone; put it back, or start the run anew in another folder");
+    require<CheckpointError>(
+        fs::exists(checkpoint.get<std::string>()), options_.run, ": has no checkpoint of its own, and ",
+        checkpoint.get<std::string>(),
+        ", whose weights it began with, is gone; put it back, or start the run anew in another folder");
     return checkpoint.get<std::string>();
   }
 
@@ -169,18 +185,22 @@ class Run {
       const auto changed = differences(before, config_);
       std::string list;
       for (const auto& line : changed) list += "\n  " + line;
-      require<ConfigError>(changed.empty() || options_.overwrite_config, options_.run, ": was made with another config; undo these changes, or allow them with --allow-config-change:", list);
+      require<ConfigError>(
+          changed.empty() || options_.overwrite_config, options_.run,
+          ": was made with another config; undo these changes, or allow them with --allow-config-change:", list);
       const auto made = json::parse(read_text(options_.run + "/provenance.json", 16 << 20), nullptr, false);
-      const bool same_data = made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
+      const bool same_data =
+          made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
       changed_ = !changed.empty() || !same_data;
-      require<ConfigError>(same_data || options_.overwrite_config, options_.run, ": was trained on other tokens than ", config_.data.tokens,
-                           "; name the same ones, or allow it with --allow-config-change");
+      require<ConfigError>(same_data || options_.overwrite_config, options_.run, ": was trained on other tokens than ",
+                           config_.data.tokens, "; name the same ones, or allow it with --allow-config-change");
     }
     std::error_code error;
     fs::create_directories(options_.run, error);
     require<Error>(!error, options_.run, ": cannot be made (", error.message(), ")");
     write_atomic(options_.run + "/run.yaml", to_yaml(config_));
-    if (!exists) write_atomic(options_.run + "/provenance.json", provenance(store_, options_.command_line).dump(2) + "\n");
+    if (!exists)
+      write_atomic(options_.run + "/provenance.json", provenance(store_, options_.command_line).dump(2) + "\n");
     store_.tokenizer().save(options_.run + "/tokenizer");
     set_log_file(options_.run + "/log.txt");
   }
@@ -197,20 +217,27 @@ class Run {
     uncounted_ = state_.seconds - state_.ledger.seconds;
     for (const auto& objective : network_->objectives) objective->set_step(std::max<int64_t>(state_.step - 1, 0));
     if (state_.yardstick != yardstick_words(config_, held_out_store_)) {
-      if (state_.best_step > 0) log_info("train", words(checkpoint, ": its best held-out loss was measured otherwise; the best is looked for anew"));
+      if (state_.best_step > 0)
+        log_info("train",
+                 words(checkpoint, ": its best held-out loss was measured otherwise; the best is looked for anew"));
       state_.best_step = 0;
       state_.evaluations_without_gain = 0;
     }
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!state_.optimizer.empty() && state_.optimizer != config_.optimizer.kind) {
       state_.averages_from = state_.step;
-      log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the averages of gradients of ", config_.optimizer.kind, " begin anew"));
+      log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the averages of gradients of ",
+                              config_.optimizer.kind, " begin anew"));
     } else if (!moments.empty()) {
       stepper_->load_optimizer(moments, state_.step - state_.averages_from);
     }
     const auto memories = load_memories(checkpoint);
-    if (changed_ && !memories.empty()) log_info("train", words(checkpoint, ": config or data are others now, so that rows may not go on where these ended: their memory begins anew"));
-    else stepper_->load_memories(memories);
+    if (changed_ && !memories.empty())
+      log_info("train", words(checkpoint,
+                              ": config or data are others now, so that rows may not go on where these ended: their "
+                              "memory begins anew"));
+    else
+      stepper_->load_memories(memories);
     stepper_->refresh();
     // A run that was cut off right after its best checkpoint may lack the line that names it.
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
@@ -218,33 +245,45 @@ class Run {
     saved_at_ = state_.step;
     log_info("train", words("resumed from ", checkpoint));
     if (state_.row_rules != row_rules)
-      log_warning("train", words(checkpoint, ": was made by a version of Cloze that cut and masked rows otherwise; from here on rows are those of this version, so that the run ends in other weights than it would have there"));
+      log_warning("train",
+                  words(checkpoint,
+                        ": was made by a version of Cloze that cut and masked rows otherwise; from here on rows are "
+                        "those of this version, so that the run ends in other weights than it would have there"));
   }
 
   void check_disk() const {
     const auto checkpoint = static_cast<double>(stepper_->checkpoint_bytes());
-    const double needed = checkpoint * static_cast<double>(config_.checkpoint.keep + 2), free = static_cast<double>(free_bytes(options_.run));
-    require<Error>(free > needed, options_.run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free), " left; free some room, or lower checkpoint.keep");
+    const double needed = checkpoint * static_cast<double>(config_.checkpoint.keep + 2),
+                 free = static_cast<double>(free_bytes(options_.run));
+    require<Error>(free > needed, options_.run, ": its checkpoints need ", bytes(needed), ", the disk has ",
+                   bytes(free), " left; free some room, or lower checkpoint.keep");
   }
 
   void announce() const {
-    log_info("data", words(config_.data.tokens, ": ", thousands(store_.num_documents()), " documents, ", thousands(store_.num_tokens()), " tokens, ",
-                           thousands(collator_.size()), " sequences an epoch; held out: ", thousands(held_out_store_.num_documents()), " documents"));
-    log_info("model", words(kind_of(config_.model), ", ", thousands(static_cast<uint64_t>(stepper_->parameters())), " parameters, vocabulary ", thousands(static_cast<uint64_t>(encoder_of(config_.model).vocab_size))));
+    log_info("data",
+             words(config_.data.tokens, ": ", thousands(store_.num_documents()), " documents, ",
+                   thousands(store_.num_tokens()), " tokens, ", thousands(collator_.size()),
+                   " sequences an epoch; held out: ", thousands(held_out_store_.num_documents()), " documents"));
+    log_info("model",
+             words(kind_of(config_.model), ", ", thousands(static_cast<uint64_t>(stepper_->parameters())),
+                   " parameters, vocabulary ", thousands(static_cast<uint64_t>(encoder_of(config_.model).vocab_size))));
     std::string names;
     for (const auto& objective : network_->objectives) names += (names.empty() ? "" : " + ") + objective->name();
-    log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ", config_.data.max_seq_length, " tokens a step, ",
-                            stepper_->precision_words(), ", ", at::get_num_threads(), " threads"));
+    log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ",
+                            config_.data.max_seq_length, " tokens a step, ", stepper_->precision_words(), ", ",
+                            at::get_num_threads(), " threads"));
     for (const auto& line : deviations(config_)) log_info("train", "differs from the preset: " + line);
     const auto unbalanced = pair_warning(config_.objectives, collator_);
     if (!unbalanced.empty()) log_warning("train", unbalanced);
     const auto missing = shortage(yardstick_, config_.evaluation.sequences);
     if (!missing.empty()) log_info("data", words("held out: ", missing, "; the standard errors say what that means"));
-    const auto of_tokens = std::count_if(yardstick_.begin(), yardstick_.end(), [](const auto& measure) { return measure.unigram.has_value(); });
+    const auto of_tokens = std::count_if(yardstick_.begin(), yardstick_.end(),
+                                         [](const auto& measure) { return measure.unigram.has_value(); });
     for (const auto& measure : yardstick_) {
       if (!measure.unigram) continue;
-      log_info("train", words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "", ": loss ", fixed(measure.unigram->loss, 4), ", accuracy ",
-                              fixed(measure.unigram->accuracy, 4)));
+      log_info("train",
+               words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "", ": loss ",
+                     fixed(measure.unigram->loss, 4), ", accuracy ", fixed(measure.unigram->accuracy, 4)));
     }
   }
 
@@ -267,7 +306,8 @@ class Run {
     return nearest;
   }
 
-  /// Factor of the learning rate. A warm-up that counts steps does so whatever ends the run, which at this pace has so many.
+  /// Factor of the learning rate. A warm-up that counts steps does so whatever ends the run, which at this pace has so
+  /// many.
   double schedule() const {
     const auto [done, total] = progress();
     const auto step = static_cast<double>(state_.step);
@@ -275,15 +315,18 @@ class Run {
     return schedule_factor(config_.schedule, step, step * (total / done));
   }
 
-  bool patience_over() const { return config_.evaluation.patience > 0 && state_.evaluations_without_gain >= config_.evaluation.patience; }
+  bool patience_over() const {
+    return config_.evaluation.patience > 0 && state_.evaluations_without_gain >= config_.evaluation.patience;
+  }
 
   void loop() {
-    if (patience_over()) {   // as it was when the run was saved
+    if (patience_over()) {  // as it was when the run was saved
       stopped_by_ = "patience";
       return;
     }
     const int64_t batch = config_.train.batch_size, accumulation = config_.train.accumulation;
-    Loader loader([&](uint64_t n) { return collator_.batch(n * static_cast<uint64_t>(batch), batch); }, state_.sequences / static_cast<uint64_t>(batch), config_.train.workers);
+    Loader loader([&](uint64_t n) { return collator_.batch(n * static_cast<uint64_t>(batch), batch); },
+                  state_.sequences / static_cast<uint64_t>(batch), config_.train.workers);
     const auto start = Clock::now();
     auto last_shown = Clock::now();
     double pause = 0;
@@ -341,14 +384,16 @@ class Run {
 
   void refuse(const Stepper::Result& result, int64_t skips) {
     end_progress();
-    const auto text = words(result.trouble, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
-                            state_.sequences + static_cast<uint64_t>(config_.train.batch_size * config_.train.accumulation) - 1, ")");
+    const auto text =
+        words(result.trouble, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
+              state_.sequences + static_cast<uint64_t>(config_.train.batch_size * config_.train.accumulation) - 1, ")");
     if (config_.train.on_nonfinite == "skip" && skips <= most_skips) {
       log_warning("train", text + "; the step is skipped");
       return;
     }
     const auto last = find_checkpoint(options_.run);
-    fail(text, skips > most_skips ? words(", and so were the ", most_skips, " before it") : "", "; no update was made, the last good checkpoint is ", last.empty() ? "none yet" : last,
+    fail(text, skips > most_skips ? words(", and so were the ", most_skips, " before it") : "",
+         "; no update was made, the last good checkpoint is ", last.empty() ? "none yet" : last,
          "; lower the learning rate, or skip such steps with --set train.on_nonfinite=skip");
   }
 
@@ -363,13 +408,18 @@ class Run {
     std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, line.grad_norm());
     const auto [done, total] = progress();
     const double part = done / total;
-    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " + (part > 0 ? duration(state_.seconds * std::max(0.0, 1 - part) / part) : "?");
+    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " +
+            (part > 0 ? duration(state_.seconds * std::max(0.0, 1 - part) / part) : "?");
     log_progress(text, plain);
   }
 
   void record(double rate, double speed) {
     const auto& line = state_.line;
-    json row{{"step", state_.step}, {"loss", line.loss()}, {"learning_rate", rate}, {"grad_norm", line.grad_norm()}, {"tokens", state_.tokens}};
+    json row{{"step", state_.step},
+             {"loss", line.loss()},
+             {"learning_rate", rate},
+             {"grad_norm", line.grad_norm()},
+             {"tokens", state_.tokens}};
     for (const auto& part : line.parts) {
       row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
       if (!part.yes_no) continue;
@@ -377,7 +427,9 @@ class Run {
       if (part.name == RtdConfig::kind) row[part.name]["f1"] = f1_score(*part.yes_no);
     }
     const auto time = ledger();
-    row["time"] = {{"seconds", state_.seconds}, {"tokens_per_second", speed}, {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
+    row["time"] = {{"seconds", state_.seconds},
+                   {"tokens_per_second", speed},
+                   {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
     metrics_->write(row);
   }
 
@@ -397,7 +449,8 @@ class Run {
   void evaluate_now() {
     const auto start = Clock::now();
     const bool again = state_.evaluated_at == state_.step;
-    last_held_out_ = evaluate(*network_, yardstick_, config_.train.batch_size, device_of(config_.train.device), /*active_alone=*/true);
+    last_held_out_ = evaluate(*network_, yardstick_, config_.train.batch_size, device_of(config_.train.device),
+                              /*active_alone=*/true);
     held_out_loss_ = 0;
     json row{{"step", state_.step}};
     for (const auto& part : last_held_out_) {
@@ -418,20 +471,25 @@ class Run {
     }
     metrics_->write(row);
     ledger_.evaluation += since(start);
-    if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1)) state_.best_step = 0;   // sums of other losses say nothing of this one
+    if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1))
+      state_.best_step = 0;  // sums of other losses say nothing of this one
     const bool finite = std::isfinite(held_out_loss_);
     const bool better = finite && (state_.best_step == 0 || held_out_loss_ < state_.best_loss);
     end_progress();
     const auto few = replaced_warning(last_held_out_, config_.evaluation);
     if (!few.empty() && !std::exchange(warned_, true)) log_warning("train", few);
-    if (!finite) log_warning("train", words("the held-out loss at step ", state_.step, " is not finite, so this step cannot be the best; lower the learning rate"));
+    if (!finite)
+      log_warning("train", words("the held-out loss at step ", state_.step,
+                                 " is not finite, so this step cannot be the best; lower the learning rate"));
     log_info("train", text + (better ? "  (best so far)" : ""));
     state_.evaluated_at = state_.step, saved_at_ = -1;
     if (better) {
       state_.best_loss = held_out_loss_, state_.best_step = state_.step, state_.evaluations_without_gain = 0;
       save(false);
       try {
-        if (saved_at_ == state_.step) write_atomic(options_.run + "/best", fs::path(find_checkpoint(options_.run, std::to_string(state_.step))).filename().string() + "\n");
+        if (saved_at_ == state_.step)
+          write_atomic(options_.run + "/best",
+                       fs::path(find_checkpoint(options_.run, std::to_string(state_.step))).filename().string() + "\n");
       } catch (const Error& e) {
         log_warning("train", e.what());
       }
@@ -470,16 +528,31 @@ class Run {
     const auto baseline = first_unigram();
     draw_loss(options_.run, baseline.loss);
     PretrainReport report;
-    report.steps = state_.step, report.tokens = state_.tokens, report.seconds = state_.seconds, report.train_loss = last_loss_;
+    report.steps = state_.step, report.tokens = state_.tokens, report.seconds = state_.seconds,
+    report.train_loss = last_loss_;
     report.tokens_per_second = static_cast<double>(state_.tokens) / std::max(state_.seconds, 1e-9);
     report.held_out = last_held_out_, report.held_out_loss = held_out_loss_, report.best_step = state_.best_step;
     report.unigram_loss = baseline.loss, report.unigram_accuracy = baseline.accuracy;
     report.ledger = ledger();
     report.stopped_by = stopped_by_;
-    const json summary{{"steps", report.steps}, {"tokens", report.tokens}, {"seconds", report.seconds}, {"tokens_per_second", report.tokens_per_second}, {"held_out_loss", report.held_out_loss}, {"held_out", to_json(report.held_out)},
-                       {"best_step", report.best_step}, {"unigram_loss", report.unigram_loss}, {"unigram_accuracy", report.unigram_accuracy}, {"stopped_by", report.stopped_by},
-                       {"ledger", {{"data_wait", report.ledger.data_wait}, {"forward", report.ledger.forward}, {"backward", report.ledger.backward}, {"optimizer", report.ledger.optimizer},
-                                   {"evaluation", report.ledger.evaluation}, {"checkpoint", report.ledger.checkpoint}, {"other", report.ledger.other}}}};
+    const json summary{{"steps", report.steps},
+                       {"tokens", report.tokens},
+                       {"seconds", report.seconds},
+                       {"tokens_per_second", report.tokens_per_second},
+                       {"held_out_loss", report.held_out_loss},
+                       {"held_out", to_json(report.held_out)},
+                       {"best_step", report.best_step},
+                       {"unigram_loss", report.unigram_loss},
+                       {"unigram_accuracy", report.unigram_accuracy},
+                       {"stopped_by", report.stopped_by},
+                       {"ledger",
+                        {{"data_wait", report.ledger.data_wait},
+                         {"forward", report.ledger.forward},
+                         {"backward", report.ledger.backward},
+                         {"optimizer", report.ledger.optimizer},
+                         {"evaluation", report.ledger.evaluation},
+                         {"checkpoint", report.ledger.checkpoint},
+                         {"other", report.ledger.other}}}};
     write_atomic(options_.run + "/summary.json", summary.dump(2) + "\n");
     return report;
   }
@@ -494,21 +567,23 @@ class Run {
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Metrics> metrics_;
   TrainState state_;
-  Ledger ledger_;            // all but what the stepper counts
-  double uncounted_ = 0;     // seconds that no ledger knows of: of a checkpoint without one
+  Ledger ledger_;         // all but what the stepper counts
+  double uncounted_ = 0;  // seconds that no ledger knows of: of a checkpoint without one
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = 0, last_loss_ = 0;
-  int64_t saved_at_ = -1;   // step
+  int64_t saved_at_ = -1;  // step
   std::string stopped_by_ = "budget";
-  bool warned_ = false;    // of few replaced tokens
-  bool changed_ = false;   // config or data, since the checkpoint
+  bool warned_ = false;   // of few replaced tokens
+  bool changed_ = false;  // config or data, since the checkpoint
 };
 
 }  // namespace
 
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
   validate(config);
-  require<ConfigError>(!config.data.tokens.empty(), "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
+  require<ConfigError>(
+      !config.data.tokens.empty(),
+      "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   return Run(config, options).train();
 }
 

@@ -6,7 +6,8 @@
 
 namespace cloze {
 
-/// Versions of Cloze, LibTorch and the compiler, the machine, the data's and the tokenizer's fingerprints, the command line.
+/// Versions of Cloze, LibTorch and the compiler, the machine, the data's and the tokenizer's fingerprints, the command
+/// line.
 nlohmann::json provenance(const TokenStore& store, const std::string& command_line);
 
 }  // namespace cloze

@@ -10,22 +10,27 @@ namespace cloze {
 namespace fs = std::filesystem;
 
 LoadedRun open_run(const std::string& path) {
-  require<CheckpointError>(fs::exists(path), path, ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
+  require<CheckpointError>(fs::exists(path), path,
+                           ": no such run directory; name one that `cloze pretrain` or `cloze import` made");
   LoadedRun run;
   const bool step = fs::exists(path + "/state.json");
   run.folder = step ? fs::path(path).lexically_normal().parent_path().string() : path;
   if (step && run.folder.empty()) run.folder = ".";
-  require<CheckpointError>(fs::exists(run.folder + "/run.yaml"), path, ": is no run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
+  require<CheckpointError>(
+      fs::exists(run.folder + "/run.yaml"), path,
+      ": is no run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
   run.checkpoint = step ? path : find_checkpoint(run.folder, fs::exists(run.folder + "/best") ? "best" : "latest");
   if (run.checkpoint.empty()) run.checkpoint = find_checkpoint(run.folder);
-  require<CheckpointError>(!run.checkpoint.empty(), run.folder, ": holds no valid checkpoint; train it, or import it again");
+  require<CheckpointError>(!run.checkpoint.empty(), run.folder,
+                           ": holds no valid checkpoint; train it, or import it again");
   run.config = decode<RunConfig>(ConfigTree::load(run.folder + "/run.yaml"));
   run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
   if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
   const int64_t done = load_state(run.checkpoint, nullptr).step;
-  for (const auto& objective : run.network->objectives) objective->set_step(std::max<int64_t>(done - 1, 0));   // the losses of its last step
+  for (const auto& objective : run.network->objectives)
+    objective->set_step(std::max<int64_t>(done - 1, 0));  // the losses of its last step
   run.network->eval();
   return run;
 }
@@ -35,7 +40,8 @@ std::vector<std::pair<Param, Param>> generator_params(const Network& together, c
   for (const auto& [name, param] : collect_params(together)) there.emplace(name, param);
   std::vector<std::pair<Param, Param>> pairs;
   for (const auto& [name, param] : collect_params(alone)) {
-    auto beside = name.starts_with("mlm.head.") ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
+    auto beside =
+        name.starts_with("mlm.head.") ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
     if (!there.count(beside)) beside = name;
     pairs.emplace_back(there.at(beside), param);
   }
@@ -46,7 +52,8 @@ void take_generator(LoadedRun& run) {
   const RtdConfig* rtd = nullptr;
   for (const auto& o : run.config.objectives)
     if (const auto* found = std::get_if<RtdConfig>(&o)) rtd = found;
-  require<ConfigError>(rtd && rtd->replace_by == "generator", run.folder, ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
+  require<ConfigError>(rtd && rtd->replace_by == "generator", run.folder,
+                       ": has no generator; only a run of `kind: rtd` with replace_by: generator does");
   RunConfig config = run.config;
   encoder_of(config.model) = generator_of(*rtd, encoder_of(run.config.model));
   config.objectives = {rtd->mlm};

@@ -13,7 +13,8 @@ namespace cloze {
 
 namespace {
 
-// A beam that has no score yet. Not -inf: sums with it round to it, and which of such beams goes on is part of the result.
+// A beam that has no score yet. Not -inf: sums with it round to it, and which of such beams goes on is part of the
+// result.
 constexpr float unborn = -1e9F;
 
 const kernels::Scores& over() { return kernels::table().scores; }
@@ -35,15 +36,20 @@ class Best {
   void offer(const float* scores, int64_t vocab, float base, int64_t beam) {
     int64_t token = 0;
     for (; token < vocab && list_.size() < most_; ++token) insert({scores[token] + base, beam, token});
-    for (token = next(scores, token, vocab, base); token < vocab; token = next(scores, token + 1, vocab, base)) insert({scores[token] + base, beam, token});
+    for (token = next(scores, token, vocab, base); token < vocab; token = next(scores, token + 1, vocab, base))
+      insert({scores[token] + base, beam, token});
   }
   const std::vector<Candidate>& list() const { return list_; }
 
  private:
-  int64_t next(const float* scores, int64_t token, int64_t vocab, float base) const { return token < vocab ? over().next_above(scores, token, vocab, base, list_.back().score) : vocab; }
+  int64_t next(const float* scores, int64_t token, int64_t vocab, float base) const {
+    return token < vocab ? over().next_above(scores, token, vocab, base, list_.back().score) : vocab;
+  }
   void insert(const Candidate& c) {
     if (list_.size() == most_) list_.pop_back();
-    list_.insert(std::upper_bound(list_.begin(), list_.end(), c, [](const auto& a, const auto& b) { return a.score > b.score; }), c);
+    list_.insert(
+        std::upper_bound(list_.begin(), list_.end(), c, [](const auto& a, const auto& b) { return a.score > b.score; }),
+        c);
   }
   size_t most_ = 0;
   std::vector<Candidate> list_;
@@ -52,19 +58,23 @@ class Best {
 /// What each row has read, prompt included.
 struct History {
   int64_t rows, length, room;
-  std::vector<int64_t> ids, before;   ///< [rows, room]
+  std::vector<int64_t> ids, before;  ///< [rows, room]
 
   History(const std::vector<std::vector<int64_t>>& prompts, int64_t per_prompt, int64_t new_tokens)
-      : rows(static_cast<int64_t>(prompts.size()) * per_prompt), length(static_cast<int64_t>(prompts[0].size())), room(length + new_tokens),
+      : rows(static_cast<int64_t>(prompts.size()) * per_prompt),
+        length(static_cast<int64_t>(prompts[0].size())),
+        room(length + new_tokens),
         ids(static_cast<size_t>(rows * room)) {
-    for (int64_t row = 0; row < rows; ++row) std::copy_n(prompts[static_cast<size_t>(row / per_prompt)].begin(), length, ids.begin() + row * room);
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(prompts[static_cast<size_t>(row / per_prompt)].begin(), length, ids.begin() + row * room);
   }
   const int64_t* row(int64_t i) const { return ids.data() + i * room; }
   /// Each row becomes that of its origin (empty: its own) and its token.
   void append(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) {
     if (!origins.empty()) {
       before = ids;
-      for (int64_t i = 0; i < rows; ++i) std::copy_n(before.begin() + origins[static_cast<size_t>(i)] * room, length, ids.begin() + i * room);
+      for (int64_t i = 0; i < rows; ++i)
+        std::copy_n(before.begin() + origins[static_cast<size_t>(i)] * room, length, ids.begin() + i * room);
     }
     for (int64_t i = 0; i < rows; ++i) ids[static_cast<size_t>(i * room + length)] = tokens[static_cast<size_t>(i)];
     ++length;
@@ -81,8 +91,8 @@ std::vector<int64_t> last_tokens(const Prompts& prompts, int64_t per_prompt) {
   return tokens;
 }
 
-Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, const std::function<void(int64_t)>& emit,
-    const std::vector<uint64_t>& numbers) {
+Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c,
+               const std::function<void(int64_t)>& emit, const std::vector<uint64_t>& numbers) {
   const int64_t vocab = model.vocab(), per_prompt = rows_of_prompt(c);
   History history(prompts, per_prompt, c.max_new_tokens);
   ScoreRules rules(c, vocab, history.length);
@@ -103,14 +113,15 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, 
       if (c.do_sample) {
         sampler.keep(x);
         const auto prompt = static_cast<uint64_t>(row / per_prompt), sequence = static_cast<uint64_t>(row % per_prompt);
-        auto stream = rng.stream("sample", numbers.empty() ? prompt : numbers[prompt], sequence << 32 | static_cast<uint64_t>(place));
+        auto stream = rng.stream("sample", numbers.empty() ? prompt : numbers[prompt],
+                                 sequence << 32 | static_cast<uint64_t>(place));
         const auto& chosen = sampler.draw(stream.uniform());
         tokens[r] = chosen.id;
         scores[r] += std::log(double{chosen.weight} / sampler.total());
       } else {
         const auto [max, log] = over().log_sum(vocab, x);
         require(!std::isnan(log), ScoreRules::not_numbers);
-        const bool any = max != ScoreRules::lowest;   // none allowed: token 0, as transformers' argmax has it
+        const bool any = max != ScoreRules::lowest;  // none allowed: token 0, as transformers' argmax has it
         tokens[r] = any ? std::find(x, x + vocab, max) - x : 0;
         scores[r] += any ? -double{log} : double{ScoreRules::banned};
       }
@@ -121,11 +132,13 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c, 
   }
   Results out(prompts.size());
   for (int64_t row = 0; row < history.rows; ++row)
-    out[static_cast<size_t>(row / per_prompt)].push_back({{history.row(row), history.row(row) + history.length}, scores[static_cast<size_t>(row)]});
+    out[static_cast<size_t>(row / per_prompt)].push_back(
+        {{history.row(row), history.row(row) + history.length}, scores[static_cast<size_t>(row)]});
   return out;
 }
 
-/// Feeds the chosen tokens back: `origins` counts as empty where every row goes on from itself, so that the model need not move anything.
+/// Feeds the chosen tokens back: `origins` counts as empty where every row goes on from itself, so that the model need
+/// not move anything.
 struct Feed {
   std::vector<int64_t> tokens, origins;
   Feed(const Prompts& prompts, int64_t per_prompt) : tokens(last_tokens(prompts, per_prompt)) {}
@@ -169,8 +182,8 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
     std::vector<int64_t> ids;
   };
   struct Beams {
-    std::vector<float> scores;      ///< of the running ones, best first
-    std::vector<Hypothesis> best;   ///< finished ones, best first; places not yet taken are unborn
+    std::vector<float> scores;     ///< of the running ones, best first
+    std::vector<Hypothesis> best;  ///< finished ones, best first; places not yet taken are unborn
     bool done = false;
   };
   const int64_t vocab = model.vocab(), k = c.num_beams;
@@ -183,7 +196,7 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
   Best best;
   std::vector<Beams> all(prompts.size());
   for (size_t p = 0; p < all.size(); ++p) {
-    all[p].scores.assign(kk, unborn);   // all rows are the same at first: only one may go on
+    all[p].scores.assign(kk, unborn);  // all rows are the same at first: only one may go on
     all[p].scores[0] = 0;
     all[p].best.assign(kk, {unborn, false, prompts[p]});
   }
@@ -200,13 +213,15 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
         for (int64_t j = 0; j < k; ++j) feed.set(first + j, c.pad_token_id, first + j);
         continue;
       }
-      best.begin(2 * k);   // as many again as there are beams, since each may end
+      best.begin(2 * k);  // as many again as there are beams, since each may end
       for (int64_t j = 0; j < k; ++j)
-        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length), vocab, scores[static_cast<size_t>(j)], j);
+        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length), vocab,
+                   scores[static_cast<size_t>(j)], j);
       const auto& found = best.list();
       const auto ends = [&](size_t i) { return last || found[i].token == c.eos_token_id; };
 
-      // Only an end among the first k counts; the others are there so that k beams can go on. Of equal scores a finished one goes first.
+      // Only an end among the first k counts; the others are there so that k beams can go on. Of equal scores a
+      // finished one goes first.
       const auto merged_score = [&](size_t i) {
         if (i < kk) return std::pair{finished[i].score, finished[i].finished};
         i -= kk;
@@ -216,8 +231,10 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
       std::vector<Hypothesis> next;
       for (const auto i : best_first(merged_score, kk + found.size(), k)) {
         const auto [score, counts] = merged_score(i);
-        if (i < kk) next.push_back(std::move(finished[i]));
-        else next.push_back({score, counts, extended(history, first + found[i - kk].beam, found[i - kk].token)});
+        if (i < kk)
+          next.push_back(std::move(finished[i]));
+        else
+          next.push_back({score, counts, extended(history, first + found[i - kk].beam, found[i - kk].token)});
       }
       finished = std::move(next);
 
@@ -232,7 +249,8 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
       const auto full = [](const Hypothesis& h) { return h.finished; };
       const double length = static_cast<double>(never && c.length_penalty > 0 ? c.max_new_tokens : made);
       const float hope = scores[0] / static_cast<float>(std::pow(length, c.length_penalty));
-      const bool taken = std::any_of(finished.begin(), finished.end(), full), whole = std::all_of(finished.begin(), finished.end(), full);
+      const bool taken = std::any_of(finished.begin(), finished.end(), full),
+                 whole = std::all_of(finished.begin(), finished.end(), full);
       const bool improvable = (taken && hope > finished.back().score) || (!whole && hope > unborn);
       done = !improvable || (early && whole);
       open = open || !done;
@@ -261,7 +279,7 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
 struct Group {
   struct Hypothesis {
     double score;
-    std::vector<int64_t> ids;   ///< without eos
+    std::vector<int64_t> ids;  ///< without eos
   };
   std::vector<Hypothesis> list;
   double worst = 1e9;
@@ -297,25 +315,28 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
     const float* logits = model.step(feed.tokens, feed.origins);
     feed.begin();
     bool open = false;
-    for (size_t g = 0; g < all.size(); ++g) {   // group after group of each prompt: the later ones see what the earlier ones took
+    for (size_t g = 0; g < all.size();
+         ++g) {  // group after group of each prompt: the later ones see what the earlier ones took
       auto& group = all[g];
       const int64_t first = static_cast<int64_t>(g) * size, prompt_first = first / k * k;
       if (group.done) {
-        for (int64_t j = 0; j < size; ++j) feed.set(first + j, c.pad_token_id, first + j);   // which counts as taken, as in transformers
+        for (int64_t j = 0; j < size; ++j)
+          feed.set(first + j, c.pad_token_id, first + j);  // which counts as taken, as in transformers
         continue;
       }
       best.begin(2 * size);
       for (int64_t j = 0; j < size; ++j)
-        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length, feed.tokens.data() + prompt_first,
-            first - prompt_first),
+        best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length,
+                                   feed.tokens.data() + prompt_first, first - prompt_first),
                    vocab, scores[static_cast<size_t>(first + j)], j);
       const auto& found = best.list();
       int64_t running = 0;
       for (size_t i = 0; i < found.size() && running < size; ++i) {
         const int64_t row = first + found[i].beam;
         if (found[i].token == c.eos_token_id) {
-          if (i < static_cast<size_t>(size)) group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, made, c,
-              static_cast<size_t>(size));
+          if (i < static_cast<size_t>(size))
+            group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, made, c,
+                      static_cast<size_t>(size));
           continue;
         }
         scores[static_cast<size_t>(first + running)] = found[i].score;
@@ -357,26 +378,32 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
 
 }  // namespace
 
-int64_t rows_of_prompt(const SearchConfig& config) { return config.do_sample ? config.num_return_sequences : config.num_beams; }
+int64_t rows_of_prompt(const SearchConfig& config) {
+  return config.do_sample ? config.num_return_sequences : config.num_beams;
+}
 
-std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<std::vector<int64_t>>& prompts, const SearchConfig& config,
-                                           const std::function<void(int64_t)>& emit, const std::vector<uint64_t>& numbers) {
+std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<std::vector<int64_t>>& prompts,
+                                           const SearchConfig& config, const std::function<void(int64_t)>& emit,
+                                           const std::vector<uint64_t>& numbers) {
   check(config);
   check_ids(config, model.vocab());
   if (prompts.empty()) return {};
   for (size_t i = 0; i < prompts.size(); ++i) {
     require<DataError>(!prompts[i].empty(), "prompt ", i, " is empty; begin it with a start token");
-    require<ShapeError>(prompts[i].size() == prompts[0].size(), "prompt ", i, " has ", prompts[i].size(), " tokens, the first ", prompts[0].size(),
-        "; search prompts of one length together");
+    require<ShapeError>(prompts[i].size() == prompts[0].size(), "prompt ", i, " has ", prompts[i].size(),
+                        " tokens, the first ", prompts[0].size(), "; search prompts of one length together");
   }
-  require<ShapeError>(numbers.empty() || numbers.size() == prompts.size(), numbers.size(), " numbers for ", prompts.size(), " prompts; give one for each");
+  require<ShapeError>(numbers.empty() || numbers.size() == prompts.size(), numbers.size(), " numbers for ",
+                      prompts.size(), " prompts; give one for each");
   if (config.num_beams == 1) return follow(model, prompts, config, emit, numbers);
-  require<ConfigError>(model.vocab() > 1, "num_beams is ", config.num_beams, ", but the model has one token; set num_beams to 1");
+  require<ConfigError>(model.vocab() > 1, "num_beams is ", config.num_beams,
+                       ", but the model has one token; set num_beams to 1");
   return config.num_beam_groups > 1 ? diverse(model, prompts, config) : beam(model, prompts, config);
 }
 
-std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab, const std::vector<int64_t>& ids, int64_t prompt,
-    const SearchConfig& config) {
+std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab,
+                                                     const std::vector<int64_t>& ids, int64_t prompt,
+                                                     const SearchConfig& config) {
   check(config);
   check_ids(config, vocab);
   ScoreRules rules(config, vocab, prompt);

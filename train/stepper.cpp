@@ -26,10 +26,12 @@ Batch to_device(const Batch& batch, at::Device device) {
 
 at::Device device_of(const std::string& name) {
   if (name == "cpu") return at::kCPU;
-  require<ConfigError>(torch::cuda::is_available(), "train.device is '", name, "', but this LibTorch sees no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
+  require<ConfigError>(torch::cuda::is_available(), "train.device is '", name,
+                       "', but this LibTorch sees no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
   try {
     const at::Device device(name);
-    require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ", torch::cuda::device_count(), " GPUs; count from cuda:0");
+    require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ",
+                         torch::cuda::device_count(), " GPUs; count from cuda:0");
     return device;
   } catch (const c10::Error&) {
     fail<ConfigError>("train.device '", name, "' is unknown; use cpu, cuda or cuda:N");
@@ -40,12 +42,20 @@ bool has_fast_bf16(at::Device device) { return !device.is_cpu() || cpu_has_bf16(
 
 struct Stepper::Impl {
   Impl(const RunConfig& config, Network& net)
-      : network(net), device(device_of(config.train.device)), rng(static_cast<uint64_t>(config.train.seed)), max_norm(config.optimizer.max_grad_norm),
-        bf16(config.train.precision == "bf16" && has_fast_bf16(device)), wanted(config.train.precision), flat(collect_params(net), device), optimizer(config.optimizer, flat) {
+      : network(net),
+        device(device_of(config.train.device)),
+        rng(static_cast<uint64_t>(config.train.seed)),
+        max_norm(config.optimizer.max_grad_norm),
+        bf16(config.train.precision == "bf16" && has_fast_bf16(device)),
+        wanted(config.train.precision),
+        flat(collect_params(net), device),
+        optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
     const auto& model = encoder_of(config.model);
-    if (model.carries_memory()) layers = static_cast<size_t>(model.num_hidden_layers), memory_shape = {config.train.batch_size, model.mem_len, model.hidden_size};
+    if (model.carries_memory())
+      layers = static_cast<size_t>(model.num_hidden_layers),
+      memory_shape = {config.train.batch_size, model.mem_len, model.hidden_size};
     micro_batches = static_cast<size_t>(config.train.accumulation);
   }
   Network& network;
@@ -56,12 +66,13 @@ struct Stepper::Impl {
   std::string wanted;
   FlatParameters flat;
   Optimizer optimizer;
-  size_t layers = 0, micro_batches = 0;        // layers that remember
-  std::vector<int64_t> memory_shape;           // [B, M, D]
-  std::vector<std::vector<Tensor>> memories;   // of each layer, for each micro-batch; empty: nothing is remembered
+  size_t layers = 0, micro_batches = 0;       // layers that remember
+  std::vector<int64_t> memory_shape;          // [B, M, D]
+  std::vector<std::vector<Tensor>> memories;  // of each layer, for each micro-batch; empty: nothing is remembered
 
-  /// What the rows of a micro-batch read of the text before them, for each layer. Nothing is a memory of zeros, which may be seen.
-  /// Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the end of the last one is remembered).
+  /// What the rows of a micro-batch read of the text before them, for each layer. Nothing is a memory of zeros, which
+  /// may be seen. Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the
+  /// end of the last one is remembered).
   std::vector<Tensor> memory_of(size_t micro, const Batch& batch) const {
     if (batch.continues && micro < memories.size() && !memories[micro].empty()) return memories[micro];
     return std::vector<Tensor>(layers, at::zeros(memory_shape, flat.grads.options()));
@@ -70,7 +81,8 @@ struct Stepper::Impl {
   /// The first parameter whose gradient is not finite.
   std::string bad_gradient() const {
     for (const auto& slot : flat.slots())
-      if (!at::isfinite(flat.grads.narrow(0, slot.offset, slot.numel)).all().item<bool>()) return "the gradient of " + slot.param.name;
+      if (!at::isfinite(flat.grads.narrow(0, slot.offset, slot.numel)).all().item<bool>())
+        return "the gradient of " + slot.param.name;
     return "the gradient norm";
   }
 };
@@ -131,11 +143,12 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   if (result.trouble.empty() && !std::isfinite(result.grad_norm)) result.trouble = in.bad_gradient();
   result.finite = result.trouble.empty();
   if (result.finite) {
-    const double scale = in.max_norm > 0 && result.grad_norm > in.max_norm ? in.max_norm / (result.grad_norm + 1e-6) : 1.0;
+    const double scale =
+        in.max_norm > 0 && result.grad_norm > in.max_norm ? in.max_norm / (result.grad_norm + 1e-6) : 1.0;
     in.optimizer.step(learning_rate, scale);
   } else {
     in.flat.grads.zero_();
-    in.memories.clear();   // these may hold no numbers, and older ones are not of the text before the next rows
+    in.memories.clear();  // these may hold no numbers, and older ones are not of the text before the next rows
   }
   ledger.optimizer += since(start);
   return result;
@@ -150,7 +163,8 @@ void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& 
 std::vector<std::pair<std::string, Tensor>> Stepper::memories() const {
   std::vector<std::pair<std::string, Tensor>> found;
   for (size_t micro = 0; micro < impl_->memories.size(); ++micro)
-    for (size_t layer = 0; layer < impl_->layers; ++layer) found.emplace_back(words("memory.", micro, ".", layer), impl_->memories[micro][layer]);
+    for (size_t layer = 0; layer < impl_->layers; ++layer)
+      found.emplace_back(words("memory.", micro, ".", layer), impl_->memories[micro][layer]);
   return found;
 }
 void Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& saved) {
@@ -160,8 +174,11 @@ void Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& s
   for (const auto& [name, tensor] : saved)
     for (size_t micro = 0; micro < in.micro_batches; ++micro)
       for (size_t layer = 0; layer < in.layers; ++layer)
-        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.memory_shape) found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
-  require<CheckpointError>(fitting == saved.size() && (saved.empty() || fitting == in.micro_batches * in.layers), "the checkpoint remembers ", saved.size(), " tensors, of which ", fitting, " fit the ", in.micro_batches * in.layers,
+        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.memory_shape)
+          found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
+  require<CheckpointError>(fitting == saved.size() && (saved.empty() || fitting == in.micro_batches * in.layers),
+                           "the checkpoint remembers ", saved.size(), " tensors, of which ", fitting, " fit the ",
+                           in.micro_batches * in.layers,
                            " that the rows of a step carry; it is damaged: resume from an earlier one");
   in.memories = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(found);
 }
@@ -176,7 +193,9 @@ void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }
 std::string Stepper::precision_words() const {
   if (impl_->bf16) return "bf16 products and activations, fp32 master weights";
-  return impl_->wanted == "bf16" ? "fp32 (bf16 was asked for, but this processor has no bf16 units, where it would be slower)" : "fp32";
+  return impl_->wanted == "bf16"
+             ? "fp32 (bf16 was asked for, but this processor has no bf16 units, where it would be slower)"
+             : "fp32";
 }
 
 }  // namespace cloze

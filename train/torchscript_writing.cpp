@@ -9,7 +9,7 @@ namespace cloze {
 namespace {
 
 /// Keys and values of all blocks as one tensor [L, B, S, 2 H C], and back.
-Tensor stacked(const std::vector<BlockCache>& cache, Tensor BlockCache::*part) {
+Tensor stacked(const std::vector<BlockCache>& cache, Tensor BlockCache::* part) {
   std::vector<Tensor> list;
   for (const auto& block : cache) list.push_back(block.*part);
   return at::stack(list);
@@ -24,7 +24,8 @@ std::vector<BlockCache> unstacked(int64_t layers, const Tensor& past, const Tens
   return cache;
 }
 
-// ---- Methods in TorchScript. @NAME@ stands for a fact of the model; a fact of several lines has a line of its own. ----
+// ---- Methods in TorchScript. @NAME@ stands for a fact of the model; a fact of several lines has a line of its own.
+// ----
 
 constexpr const char* decoder_forward_method = R"(
 def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None) -> Dict[str, Tensor]:
@@ -89,8 +90,8 @@ def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] =
     return self._decode(ids, mask, own, self._memory(memory)[0])
 )";
 
-/// What generate begins with: `written` [rows, length], of which all but the last `tokens` [rows, 1] stand in the cache `own`,
-/// and `mask`, of the encoder's text or of what was written.
+/// What generate begins with: `written` [rows, length], of which all but the last `tokens` [rows, 1] stand in the cache
+/// `own`, and `mask`, of the encoder's text or of what was written.
 constexpr const char* encoder_beginning = R"(
     mask = torch.ones_like(input_ids, dtype=11)
     if attention_mask is not None:
@@ -115,8 +116,8 @@ constexpr const char* decoder_beginning = R"(
     tokens = written[:, -1:]
 )";
 
-/// The rules of search_rules.cpp, on scores [rows, V] of the token after `written` [rows, length], of which `real` are no padding. A
-/// penalty passes padding over, as transformers does, whose n-grams count it.
+/// The rules of search_rules.cpp, on scores [rows, V] of the token after `written` [rows, length], of which `real` are
+/// no padding. A penalty passes padding over, as transformers does, whose n-grams count it.
 constexpr const char* ruled_method = R"(
 def _ruled(self, scores: Tensor, written: Tensor, real: Tensor, last: bool, no_repeat_ngram_size: int, repetition_penalty: float, shortest: int) -> Tensor:
     length = written.size(1)
@@ -233,7 +234,8 @@ def generate(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, m
 std::string filled(std::string text, const Facts& facts) {
   for (const auto& [name, fact] : facts) {
     const auto marked = "@" + name + "@";
-    for (size_t at = 0; (at = text.find(marked, at)) != std::string::npos; at += fact.size()) text.replace(at, marked.size(), fact);
+    for (size_t at = 0; (at = text.find(marked, at)) != std::string::npos; at += fact.size())
+      text.replace(at, marked.size(), fact);
   }
   return text;
 }
@@ -247,10 +249,11 @@ Objective* head_of(Network& network) {
 
 /// What the traced parts of a generative network read and keep.
 struct Shapes {
-  int64_t layers;         ///< blocks of the decoder
-  int64_t width;          ///< keys and values of a token in one of them, 2 H C
+  int64_t layers;  ///< blocks of the decoder
+  int64_t width;   ///< keys and values of a token in one of them, 2 H C
   at::ScalarType dtype;
-  Tensor ids = at::zeros({2, 4}, at::kLong), mask = at::ones({2, 4}, at::kBool), one = at::zeros({2, 1}, at::kLong);   ///< examples
+  Tensor ids = at::zeros({2, 4}, at::kLong), mask = at::ones({2, 4}, at::kBool),
+         one = at::zeros({2, 1}, at::kLong);  ///< examples
 };
 
 Shapes shapes_of(Network& network) {
@@ -267,7 +270,8 @@ bool keeps_cache(Network& network, const Shapes& s) {
   const auto& c = encoder_of(network.model_config());
   std::vector<BlockCache> cache;
   try {
-    network.backbone->decode(s.one, c.is_encoder_decoder ? Memory{at::zeros({2, 4, c.hidden_size}, s.dtype), {}} : Memory{}, cache);
+    network.backbone->decode(
+        s.one, c.is_encoder_decoder ? Memory{at::zeros({2, 4, c.hidden_size}, s.dtype), {}} : Memory{}, cache);
   } catch (const ConfigError&) {
     return false;
   }
@@ -275,7 +279,9 @@ bool keeps_cache(Network& network, const Shapes& s) {
 }
 
 /// Logits of the newest token.
-Tensor last_logits(Network& network, const Tensor& hidden) { return head_of(network)->outputs(*network.backbone, hidden)[0].second.select(1, -1); }
+Tensor last_logits(Network& network, const Tensor& hidden) {
+  return head_of(network)->outputs(*network.backbone, hidden)[0].second.select(1, -1);
+}
 
 /// Adds `_memory` and `_decode` of a decoder that reads an encoder.
 void trace_decoding_with_memory(torch::jit::Module& module, Network& network, const Shapes& s) {
@@ -287,11 +293,12 @@ void trace_decoding_with_memory(torch::jit::Module& module, Network& network, co
     return std::vector<Tensor>{stacked(cache, &BlockCache::memory)};
   });
   const auto own = at::zeros({s.layers, 2, 3, s.width}, s.dtype), kv = at::zeros({s.layers, 2, 4, s.width}, s.dtype);
-  add_traced(module, "_decode", {s.one, s.mask, own, kv}, {"ids", "attention_mask", "past", "memory"}, [&](const auto& in) {
-    auto cache = unstacked(s.layers, in[2], in[3]);
-    const auto hidden = backbone.decode(in[0], {states, in[1]}, cache);
-    return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
-  });
+  add_traced(module, "_decode", {s.one, s.mask, own, kv}, {"ids", "attention_mask", "past", "memory"},
+             [&](const auto& in) {
+               auto cache = unstacked(s.layers, in[2], in[3]);
+               const auto hidden = backbone.decode(in[0], {states, in[1]}, cache);
+               return std::vector<Tensor>{last_logits(network, hidden), stacked(cache, &BlockCache::own)};
+             });
 }
 
 /// Adds `_decode` of a decoder alone.
@@ -318,26 +325,32 @@ std::string trace_forward(torch::jit::Module& module, Network& network, const Sh
     return tensors;
   };
   if (c.is_encoder_decoder) {
-    add_traced(module, "_traced", {s.ids, s.mask, s.one}, {"input_ids", "attention_mask", "decoder_input_ids"}, [&](const auto& in) {
-      return outputs({.input_ids = in[0], .attention_mask = in[1], .decoder_input_ids = in[2]});
-    });
+    add_traced(module, "_traced", {s.ids, s.mask, s.one}, {"input_ids", "attention_mask", "decoder_input_ids"},
+               [&](const auto& in) {
+                 return outputs({.input_ids = in[0], .attention_mask = in[1], .decoder_input_ids = in[2]});
+               });
     add_traced(module, "_encode", {s.ids, s.mask}, {"input_ids", "attention_mask"}, [&](const auto& in) {
       return std::vector<Tensor>{network.backbone->encode({.input_ids = in[0], .attention_mask = in[1]}).states};
     });
   } else {
-    add_traced(module, "_traced", {s.ids, s.mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"}, [&](const auto& in) {
-      return outputs({.input_ids = in[0], .attention_mask = in[1], .prefix = c.prefix_lm ? in[2] : Tensor()});
-    });
+    add_traced(
+        module, "_traced", {s.ids, s.mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
+        [&](const auto& in) {
+          return outputs({.input_ids = in[0], .attention_mask = in[1], .prefix = c.prefix_lm ? in[2] : Tensor()});
+        });
   }
   return outputs_code(names);
 }
 
 Facts facts_of(const EncoderConfig& c, const Shapes& s, const std::string& outputs) {
   const bool two = c.is_encoder_decoder;
-  const auto room = two ? length_check(c, "input_ids.size(1)") + length_check(c, "max_new_tokens + 1", "max_new_tokens is too large; lower it")
-                        : length_check(c, "input_ids.size(1) + max_new_tokens", "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens");
-  const auto first = c.decoder_starts_with_last ? "torch.gather(input_ids, 1, torch.sum(torch.ne(input_ids, @PAD@), 1, keepdim=True) - 1)"
-                                                : "torch.full_like(input_ids[:, :1], @START@)";
+  const auto room = two ? length_check(c, "input_ids.size(1)") +
+                              length_check(c, "max_new_tokens + 1", "max_new_tokens is too large; lower it")
+                        : length_check(c, "input_ids.size(1) + max_new_tokens",
+                                       "the text with max_new_tokens is too long; shorten it, or lower max_new_tokens");
+  const auto first = c.decoder_starts_with_last
+                         ? "torch.gather(input_ids, 1, torch.sum(torch.ne(input_ids, @PAD@), 1, keepdim=True) - 1)"
+                         : "torch.full_like(input_ids[:, :1], @START@)";
   const auto fill = c.pad_token_id == 0 && c.eos_token_id >= 0 ? c.eos_token_id : c.pad_token_id;
   return {{"CHECK_TEXT", ids_check(c, "input_ids", "attention_mask") + length_check(c, "input_ids.size(1)")},
           {"CHECK_READ", ids_check(c, "read") + length_check(c, "read.size(1)")},
@@ -371,7 +384,7 @@ bool can_generate(Network& network) {
 }
 
 torch::jit::Module generative_module(Network& network) {
-  const at::NoGradGuard no_grad;   // plain operators, untraced too
+  const at::NoGradGuard no_grad;  // plain operators, untraced too
   auto module = mirror(network, "Cloze");
   const auto& c = encoder_of(network.model_config());
   const auto shapes = shapes_of(network);

@@ -41,8 +41,10 @@ bool counts_in_training(const std::string& key) {
 std::string like_of(const ObjectiveConfig& objective) {
   return std::visit(
       [](const auto& o) {
-        if constexpr (requires { o.like; }) return o.like;
-        else return std::string();
+        if constexpr (requires { o.like; })
+          return o.like;
+        else
+          return std::string();
       },
       objective);
 }
@@ -121,14 +123,17 @@ ObjectiveConfig parse_objective(const std::string& text) {
     return kinds;
   }();
   if (std::find(known.begin(), known.end(), kind) == known.end())
-    fail<ConfigError>(option, ": no objective is called '", kind, "'", did_you_mean(kind, known), "; the kinds are ", list_of({known.begin(), known.end()}));
+    fail<ConfigError>(option, ": no objective is called '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
+                      list_of({known.begin(), known.end()}));
   std::vector<std::string> changes;
   if (colon != std::string::npos) {
-    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; write ", kind, " alone, or ", kind, ",KEY=VALUE");
+    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; write ", kind, " alone, or ",
+                         kind, ",KEY=VALUE");
     changes.push_back(share_key(kind) + "=" + parts[0].substr(colon + 1));
   }
   for (size_t i = 1; i < parts.size(); ++i) {
-    require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i], "' is no KEY=VALUE; write for instance mlm:0.15,unit=word");
+    require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
+                         "' is no KEY=VALUE; write for instance mlm:0.15,unit=word");
     changes.push_back(parts[i]);
   }
   try {
@@ -141,7 +146,7 @@ ObjectiveConfig parse_objective(const std::string& text) {
 std::string short_form(const ObjectiveConfig& objective) {
   const auto kind = kind_of_objective(objective), like = like_of(objective), share = share_key(kind);
   const auto lines = [](const ObjectiveConfig& o) { return std::visit([](const auto& c) { return entries(c); }, o); };
-  const bool networks = std::holds_alternative<RtdConfig>(objective);   // they are the run's, not the yardstick's
+  const bool networks = std::holds_alternative<RtdConfig>(objective);  // they are the run's, not the yardstick's
   auto plain = networks ? standard_form(objective) : from_keys(kind, kind, {});
   std::string text;
   if (!like.empty()) {
@@ -154,8 +159,10 @@ std::string short_form(const ObjectiveConfig& objective) {
     if (!entry.leaf || counts_in_training(entry.path) || entry.key == "like") continue;
     const auto other = std::find_if(before.begin(), before.end(), [&](const auto& e) { return e.path == entry.path; });
     if (other != before.end() && other->value == entry.value) continue;
-    if (entry.path == share) head += ":" + entry.value;
-    else text += "," + entry.path + "=" + entry.value;
+    if (entry.path == share)
+      head += ":" + entry.value;
+    else
+      text += "," + entry.path + "=" + entry.value;
   }
   return head + text;
 }
@@ -169,9 +176,11 @@ std::vector<std::string> yardstick_mistakes(const RunConfig& config) {
   }
   for (const auto& objective : resolved_evaluation(config).objectives) {
     const auto name = short_form(objective);
-    if (!named.insert(name).second) broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
+    if (!named.insert(name).second)
+      broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
     if (heads.count(head_of(objective)) == 0) {
-      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", it was made for ", list_of(kinds), "; score it by what it has a head for, or train it with ",
+      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", it was made for ",
+                             list_of(kinds), "; score it by what it has a head for, or train it with ",
                              kind_of_objective(objective), " too"));
       continue;
     }

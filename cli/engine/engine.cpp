@@ -26,19 +26,33 @@ using nlohmann::json;
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
 int run(const PretrainCommand& c) {
-  const auto r = pretrain(c.config, {.run = c.run, .resume = c.resume, .overwrite_config = c.allow_config_change, .command_line = c.command_line});
+  const auto r = pretrain(
+      c.config,
+      {.run = c.run, .resume = c.resume, .overwrite_config = c.allow_config_change, .command_line = c.command_line});
   if (c.json) {
-    std::printf("%s\n", json{{"run", c.run}, {"steps", r.steps}, {"tokens", r.tokens}, {"seconds", r.seconds}, {"tokens_per_second", r.tokens_per_second}, {"held_out_loss", r.held_out_loss},
-                             {"held_out", to_json(r.held_out)}, {"best_step", r.best_step}, {"unigram_loss", r.unigram_loss}, {"unigram_accuracy", r.unigram_accuracy}, {"stopped_by", r.stopped_by}}
+    std::printf("%s\n", json{{"run", c.run},
+                             {"steps", r.steps},
+                             {"tokens", r.tokens},
+                             {"seconds", r.seconds},
+                             {"tokens_per_second", r.tokens_per_second},
+                             {"held_out_loss", r.held_out_loss},
+                             {"held_out", to_json(r.held_out)},
+                             {"best_step", r.best_step},
+                             {"unigram_loss", r.unigram_loss},
+                             {"unigram_accuracy", r.unigram_accuracy},
+                             {"stopped_by", r.stopped_by}}
                             .dump()
                             .c_str());
     return 0;
   }
   const auto& l = r.ledger;
-  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ", thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
+  log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ",
+                          thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
                           thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
-  log_info("train", words("time: forward ", percent(l.forward, l.seconds), ", backward ", percent(l.backward, l.seconds), ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ",
-                          percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds), "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
+  log_info("train", words("time: forward ", percent(l.forward, l.seconds), ", backward ",
+                          percent(l.backward, l.seconds), ", optimizer ", percent(l.optimizer, l.seconds),
+                          ", data wait ", percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds),
+                          "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
   log_info("train", words(c.run, ": best held-out loss at step ", r.best_step, "; curve in ", c.run, "/loss.png"));
   return 0;
 }
@@ -53,12 +67,15 @@ int run(const GenerateCommand& c) {
   const auto all = generate(opened, c.texts, options);
   if (streams) print("\n");
   const bool line_by_line = c.texts.size() > 1 || c.search.num_return_sequences > 1;
-  uint64_t several = 0;   // texts that would be several lines
+  uint64_t several = 0;  // texts that would be several lines
   for (size_t i = 0; i < all.size() && !streams; ++i) {
     if (c.json) {
       json list = json::array();
-      for (const auto& one : all[i]) list.push_back({{"text", one.continuation}, {"ids", one.ids}, {"score", one.score}});
-      print(json{{"prompt", c.texts[i]}, {"prompt_ids", all[i].front().prompt_ids}, {"generated", list}}.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+      for (const auto& one : all[i])
+        list.push_back({{"text", one.continuation}, {"ids", one.ids}, {"score", one.score}});
+      print(json{{"prompt", c.texts[i]}, {"prompt_ids", all[i].front().prompt_ids}, {"generated", list}}.dump(
+                -1, ' ', false, json::error_handler_t::replace) +
+            "\n");
       continue;
     }
     for (const auto& one : all[i]) {
@@ -69,7 +86,11 @@ int run(const GenerateCommand& c) {
       print(line + "\n");
     }
   }
-  if (several > 0) log_warning("generate", words(several, " texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
+  if (several > 0)
+    log_warning(
+        "generate",
+        words(several,
+              " texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
   return 0;
 }
 
@@ -81,10 +102,15 @@ int run(const FillCommand& c) {
     if (fills_by_writing(opened)) {
       json list = json::array();
       for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
-        if (c.json) list.push_back({{"text", whole}, {"score", score}});
-        else print(whole + "\n");
+        if (c.json)
+          list.push_back({{"text", whole}, {"score", score}});
+        else
+          print(whole + "\n");
       }
-      if (c.json) std::printf("%s\n", json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
+      if (c.json)
+        std::printf(
+            "%s\n",
+            json{{"text", text}, {"filled", list}}.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
       continue;
     }
     const auto blanks = fill(opened, text, c.top);
@@ -92,7 +118,8 @@ int run(const FillCommand& c) {
       json list = json::array();
       for (const auto& blank : blanks) {
         json candidates = json::array();
-        for (const auto& one : blank) candidates.push_back({{"id", one.id}, {"piece", one.piece}, {"probability", one.probability}});
+        for (const auto& one : blank)
+          candidates.push_back({{"id", one.id}, {"piece", one.piece}, {"probability", one.probability}});
         list.push_back(candidates);
       }
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
@@ -112,7 +139,8 @@ int run(const FillCommand& c) {
 
 int run(const ImportCommand& c) {
   const auto r = import_huggingface(c.folder, c.out, c.generator);
-  log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ", thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
+  log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ",
+                           thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
   for (const auto& name : r.fresh) log_info("import", "not in the file, newly drawn: " + name);
   return 0;
@@ -121,13 +149,24 @@ int run(const ImportCommand& c) {
 int run(const ExportCommand& c) {
   if (c.to == "huggingface") {
     export_huggingface(c.run, c.out, c.part, c.force);
-    if (c.json) std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
-    else log_info("export", c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer where the run has one)");
+    if (c.json)
+      std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
+    else
+      log_info("export",
+               c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer where the run has one)");
     return 0;
   }
   const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part, c.force);
   if (c.json) {
-    std::printf("%s\n", json{{"out", r.path}, {"to", c.to}, {"dtype", c.dtype}, {"passed", r.passed}, {"tolerance", r.tolerance}, {"largest_error", r.largest_error}, {"shapes", r.shapes}}.dump().c_str());
+    std::printf("%s\n", json{{"out", r.path},
+                             {"to", c.to},
+                             {"dtype", c.dtype},
+                             {"passed", r.passed},
+                             {"tolerance", r.tolerance},
+                             {"largest_error", r.largest_error},
+                             {"shapes", r.shapes}}
+                            .dump()
+                            .c_str());
     return 0;
   }
   std::string shapes;
@@ -148,11 +187,20 @@ int run(const VerifyParityCommand& c) {
   json list = json::array();
   for (const auto& row : rows) {
     passed = passed && row.passed;
-    if (c.json) list.push_back({{"name", row.name}, {"error", row.error}, {"tolerance", row.tolerance}, {"passed", row.passed}, {"note", row.note}});
-    else std::printf("%-4s %-70s %10.2e  of %.0e%s%s\n", row.passed ? "ok" : "FAIL", row.name.c_str(), row.error, row.tolerance, row.note.empty() ? "" : "  ", row.note.c_str());
+    if (c.json)
+      list.push_back({{"name", row.name},
+                      {"error", row.error},
+                      {"tolerance", row.tolerance},
+                      {"passed", row.passed},
+                      {"note", row.note}});
+    else
+      std::printf("%-4s %-70s %10.2e  of %.0e%s%s\n", row.passed ? "ok" : "FAIL", row.name.c_str(), row.error,
+                  row.tolerance, row.note.empty() ? "" : "  ", row.note.c_str());
   }
-  if (c.json) std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
-  else std::printf("%s: %zu tensors %s\n", c.folder.c_str(), rows.size(), passed ? "agree" : "compared, some differ");
+  if (c.json)
+    std::printf("%s\n", json{{"passed", passed}, {"tensors", list}}.dump().c_str());
+  else
+    std::printf("%s: %zu tensors %s\n", c.folder.c_str(), rows.size(), passed ? "agree" : "compared, some differ");
   return passed ? 0 : 1;
 }
 

@@ -26,7 +26,9 @@ namespace fs = std::filesystem;
 
 /// A folder that goes when the verb ends.
 struct ScratchFolder {
-  ScratchFolder() : path((fs::temp_directory_path() / ("cloze-" + std::to_string(getpid()))).string()) { fs::create_directories(path); }
+  ScratchFolder() : path((fs::temp_directory_path() / ("cloze-" + std::to_string(getpid()))).string()) {
+    fs::create_directories(path);
+  }
   ~ScratchFolder() {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -39,10 +41,11 @@ struct WrittenPairs {
   std::vector<std::string> sources, written, references;
 };
 WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c, int64_t most) {
-  require<ConfigError>(store.num_sentences() == 2 * store.num_documents(),
-                       "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
+  require<ConfigError>(
+      store.num_sentences() == 2 * store.num_documents(),
+      "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
   WrittenPairs found;
-  if (!c.text.empty()) {   // the files as they stand
+  if (!c.text.empty()) {  // the files as they stand
     DocumentReader reader({.inputs = c.text, .targets = c.target, .format = "pairs"});
     for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < most && reader.next(pair);) {
       found.sources.push_back(pair.lines[0]);
@@ -56,12 +59,15 @@ WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const Ev
     unknown += std::find(ids.begin(), ids.end(), run.tokenizer.special().unk) != ids.end();
     return run.tokenizer.decode(ids);
   };
-  for (uint64_t d = 0; c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(most)); ++d) {
+  for (uint64_t d = 0; c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(most));
+       ++d) {
     found.sources.push_back(text(2 * d));
     found.references.push_back(text(2 * d + 1));
   }
   if (unknown > 0)
-    log_warning("evaluate", words(unknown, " sources and references hold pieces that the tokenizer does not know; score against the files themselves with --text and --target"));
+    log_warning("evaluate", words(unknown,
+                                  " sources and references hold pieces that the tokenizer does not know; score against "
+                                  "the files themselves with --text and --target"));
   const GenerateOptions options{.search = c.search, .batch_size = c.batch_size, .cut = true};
   for (const auto& list : generate(run, found.sources, options)) found.written.push_back(list[0].text);
   return found;
@@ -69,9 +75,9 @@ WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const Ev
 
 /// A run with what it scored.
 struct Scored {
-  std::string path;   ///< as it was named
+  std::string path;  ///< as it was named
   LoadedRun run;
-  RunConfig config{};   ///< of the run, with the common yardstick
+  RunConfig config{};  ///< of the run, with the common yardstick
   std::string tokens{};
   std::optional<TokenStore> store{};
   std::vector<HeldOut> losses{};
@@ -104,15 +110,16 @@ void keep_common(EvaluationConfig& ruler, const std::vector<Scored>& runs) {
     }
     return false;
   });
-  require<ConfigError>(!ruler.objectives.empty(), runs[0].path, " is scored by ", joined(first), ", ", runs[1].path, " by ", joined(of_runs[1]),
-                       "; name what to score both by, for instance --objective mlm:0.15");
+  require<ConfigError>(!ruler.objectives.empty(), runs[0].path, " is scored by ", joined(first), ", ", runs[1].path,
+                       " by ", joined(of_runs[1]), "; name what to score both by, for instance --objective mlm:0.15");
 }
 
 /// What all runs are scored by: the evaluation of the first one, with what the command says.
 EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Scored>& runs) {
   bool named = !c.objectives.empty(), sized = false;
   for (const auto& change : c.set) {
-    require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change, ": evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
+    require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change,
+                         ": evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
     named = named || change.rfind("evaluation.objectives", 0) == 0;
     sized = sized || change.rfind("evaluation.max_seq_length=", 0) == 0;
   }
@@ -124,7 +131,8 @@ EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Sc
   if (c.sequences > 0) ruler.sequences = c.sequences;
   if (!named && runs.size() > 1) keep_common(ruler, runs);
   for (const auto& one : runs)
-    if (!sized) ruler.max_seq_length = std::min(ruler.max_seq_length, resolved_evaluation(one.run.config).max_seq_length);
+    if (!sized)
+      ruler.max_seq_length = std::min(ruler.max_seq_length, resolved_evaluation(one.run.config).max_seq_length);
   return ruler;
 }
 
@@ -132,16 +140,21 @@ EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Sc
 void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const ScratchFolder& scratch) {
   const auto& ruler = runs[0].config.evaluation;
   const auto is_pairs = [](const auto& objective) { return std::holds_alternative<PairsConfig>(objective); };
-  const bool of_pairs = std::any_of(ruler.objectives.begin(), ruler.objectives.end(), is_pairs), as_pairs = !c.target.empty() || c.format == "pairs";
-  require<ConfigError>(c.text.empty() || of_pairs == as_pairs, of_pairs ? "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns"
-                                                                        : "this run is not of pairs; leave out --target and --format pairs");
-  std::map<std::string, std::string> prepared;   // tokenizer -> folder
+  const bool of_pairs = std::any_of(ruler.objectives.begin(), ruler.objectives.end(), is_pairs),
+             as_pairs = !c.target.empty() || c.format == "pairs";
+  require<ConfigError>(
+      c.text.empty() || of_pairs == as_pairs,
+      of_pairs
+          ? "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns"
+          : "this run is not of pairs; leave out --target and --format pairs");
+  std::map<std::string, std::string> prepared;  // tokenizer -> folder
   for (auto& one : runs) {
     const auto tokenizer = one.run.has_tokenizer ? one.run.tokenizer.fingerprint() : "";
     one.tokens = c.tokens.empty() ? one.run.config.data.tokens : c.tokens;
     std::string split = "valid";
     if (!c.text.empty()) {
-      require<CheckpointError>(one.run.has_tokenizer, one.path, ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
+      require<CheckpointError>(one.run.has_tokenizer, one.path,
+                               ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
       split = "train";
       one.tokens = prepared.emplace(tokenizer, words(scratch.path, "/", prepared.size())).first->second;
       PrepareOptions options;
@@ -154,14 +167,20 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Scrat
       options.format = as_pairs ? "pairs" : c.format;
       if (!fs::exists(one.tokens)) prepare(options);
     }
-    require<ConfigError>(!one.tokens.empty(), one.path, ": names no prepared tokens; give text with --text, or tokens with --tokens");
+    require<ConfigError>(!one.tokens.empty(), one.path,
+                         ": names no prepared tokens; give text with --text, or tokens with --tokens");
     one.store.emplace(one.tokens, split);
-    require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens, ": was made by another tokenizer than the run's; prepare it with --tokenizer ",
-                         one.run.folder, "/tokenizer");
-    const bool same_tokens = one.store->fingerprint() == runs[0].store->fingerprint(), same_tokenizer = one.store->tokenizer().fingerprint() == runs[0].store->tokenizer().fingerprint();
-    require<ConfigError>(same_tokens || !same_tokenizer, one.path, " was trained on other tokens than ", runs[0].path, " (", one.tokens, ", ", runs[0].tokens,
+    require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens,
+                         ": was made by another tokenizer than the run's; prepare it with --tokenizer ", one.run.folder,
+                         "/tokenizer");
+    const bool same_tokens = one.store->fingerprint() == runs[0].store->fingerprint(),
+               same_tokenizer = one.store->tokenizer().fingerprint() == runs[0].store->tokenizer().fingerprint();
+    require<ConfigError>(same_tokens || !same_tokenizer, one.path, " was trained on other tokens than ", runs[0].path,
+                         " (", one.tokens, ", ", runs[0].tokens,
                          "); name the text that both are scored on with --text or --tokens");
-    if (!same_tokenizer) log_warning("evaluate", words(one.path, " has another tokenizer than ", runs[0].path, ": their losses by token cannot be compared, bits for each byte can"));
+    if (!same_tokenizer)
+      log_warning("evaluate", words(one.path, " has another tokenizer than ", runs[0].path,
+                                    ": their losses by token cannot be compared, bits for each byte can"));
   }
 }
 
@@ -170,12 +189,16 @@ void take_training_counts(Scored& one) {
   const auto& tokens = one.run.config.data.tokens;
   std::vector<uint64_t> counts;
   std::string why;
-  if (tokens.empty()) why = "it does not name the tokens that it was trained on";
-  else if (!fs::exists(tokens + "/manifest.json")) why = words("the tokens that it was trained on, ", tokens, ", are gone");
+  if (tokens.empty())
+    why = "it does not name the tokens that it was trained on";
+  else if (!fs::exists(tokens + "/manifest.json"))
+    why = words("the tokens that it was trained on, ", tokens, ", are gone");
   try {
     const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
-    if (why.empty() && manifest.tokenizer_fingerprint == one.store->tokenizer().fingerprint()) counts = manifest.counts;
-    else if (why.empty()) why = words(tokens, " was made by another tokenizer");
+    if (why.empty() && manifest.tokenizer_fingerprint == one.store->tokenizer().fingerprint())
+      counts = manifest.counts;
+    else if (why.empty())
+      why = words(tokens, " was made by another tokenizer");
   } catch (const DataError& e) {
     why = e.what();
   }
@@ -198,22 +221,27 @@ std::optional<Difference> difference(const HeldOut& a, const HeldOut& b) {
   return Difference{a.loss - b.loss, standard_error(sequences)};
 }
 
-std::string with_error(double value, const std::optional<double>& error) { return number(value, 4) + (error ? " +- " + number(*error, 4) : ""); }
+std::string with_error(double value, const std::optional<double>& error) {
+  return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
+}
 
 void print_head(const std::string& first, bool several) {
-  std::printf("%-24s %10s %9s %12s %10s %12s%s\n", first.c_str(), "loss", "+-", "perplexity", "accuracy", "predictions", several ? "   minus the first" : "");
+  std::printf("%-24s %10s %9s %12s %10s %12s%s\n", first.c_str(), "loss", "+-", "perplexity", "accuracy", "predictions",
+              several ? "   minus the first" : "");
 }
 
 void print_line(const std::string& name, const HeldOut& part, const std::string& behind) {
   const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
-  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s%s%s\n", name.c_str(), part.loss, error.c_str(), std::exp(part.loss), 100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str(),
+  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s%s%s\n", name.c_str(), part.loss, error.c_str(), std::exp(part.loss),
+              100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str(),
               part.f1 ? ("   F1 " + number(*part.f1, 4)).c_str() : "", behind.c_str());
 }
 
 void print_baseline(const HeldOut& part) {
   if (!part.baseline) return;
   const auto& b = *part.baseline;
-  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s\n", ("  " + b.name).c_str(), b.loss, "", std::exp(b.loss), 100 * b.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
+  std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s\n", ("  " + b.name).c_str(), b.loss, "", std::exp(b.loss),
+              100 * b.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
 }
 
 void print_table(const std::vector<Scored>& runs) {
@@ -229,7 +257,8 @@ void print_table(const std::vector<Scored>& runs) {
   for (size_t k = 0; k < first.size(); ++k) {
     print_head(first[k].name, true);
     for (const auto& one : runs) {
-      const auto part = std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == first[k].name; });
+      const auto part =
+          std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == first[k].name; });
       if (part == one.losses.end()) continue;
       const auto gap = &one == &runs[0] ? std::nullopt : difference(*part, first[k]);
       print_line("  " + one.path, *part, gap ? "   " + with_error(gap->mean, gap->standard_error) : "");
@@ -239,16 +268,25 @@ void print_table(const std::vector<Scored>& runs) {
 }
 
 json evaluation_json(const EvaluationConfig& e) {
-  return {{"objectives", names_of(e)}, {"seed", e.seed}, {"sequences", e.sequences}, {"max_seq_length", e.max_seq_length}, {"packing", e.packing}};
+  return {{"objectives", names_of(e)},
+          {"seed", e.seed},
+          {"sequences", e.sequences},
+          {"max_seq_length", e.max_seq_length},
+          {"packing", e.packing}};
 }
 
 json to_json(const Scored& one, const EvaluateCommand& c) {
   uint64_t sequences = 0;
   for (const auto& part : one.losses) sequences = std::max<uint64_t>(sequences, part.sequences.size());
-  json found{{"run", one.path}, {"checkpoint", one.run.checkpoint}, {"sequences", sequences}, {"held_out", to_json(one.losses)}, {"measures", json::object()}};
+  json found{{"run", one.path},
+             {"checkpoint", one.run.checkpoint},
+             {"sequences", sequences},
+             {"held_out", to_json(one.losses)},
+             {"measures", json::object()}};
   found[c.text.empty() ? "tokens" : "text"] = c.text.empty() ? json(one.tokens) : json(c.text);
   for (const auto& part : one.losses)
-    if (part.baseline && part.baseline->name == "unigram" && !found.contains("unigram")) found["unigram"] = {{"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
+    if (part.baseline && part.baseline->name == "unigram" && !found.contains("unigram"))
+      found["unigram"] = {{"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
   if (one.bits_per_byte) found["measures"]["bits_per_byte"] = *one.bits_per_byte;
   return found;
 }
@@ -267,16 +305,22 @@ json differences_json(const Scored& one, const Scored& first) {
 
 json measures_of(const WrittenPairs& pairs) {
   const auto r = rouge(pairs.written, pairs.references);
-  return {{"bleu", bleu(pairs.written, pairs.references).score}, {"chrf", chrf(pairs.written, pairs.references)}, {"rouge1", r.rouge1}, {"rouge2", r.rouge2}, {"rougeL", r.rougeL},
+  return {{"bleu", bleu(pairs.written, pairs.references).score},
+          {"chrf", chrf(pairs.written, pairs.references)},
+          {"rouge1", r.rouge1},
+          {"rouge2", r.rouge2},
+          {"rougeL", r.rougeL},
           {"exact_match", exact_match(pairs.written, pairs.references)}};
 }
 
 void print_pairs(const WrittenPairs& pairs, const json& measures) {
   const auto percent_of = [&](const char* name) { return 100 * measures.at(name).get<double>(); };
-  std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n", measures.at("bleu").get<double>(), measures.at("chrf").get<double>(),
-              percent_of("rouge1"), percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.written.size());
+  std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n",
+              measures.at("bleu").get<double>(), measures.at("chrf").get<double>(), percent_of("rouge1"),
+              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.written.size());
   for (size_t i = 0; i < std::min<size_t>(3, pairs.written.size()); ++i)
-    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.written[i].c_str(), pairs.references[i].c_str());
+    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.written[i].c_str(),
+                pairs.references[i].c_str());
 }
 
 /// Scores `one` by its config's evaluation.
@@ -290,9 +334,13 @@ void score(Scored& one, int64_t batch_size) {
   one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);
   for (size_t k = 0; k < measures.size() && !one.bits_per_byte; ++k) {
     if (measures[k].head != "lm" || std::holds_alternative<PlmConfig>(one.config.evaluation.objectives[k])) continue;
-    const auto part = std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
+    const auto part =
+        std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
     const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);
-    if (!bytes) log_info("evaluate", words(one.tokens, ": does not know the bytes of its source, so bits for each byte are not given; prepare the text again with --force"));
+    if (!bytes)
+      log_info("evaluate", words(one.tokens,
+                                 ": does not know the bytes of its source, so bits for each byte are not given; "
+                                 "prepare the text again with --force"));
     if (!bytes || *bytes == 0) return;
     one.bits_per_byte = part->loss * static_cast<double>(part->count) / std::log(2.0) / static_cast<double>(*bytes);
   }
@@ -305,7 +353,8 @@ int run_evaluate(const EvaluateCommand& c) {
   std::vector<Scored> runs;
   for (const auto& path : c.runs) {
     auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(path)});
-    require<ConfigError>(!one.run.config.objectives.empty(), path, ": has no objective to evaluate; it was imported as a bare encoder");
+    require<ConfigError>(!one.run.config.objectives.empty(), path,
+                         ": has no objective to evaluate; it was imported as a bare encoder");
   }
   const auto ruler = common_yardstick(c, runs);
   for (auto& one : runs) {
@@ -331,12 +380,14 @@ int run_evaluate(const EvaluateCommand& c) {
     return 0;
   }
   if (runs.size() > 1)
-    std::printf("each on the same %s sequences of up to %s tokens, with the same masks (seed %s)\n", thousands(static_cast<uint64_t>(ruler.sequences)).c_str(),
+    std::printf("each on the same %s sequences of up to %s tokens, with the same masks (seed %s)\n",
+                thousands(static_cast<uint64_t>(ruler.sequences)).c_str(),
                 thousands(static_cast<uint64_t>(ruler.max_seq_length)).c_str(), std::to_string(ruler.seed).c_str());
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;
-    std::printf("%s%.4f bits for each byte of what was to be written\n", runs.size() > 1 ? (one.path + ": ").c_str() : "", *one.bits_per_byte);
+    std::printf("%s%.4f bits for each byte of what was to be written\n",
+                runs.size() > 1 ? (one.path + ": ").c_str() : "", *one.bits_per_byte);
   }
   if (pairs) print_pairs(*pairs, measures);
   return 0;

@@ -18,7 +18,8 @@ inline std::string number(double value, int digits) {
 
 /// A text may hold any byte, NUL too. Throws Error where it cannot be written.
 inline void print(const std::string& text, bool at_once = false) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0);
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0);
   require<Error>(written, "standard output cannot be written (", system_reason(), "); what stands there is not all");
 }
 

@@ -20,64 +20,65 @@ struct HeadOut {
 };
 
 /// What a score of XLNet has beside the content: the score of query n and key s is
-/// ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) scale. `r_w` is the bias of the queries.
-/// Source: Yang et al. 2019, sections 2.3 to 2.5.
+/// ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) scale. `r_w` is the bias of the
+/// queries. Source: Yang et al. 2019, sections 2.3 to 2.5.
 template <class T>
 struct Relative {
-  HeadRows<T> r;                       ///< keys of the distances
-  int64_t distances;                   ///< how many
-  const int64_t* number;               ///< [T]: the distance of key 0; null: T - n
-  const bool *hidden, *apart;          ///< [T, S], or null: nothing is; without `apart` there are no segments
-  const float *r_r, *r_s;              ///< [C]
-  const float* segments;               ///< [C] of the same segment, and `segment_stride` on of another one
+  HeadRows<T> r;               ///< keys of the distances
+  int64_t distances;           ///< how many
+  const int64_t* number;       ///< [T]: the distance of key 0; null: T - n
+  const bool *hidden, *apart;  ///< [T, S], or null: nothing is; without `apart` there are no segments
+  const float *r_r, *r_s;      ///< [C]
+  const float* segments;       ///< [C] of the same segment, and `segment_stride` on of another one
   int64_t segment_stride;
-  float* dr;                           ///< backward, as what follows added to: [relative_rows(distances), relative_width(C)]
-  float *dr_w, *dr_r, *dr_s;           ///< [relative_width(C)]
-  float* dsegments;                    ///< [2, relative_width(C)]
-  float* scratch;                      ///< relative_scratch(...) floats
-  bool prepared;                       ///< `scratch` has been used with this `r` by the call before, of the same pass
+  float* dr;                  ///< backward, as what follows added to: [relative_rows(distances), relative_width(C)]
+  float *dr_w, *dr_r, *dr_s;  ///< [relative_width(C)]
+  float* dsegments;           ///< [2, relative_width(C)]
+  float* scratch;             ///< relative_scratch(...) floats
+  bool prepared;              ///< `scratch` has been used with this `r` by the call before, of the same pass
 };
 
 /// One head. `T` is float or uint16_t (bf16 bits).
 template <class T>
 struct Attention {
-  int64_t queries, keys, head_width;   ///< T, S, C
-  int64_t item;                        ///< b H + h, which names the dropout rows
-  HeadRows<T> q, k, v;                 ///< T, S, S rows
-  float scale;                         ///< of Q K'
-  const bool* key_mask;                ///< [S], true = may be used, or null
-  bool causal;                         ///< the query at t sees keys up to t + S - T
-  int64_t prefix;                      ///< of `causal`: so many keys, from the first on, every query sees
-  const Relative<T>* relative;         ///< or null. Not in a window
-  const float* distance;               ///< added to a score, or null: number s - t + T - 1. Readable up to T + S + 128. Not in a window
-  int64_t window;                      ///< keys up to so far on either side are seen; -1: all. Not with `causal`; T = S
-  int64_t dilation;                    ///< of a window: only keys whose distance is a multiple of it, `window` of them on either side
-  const int64_t* globals;              ///< places of the keys that every query sees, or null
-  int64_t num_globals, most_globals;   ///< of this sequence, and of any in the batch (which numbers their dropout)
-  Dropout drop;                        ///< row (item T + t), width S
-  HeadOut<T> out;                      ///< T rows
-  float* lse;                          ///< [T]; -inf stands for a query that sees nothing
-  HeadRows<T> dout;                    ///< backward: T rows
-  HeadOut<T> dq, dk, dv;               ///< backward: T, S, S rows
-  float* ddistance;                    ///< backward: added to, as long as `distance`; or null
-  float* scratch;                      ///< attention_scratch(...) floats
+  int64_t queries, keys, head_width;  ///< T, S, C
+  int64_t item;                       ///< b H + h, which names the dropout rows
+  HeadRows<T> q, k, v;                ///< T, S, S rows
+  float scale;                        ///< of Q K'
+  const bool* key_mask;               ///< [S], true = may be used, or null
+  bool causal;                        ///< the query at t sees keys up to t + S - T
+  int64_t prefix;                     ///< of `causal`: so many keys, from the first on, every query sees
+  const Relative<T>* relative;        ///< or null. Not in a window
+  const float*
+      distance;      ///< added to a score, or null: number s - t + T - 1. Readable up to T + S + 128. Not in a window
+  int64_t window;    ///< keys up to so far on either side are seen; -1: all. Not with `causal`; T = S
+  int64_t dilation;  ///< of a window: only keys whose distance is a multiple of it, `window` of them on either side
+  const int64_t* globals;             ///< places of the keys that every query sees, or null
+  int64_t num_globals, most_globals;  ///< of this sequence, and of any in the batch (which numbers their dropout)
+  Dropout drop;                       ///< row (item T + t), width S
+  HeadOut<T> out;                     ///< T rows
+  float* lse;                         ///< [T]; -inf stands for a query that sees nothing
+  HeadRows<T> dout;                   ///< backward: T rows
+  HeadOut<T> dq, dk, dv;              ///< backward: T, S, S rows
+  float* ddistance;                   ///< backward: added to, as long as `distance`; or null
+  float* scratch;                     ///< attention_scratch(...) floats
 };
 
 /// One head of attention by random features (FAVOR+).
 template <class T>
 struct Favor {
-  int64_t length, head_width;          ///< T, C
-  HeadRows<T> q, k, v;                 ///< T rows
-  const bool* key_mask;                ///< [T], true = may be used, or null
-  bool causal, softmax;                ///< features of the softmax kernel, or of the generalised one with ReLU
+  int64_t length, head_width;  ///< T, C
+  HeadRows<T> q, k, v;         ///< T rows
+  const bool* key_mask;        ///< [T], true = may be used, or null
+  bool causal, softmax;        ///< features of the softmax kernel, or of the generalised one with ReLU
   float epsilon;
-  int64_t features;                    ///< R
-  const float *w, *w_t;                ///< C^-1/4 times the projection: [R, ceil16(C)] and [C, ceil16(R)], padded with zeros
-  HeadOut<T> out;                      ///< T rows; read by the backward pass
-  float* denominator;                  ///< [T]; 0 for a query that sees nothing
-  HeadRows<T> dout;                    ///< backward: T rows
-  HeadOut<T> dq, dk, dv;               ///< backward: T rows
-  float* scratch;                      ///< favor_scratch(...) floats
+  int64_t features;       ///< R
+  const float *w, *w_t;   ///< C^-1/4 times the projection: [R, ceil16(C)] and [C, ceil16(R)], padded with zeros
+  HeadOut<T> out;         ///< T rows; read by the backward pass
+  float* denominator;     ///< [T]; 0 for a query that sees nothing
+  HeadRows<T> dout;       ///< backward: T rows
+  HeadOut<T> dq, dk, dv;  ///< backward: T rows
+  float* scratch;         ///< favor_scratch(...) floats
 };
 
 template <class T>
@@ -108,7 +109,7 @@ inline const AttentionKernels<uint16_t>& attention<uint16_t>() {
   return attention_table().bf16;
 }
 
-inline constexpr int64_t attention_rows = 48;   ///< query rows in a block
+inline constexpr int64_t attention_rows = 48;  ///< query rows in a block
 
 /// Room for keys in a window's scratch space: not a power of two, so that rows do not fall on the same cache sets.
 inline int64_t window_keys(int64_t length) { return (length + 15) / 16 * 16 + 48; }
@@ -119,8 +120,10 @@ inline int64_t window_reach(int64_t length, int64_t window) {
 }
 /// Floats of scratch space for either pass of attention in a window.
 inline int64_t window_scratch(int64_t length, int64_t head_width, int64_t window, int64_t globals) {
-  const int64_t keys = window_keys(length), width = (head_width + 15) / 16 * 16, side = (globals + 15) / 16 * 16, reach = window_reach(length, window);
-  return 6 * keys * width + 6 * side * width + 2 * attention_rows * (side + reach) + 4 * attention_rows * width + keys + side + 2 * reach + 2 * window + 512 + globals + 256;
+  const int64_t keys = window_keys(length), width = (head_width + 15) / 16 * 16, side = (globals + 15) / 16 * 16,
+                reach = window_reach(length, window);
+  return 6 * keys * width + 6 * side * width + 2 * attention_rows * (side + reach) + 4 * attention_rows * width + keys +
+         side + 2 * reach + 2 * window + 512 + globals + 256;
 }
 
 /// Floats of scratch space for either pass of attention by random features.

@@ -24,7 +24,8 @@ bool has_avx512_bf16() {
 std::string best_isa() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
     return has_avx512_bf16() ? "avx512_bf16" : "avx512";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "avx2";
 #endif
@@ -34,7 +35,7 @@ std::string best_isa() {
 bool cpu_has_amx() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return best_isa().rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);   // AMX-BF16
+  return best_isa().rfind("avx512", 0) == 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & 1);  // AMX-BF16
 #else
   return false;
 #endif

@@ -1,6 +1,6 @@
 #pragma once
-// The fused loops of training, on raw pointers and ranges of rows: no LibTorch, no threads. Written once on the compiler's
-// vectors (kernels.inc) and built for each instruction set; `table()` picks one at run time.
+// The fused loops of training, on raw pointers and ranges of rows: no LibTorch, no threads. Written once on the
+// compiler's vectors (kernels.inc) and built for each instruction set; `table()` picks one at run time.
 //
 // `T` is float or uint16_t, the latter holding the bits of a bf16 number. Sums are taken in fp32.
 //
@@ -16,8 +16,8 @@ namespace cloze::kernels {
 struct Dropout {
   uint64_t key = 0;
   uint32_t site = 0;
-  uint32_t threshold = 0;   ///< p in 1/65536; 0 keeps everything
-  float scale = 1;          ///< of what is kept
+  uint32_t threshold = 0;  ///< p in 1/65536; 0 keeps everything
+  float scale = 1;         ///< of what is kept
 };
 
 inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
@@ -27,19 +27,20 @@ inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
 
 enum class Activation { gelu, gelu_tanh, relu, silu };
 
-/// The end of a half block; a norm without beta is an RMS norm, whose mean is taken as 0. Every pointer to [rows, width] starts at the first row of the range, `first_row` names it.
+/// The end of a half block; a norm without beta is an RMS norm, whose mean is taken as 0. Every pointer to [rows,
+/// width] starts at the first row of the range, `first_row` names it.
 template <class T>
 struct NormForward {
   int64_t rows, first_row, width;
-  const T* y;            ///< branch, before its bias
-  const float* bias;     ///< [width] or null
-  const T* residual;     ///< or null
+  const T* y;         ///< branch, before its bias
+  const float* bias;  ///< [width] or null
+  const T* residual;  ///< or null
   Dropout drop;
-  T* z;                  ///< receives residual + dropout(y + bias); may be y; null when neither bias, residual nor dropout is there
-  const float *gamma, *beta;   ///< beta null: RMS norm
+  T* z;  ///< receives residual + dropout(y + bias); may be y; null when neither bias, residual nor dropout is there
+  const float *gamma, *beta;  ///< beta null: RMS norm
   float eps;
-  T* out;                ///< (z - mean) rstd gamma + beta
-  float *mean, *rstd;    ///< [rows]
+  T* out;              ///< (z - mean) rstd gamma + beta
+  float *mean, *rstd;  ///< [rows]
 };
 
 template <class T>
@@ -48,19 +49,19 @@ struct NormBackward {
   const T *dout, *z;
   const float *mean, *rstd, *gamma;
   Dropout drop;
-  T* dresidual;                     ///< gradient of z
-  T* dy;                            ///< gradient of y, or null when nothing was dropped (it equals dresidual)
-  float *dgamma, *dbeta, *dbias;    ///< [width], added to; dbeta is null for an RMS norm, dbias may be null
+  T* dresidual;                   ///< gradient of z
+  T* dy;                          ///< gradient of y, or null when nothing was dropped (it equals dresidual)
+  float *dgamma, *dbeta, *dbias;  ///< [width], added to; dbeta is null for an RMS norm, dbias may be null
 };
 
-/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; `positions` null: places count from 0 in every row of
-/// `length`. `type`, `position` null: there is no such table.
+/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; `positions` null: places count from 0 in
+/// every row of `length`. `type`, `position` null: there is no such table.
 template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
-  const int64_t *ids, *types, *positions;   ///< types may be null: all 0
-  const float *word, *type, *position, *gamma, *beta;   ///< gamma null: no norm; beta null: RMS norm
-  float scale, eps;                 ///< of the rows of `word`
+  const int64_t *ids, *types, *positions;              ///< types may be null: all 0
+  const float *word, *type, *position, *gamma, *beta;  ///< gamma null: no norm; beta null: RMS norm
+  float scale, eps;                                    ///< of the rows of `word`
   Dropout drop;
   T* out;
   float *mean, *rstd;
@@ -74,34 +75,38 @@ struct EmbedBackward {
   float scale;
   Dropout drop;
   const T* dout;
-  float* dsum;                      ///< [rows, width]: gradient of the summed rows
-  float *dgamma, *dbeta;            ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
+  float* dsum;            ///< [rows, width]: gradient of the summed rows
+  float *dgamma, *dbeta;  ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
 };
 
 /// Softmax cross entropy over a block of the columns of logits [rows, V] that lack their bias.
 template <class T>
 struct CrossEntropy {
-  int64_t rows, width, first;       ///< of the block, and its first column
-  T* logits;                        ///< [rows, width]; the backward pass overwrites them with their gradient
-  const float* bias;                ///< [width] or null
-  const int64_t* labels;            ///< [rows], columns of V
-  float *peak, *total, *score, *all;   ///< forward, [rows], carried from block to block: the largest logit (at first -1e30), the sum of exp(logit - peak) (0), the label's logit, the sum of logits (0; or null)
-  const float* lse;                 ///< backward, [rows]
+  int64_t rows, width, first;  ///< of the block, and its first column
+  T* logits;                   ///< [rows, width]; the backward pass overwrites them with their gradient
+  const float* bias;           ///< [width] or null
+  const int64_t* labels;       ///< [rows], columns of V
+  float *peak, *total, *score,
+      *all;  ///< forward, [rows], carried from block to block: the largest logit (at first -1e30), the sum of exp(logit
+             ///< - peak) (0), the label's logit, the sum of logits (0; or null)
+  const float* lse;                  ///< backward, [rows]
   float smoothing, share, z_weight;  ///< label smoothing, what each token has of it, and the weight of lse^2
-  float scale;                      ///< of the gradient
-  float* dbias;                     ///< [width], added to, or null
+  float scale;                       ///< of the gradient
+  float* dbias;                      ///< [width], added to, or null
 };
 
-/// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the running sum.
+/// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the
+/// running sum.
 template <class T>
 struct Draw {
-  int64_t rows, width, block;       ///< V, and the columns of each block but the last: a multiple of 256 where there are several
-  const T* const* blocks;           ///< logits [rows, block] each
-  const float* bias;                ///< [width] or null
+  int64_t rows, width,
+      block;               ///< V, and the columns of each block but the last: a multiple of 256 where there are several
+  const T* const* blocks;  ///< logits [rows, block] each
+  const float* bias;       ///< [width] or null
   float inverse_temperature;
-  const double* uniform;            ///< [rows], in [0, 1)
-  float* scratch;                   ///< width rounded up to 16
-  int64_t* drawn;                   ///< [rows]
+  const double* uniform;  ///< [rows], in [0, 1)
+  float* scratch;         ///< width rounded up to 16
+  int64_t* drawn;         ///< [rows]
 };
 
 template <class T>
@@ -111,9 +116,11 @@ struct Typed {
   void (*embed_forward)(const EmbedForward<T>&);
   void (*embed_backward)(const EmbedBackward<T>&);
   /// u += bias in place, out = dropout(activation(u)). [rows, width]; bias may be null.
-  void (*activation_forward)(Activation, int64_t rows, int64_t first_row, int64_t width, T* u, const float* bias, const Dropout&, T* out);
+  void (*activation_forward)(Activation, int64_t rows, int64_t first_row, int64_t width, T* u, const float* bias,
+                             const Dropout&, T* out);
   /// grad (of out) becomes the gradient of u; dbias [width] is added to.
-  void (*activation_backward)(Activation, int64_t rows, int64_t first_row, int64_t width, const T* u, const T* grad, const Dropout&, T* du, float* dbias);
+  void (*activation_backward)(Activation, int64_t rows, int64_t first_row, int64_t width, const T* u, const T* grad,
+                              const Dropout&, T* du, float* dbias);
   void (*cross_entropy_forward)(const CrossEntropy<T>&);
   void (*cross_entropy_backward)(const CrossEntropy<T>&);
   void (*draw)(const Draw<T>&);
@@ -124,20 +131,23 @@ struct Typed {
   /// out [rows, width] = x times dropout.
   void (*dropout)(int64_t rows, int64_t first_row, int64_t width, const T* x, const Dropout&, T* out);
   /// y [rows, width] becomes residual + dropout(y + bias).
-  void (*dropout_add)(int64_t rows, int64_t first_row, int64_t width, T* y, const float* bias, const Dropout&, const T* residual);
+  void (*dropout_add)(int64_t rows, int64_t first_row, int64_t width, T* y, const float* bias, const Dropout&,
+                      const T* residual);
 };
 
 /// Adam's averages. Source: Kingma and Ba 2015, algorithm 1; epsilon is added to the corrected root.
 struct Adam {
   float beta1, beta2, epsilon;
-  float correction1, correction2;   ///< 1 - beta^t, or 1
+  float correction1, correction2;  ///< 1 - beta^t, or 1
   float grad_scale;
 };
 
-/// What optimizers do to parameters p [n], their gradients g, moments m and v; `shadow` (may be null) receives p in bf16.
+/// What optimizers do to parameters p [n], their gradients g, moments m and v; `shadow` (may be null) receives p in
+/// bf16.
 struct Updates {
   /// p (1 - decay) - rate times Adam's step; g is zeroed.
-  void (*adamw)(const Adam&, float rate, float decay, int64_t n, float* p, float* g, float* m, float* v, uint16_t* shadow);
+  void (*adamw)(const Adam&, float rate, float decay, int64_t n, float* p, float* g, float* m, float* v,
+                uint16_t* shadow);
   /// g becomes Adam's step + decay p.
   void (*direction)(const Adam&, float decay, int64_t n, const float* p, float* g, float* m, float* v);
   /// p (1 - decay) - rate g; g is zeroed.

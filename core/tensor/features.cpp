@@ -23,7 +23,7 @@ void draw_features(const Tensor& w, Stream stream) {
   for (int64_t r = 0; r < rows; ++r) {
     if (r % width == 0) block.clear();
     for (auto& x : row) x = stream.normal();
-    for (int twice = 0; twice < 2; ++twice)   // Gram and Schmidt, again for what rounding left
+    for (int twice = 0; twice < 2; ++twice)  // Gram and Schmidt, again for what rounding left
       for (const auto& other : block) {
         double along = 0;
         for (size_t c = 0; c < row.size(); ++c) along += row[c] * other[c];
@@ -34,7 +34,8 @@ void draw_features(const Tensor& w, Stream stream) {
     block.push_back(row);
     for (auto& x : row) x = stream.normal();
     const double wanted = length(row);
-    for (int64_t c = 0; c < width; ++c) drawn.data_ptr<float>()[r * width + c] = static_cast<float>(wanted * block.back()[static_cast<size_t>(c)]);
+    for (int64_t c = 0; c < width; ++c)
+      drawn.data_ptr<float>()[r * width + c] = static_cast<float>(wanted * block.back()[static_cast<size_t>(c)]);
   }
   w.copy_(drawn);
 }

@@ -7,18 +7,24 @@
 namespace cloze::fused {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+                         const Dropout& drop = {});
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
 Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
-Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
-Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop);
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop);
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
+                       const AttentionContext& context, const Dropout& drop);
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop);
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                       const RandomFeatures& features);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 Tensor matrix_product(const Tensor& a, const Tensor& b);
 Tensor take_rows(const Tensor& x, const Tensor& index);

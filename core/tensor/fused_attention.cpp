@@ -13,15 +13,20 @@ Tensor or_empty(const Tensor& x) { return x.defined() ? x : at::empty({0}); }
 Tensor or_empty(const Param& p) { return or_empty(p.defined() ? p.value() : Tensor()); }
 Tensor or_undefined(const Tensor& x) { return x.dim() > 1 ? x : Tensor(); }
 
-/// Queries beside their keys and values (qkv [B, T, 3D], kv undefined), or apart from them (q [B, T, D], kv [B, S, 2D]).
+/// Queries beside their keys and values (qkv [B, T, 3D], kv undefined), or apart from them (q [B, T, D], kv [B, S,
+/// 2D]).
 struct AttentionFunction : Function<AttentionFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distance, const Tensor&, const Param& q_bias, const Param& kv_bias, int64_t heads,
+  static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distance,
+                        const Tensor&, const Param& q_bias, const Param& kv_bias, int64_t heads,
                         const AttentionContext& facts, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
-    const auto q = queries.contiguous(), kv = dense(or_undefined(sources)), mask = dense(facts.key_mask), globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(), prefix = facts.causal ? dense(facts.prefix) : Tensor();
+    const auto q = queries.contiguous(), kv = dense(or_undefined(sources)), mask = dense(facts.key_mask),
+               globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(),
+               prefix = facts.causal ? dense(facts.prefix) : Tensor();
     const int64_t width = kv.defined() ? q.size(2) : q.size(2) / 3;
-    Tensor bias;   // [H, T + S - 1 and room], fp32
-    if (or_undefined(distance).defined()) bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
+    Tensor bias;  // [H, T + S - 1 and room], fp32
+    if (or_undefined(distance).defined())
+      bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
     auto lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
     context->save_for_backward({q, kv, mask, globals, bias, lse, prefix});
@@ -30,13 +35,15 @@ struct AttentionFunction : Function<AttentionFunction> {
     keep(context, drop);
     auto& kept_data = context->saved_data;
     kept_data["heads"] = heads, kept_data["causal"] = facts.causal, kept_data["scale"] = facts.scale;
-    kept_data["window"] = facts.window, kept_data["dilation"] = facts.dilation, kept_data["dilated_heads"] = facts.dilated_heads;
+    kept_data["window"] = facts.window, kept_data["dilation"] = facts.dilation,
+    kept_data["dilated_heads"] = facts.dilated_heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, mask, globals, bias, lse, prefix}, q_bias, kv_bias, kernel_dropout(drop), [&](kernels::Attention<T> a, int64_t row) {
-        a.out = {data<T>(out) + row, width};
-        (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
-      });
+      each_head<T>(context, {q, kv, mask, globals, bias, lse, prefix}, q_bias, kv_bias, kernel_dropout(drop),
+                   [&](kernels::Attention<T> a, int64_t row) {
+                     a.out = {data<T>(out) + row, width};
+                     (a.window < 0 ? kernels::attention<T>().forward : kernels::attention<T>().window_forward)(a);
+                   });
     });
     return out;
   }
@@ -46,13 +53,16 @@ struct AttentionFunction : Function<AttentionFunction> {
     const auto &q = saved[0], &kv = saved[1], &bias = saved[4];
     const auto q_bias = kept(context, "q_bias"), kv_bias = kept(context, "kv_bias");
     const auto dout = grads[0].contiguous();
-    const int64_t width = dout.size(2), heads = context->saved_data["heads"].toInt(), queries = q.size(1), keys = kv.defined() ? kv.size(1) : queries;
+    const int64_t width = dout.size(2), heads = context->saved_data["heads"].toInt(), queries = q.size(1),
+                  keys = kv.defined() ? kv.size(1) : queries;
     auto dq = at::empty_like(q), dkv = kv.defined() ? at::empty_like(kv) : Tensor();
-    auto dbias = bias.defined() ? at::zeros({q.size(0), heads, bias.size(1)}, at::kFloat) : Tensor();   // of each sequence: heads of one run side by side
+    auto dbias = bias.defined() ? at::zeros({q.size(0), heads, bias.size(1)}, at::kFloat)
+                                : Tensor();  // of each sequence: heads of one run side by side
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, q_bias, kv_bias, kept_dropout(context), [&](kernels::Attention<T> a, int64_t row) {
-        const int64_t column = row % width, b = row / (queries * width);   // `row`: of the head's first query in [B, T, D]
+        const int64_t column = row % width,
+                      b = row / (queries * width);  // `row`: of the head's first query in [B, T, D]
         a.dout = {data<T>(dout) + row, width, nullptr};
         if (kv.defined()) {
           T* at = data<T>(dkv) + 2 * b * keys * width + column;
@@ -71,14 +81,19 @@ struct AttentionFunction : Function<AttentionFunction> {
     return {dq, dkv, ddistance, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Runs f(head, row) over every head of every sequence, `row` the place of its first query in [B, T, D]; each is the work of one thread.
+  /// Runs f(head, row) over every head of every sequence, `row` the place of its first query in [B, T, D]; each is the
+  /// work of one thread.
   template <class T, class F>
-  static void each_head(AutogradContext* context, const variable_list& saved, const Param& q_bias, const Param& kv_bias, const kernels::Dropout& drop, const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4], &lse = saved[5], &prefix = saved[6];
+  static void each_head(AutogradContext* context, const variable_list& saved, const Param& q_bias, const Param& kv_bias,
+                        const kernels::Dropout& drop, const F& f) {
+    const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4],
+               &lse = saved[5], &prefix = saved[6];
     auto& facts = context->saved_data;
     const bool apart = kv.defined();
-    const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(), dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
-    const int64_t queries = q.size(1), keys = apart ? kv.size(1) : queries, width = apart ? q.size(2) : q.size(2) / 3, head_width = width / heads;
+    const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(),
+                  dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
+    const int64_t queries = q.size(1), keys = apart ? kv.size(1) : queries, width = apart ? q.size(2) : q.size(2) / 3,
+                  head_width = width / heads;
     const double given = facts["scale"].toDouble();
     const auto scale = static_cast<float>(given > 0 ? given : 1 / std::sqrt(static_cast<double>(head_width)));
     const bool causal = facts["causal"].toBool();
@@ -91,26 +106,33 @@ struct AttentionFunction : Function<AttentionFunction> {
       most_globals = std::max(most_globals, static_cast<int64_t>(places.size()));
     }
     at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
-      auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width) : kernels::window_scratch(keys, head_width, window, most_globals)}, at::kFloat);
+      auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width)
+                                           : kernels::window_scratch(keys, head_width, window, most_globals)},
+                               at::kFloat);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t b = item / heads, head = item % heads, column = head * head_width;
         kernels::Attention<T> a{};
         a.queries = queries, a.keys = keys, a.head_width = head_width, a.item = item, a.scale = scale;
-        const auto bias_at = [&](const Param& p, int64_t part) { return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr; };
+        const auto bias_at = [&](const Param& p, int64_t part) {
+          return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
+        };
         if (apart) {
           const T* at = data<T>(kv) + 2 * b * keys * width + column;
           a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
           a.k = {at, 2 * width, bias_at(kv_bias, 0)}, a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
         } else {
           const T* at = data<T>(q) + 3 * b * queries * width + column;
-          a.q = {at, 3 * width, bias_at(q_bias, 0)}, a.k = {at + width, 3 * width, bias_at(q_bias, 1)}, a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
+          a.q = {at, 3 * width, bias_at(q_bias, 0)}, a.k = {at + width, 3 * width, bias_at(q_bias, 1)},
+          a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
         }
         a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
         a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
         const auto& places = globals[static_cast<size_t>(b)];
-        a.window = window, a.globals = places.data(), a.num_globals = static_cast<int64_t>(places.size()), a.most_globals = most_globals;
+        a.window = window, a.globals = places.data(), a.num_globals = static_cast<int64_t>(places.size()),
+        a.most_globals = most_globals;
         a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
-        a.causal = causal, a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0, a.drop = drop, a.scratch = scratch.template data_ptr<float>();
+        a.causal = causal, a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0, a.drop = drop,
+        a.scratch = scratch.template data_ptr<float>();
         a.lse = lse.data_ptr<float>() + item * queries;
         f(a, b * queries * width + column);
       }
@@ -119,18 +141,22 @@ struct AttentionFunction : Function<AttentionFunction> {
 };
 
 struct FavorFunction : Function<FavorFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& qkv, const Tensor&, const Param& bias, int64_t heads, const AttentionContext& facts, const RandomFeatures& features) {
+  static Tensor forward(AutogradContext* context, const Tensor& qkv, const Tensor&, const Param& bias, int64_t heads,
+                        const AttentionContext& facts, const RandomFeatures& features) {
     const auto in = qkv.contiguous();
     const auto mask = facts.key_mask.defined() ? facts.key_mask.contiguous() : Tensor();
     const int64_t width = in.size(2) / 3, head_width = width / heads, count = features.projection.size(0);
     const auto up = [](int64_t n) { return (n + 15) / 16 * 16 - n; };
     const auto w = features.projection.detach().to(at::kFloat) * std::pow(static_cast<double>(head_width), -0.25);
-    const auto rows = at::constant_pad_nd(w, {0, up(head_width)}), columns = at::constant_pad_nd(w.t(), {0, up(count)}).contiguous();
+    const auto rows = at::constant_pad_nd(w, {0, up(head_width)}),
+               columns = at::constant_pad_nd(w.t(), {0, up(count)}).contiguous();
     auto out = at::empty({in.size(0), in.size(1), width}, in.options());
     auto denominator = at::empty({in.size(0) * heads, in.size(1)}, at::kFloat);
     by_type(in, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(in, mask, bias, heads, facts.causal, features.kernel == "softmax", features.epsilon, count, rows, columns, out, denominator, [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_forward(a); }, {}, {});
+      each_head<T>(in, mask, bias, heads, facts.causal, features.kernel == "softmax", features.epsilon, count, rows,
+                   columns, out, denominator,
+                   [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_forward(a); }, {}, {});
     });
     context->save_for_backward({in, mask, rows, columns, out, denominator});
     keep(context, "bias", bias);
@@ -150,27 +176,54 @@ struct FavorFunction : Function<FavorFunction> {
     auto dqkv = at::empty_like(in);
     by_type(in, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(in, saved[1], bias, context->saved_data["heads"].toInt(), context->saved_data["causal"].toBool(), context->saved_data["softmax"].toBool(), context->saved_data["epsilon"].toDouble(),
-                   context->saved_data["features"].toInt(), saved[2], saved[3], saved[4], saved[5], [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_backward(a); }, dout, dqkv);
+      each_head<T>(
+          in, saved[1], bias, context->saved_data["heads"].toInt(), context->saved_data["causal"].toBool(),
+          context->saved_data["softmax"].toBool(), context->saved_data["epsilon"].toDouble(),
+          context->saved_data["features"].toInt(), saved[2], saved[3], saved[4], saved[5],
+          [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_backward(a); }, dout, dqkv);
     });
     if (bias.defined()) add_bias_gradient(bias, dqkv.view({-1, in.size(2)}));
     return {dqkv, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   template <class T, class F>
-  static void each_head(const Tensor& qkv, const Tensor& mask, const Param& bias, int64_t heads, bool causal, bool softmax, double epsilon, int64_t features, const Tensor& w, const Tensor& w_t,
-                        const Tensor& out, const Tensor& denominator, const F& f, const Tensor& dout, const Tensor& dqkv) {
+  static void each_head(const Tensor& qkv, const Tensor& mask, const Param& bias, int64_t heads, bool causal,
+                        bool softmax, double epsilon, int64_t features, const Tensor& w, const Tensor& w_t,
+                        const Tensor& out, const Tensor& denominator, const F& f, const Tensor& dout,
+                        const Tensor& dqkv) {
     const int64_t length = qkv.size(1), width = qkv.size(2) / 3, head_width = width / heads;
     at::parallel_for(0, qkv.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({kernels::favor_scratch(length, head_width, features)}, at::kFloat);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t b = item / heads, column = item % heads * head_width, row = b * length * width + column;
-        const auto rows_at = [&](int64_t part) { return HeadRows<T>{data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width, bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr}; };
-        const auto out_at = [&](int64_t part) { return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr, 3 * width}; };
-        f(kernels::Favor<T>{.length = length, .head_width = head_width, .q = rows_at(0), .k = rows_at(1), .v = rows_at(2),
-                            .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr, .causal = causal, .softmax = softmax, .epsilon = static_cast<float>(epsilon), .features = features,
-                            .w = w.data_ptr<float>(), .w_t = w_t.data_ptr<float>(), .out = {data<T>(out) + row, width}, .denominator = denominator.data_ptr<float>() + item * length,
-                            .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr}, .dq = out_at(0), .dk = out_at(1), .dv = out_at(2), .scratch = scratch.template data_ptr<float>()});
+        const auto rows_at = [&](int64_t part) {
+          return HeadRows<T>{
+              data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width,
+              bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr};
+        };
+        const auto out_at = [&](int64_t part) {
+          return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr,
+                            3 * width};
+        };
+        f(kernels::Favor<T>{.length = length,
+                            .head_width = head_width,
+                            .q = rows_at(0),
+                            .k = rows_at(1),
+                            .v = rows_at(2),
+                            .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr,
+                            .causal = causal,
+                            .softmax = softmax,
+                            .epsilon = static_cast<float>(epsilon),
+                            .features = features,
+                            .w = w.data_ptr<float>(),
+                            .w_t = w_t.data_ptr<float>(),
+                            .out = {data<T>(out) + row, width},
+                            .denominator = denominator.data_ptr<float>() + item * length,
+                            .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr},
+                            .dq = out_at(0),
+                            .dk = out_at(1),
+                            .dv = out_at(2),
+                            .scratch = scratch.template data_ptr<float>()});
       }
     });
   }
@@ -178,16 +231,21 @@ struct FavorFunction : Function<FavorFunction> {
 
 }  // namespace
 
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features) {
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                       const RandomFeatures& features) {
   return FavorFunction::apply(qkv, or_empty(bias), bias, heads, context, features);
 }
 
-Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  return AttentionFunction::apply(qkv, or_empty(Tensor()), or_empty(context.distance_bias), or_empty(bias), bias, Param(), heads, context, drop);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop) {
+  return AttentionFunction::apply(qkv, or_empty(Tensor()), or_empty(context.distance_bias), or_empty(bias), bias,
+                                  Param(), heads, context, drop);
 }
 
-Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  return AttentionFunction::apply(q, kv, or_empty(context.distance_bias), or_empty(q_bias), q_bias, kv_bias, heads, context, drop);
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
+                       const AttentionContext& context, const Dropout& drop) {
+  return AttentionFunction::apply(q, kv, or_empty(context.distance_bias), or_empty(q_bias), q_bias, kv_bias, heads,
+                                  context, drop);
 }
 
 }  // namespace cloze::fused

@@ -8,9 +8,10 @@ void add_bias_gradient(const Param& b, const Tensor& dy) {
   by_type(dy, [&](auto element) {
     using T = decltype(element);
     const int64_t width = dy.size(-1);
-    rows_with_sums(dy.size(0), {{grad_data(b), width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-      kernels::typed<T>().column_sums(end - begin, width, data<T>(dy) + begin * width, sums[0]);
-    });
+    rows_with_sums(dy.size(0), {{grad_data(b), width}},
+                   [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                     kernels::typed<T>().column_sums(end - begin, width, data<T>(dy) + begin * width, sums[0]);
+                   });
   });
 }
 
@@ -41,7 +42,8 @@ struct LinearFunction : Function<LinearFunction> {
 
 std::optional<kernels::Activation> kernel_activation(const std::string& name) {
   if (name == "gelu" || name == "gelu_python") return kernels::Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" || name == "gelu_fast")
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" ||
+      name == "gelu_fast")
     return kernels::Activation::gelu_tanh;
   if (name == "relu") return kernels::Activation::relu;
   if (name == "silu" || name == "swish") return kernels::Activation::silu;
@@ -49,16 +51,18 @@ std::optional<kernels::Activation> kernel_activation(const std::string& name) {
 }
 
 struct LinearActivationFunction : Function<LinearActivationFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b, int64_t act, const Dropout& drop) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,
+                        int64_t act, const Dropout& drop) {
     const auto rows = as_rows(x);
-    auto u = times_transposed(rows, w.compute());   // [R, N]
+    auto u = times_transposed(rows, w.compute());  // [R, N]
     auto out = at::empty_like(u);
     by_type(u, [&](auto element) {
       using T = decltype(element);
       const int64_t width = u.size(1);
       parallel_rows(u.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().activation_forward(static_cast<kernels::Activation>(act), end - begin, begin, width, data<T>(u) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr,
-                                               kernel_dropout(drop), data<T>(out) + begin * width);
+        kernels::typed<T>().activation_forward(
+            static_cast<kernels::Activation>(act), end - begin, begin, width, data<T>(u) + begin * width,
+            b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop), data<T>(out) + begin * width);
       });
     });
     context->save_for_backward({rows, u});
@@ -81,9 +85,12 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     by_type(u, [&](auto element) {
       using T = decltype(element);
       const int64_t width = u.size(1);
-      rows_with_sums(u.size(0), {{b.defined() ? grad_data(b) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        kernels::typed<T>().activation_backward(act, end - begin, begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width, drop, data<T>(du) + begin * width, sums[0]);
-      });
+      rows_with_sums(u.size(0), {{b.defined() ? grad_data(b) : nullptr, width}},
+                     [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                       kernels::typed<T>().activation_backward(
+                           act, end - begin, begin, width, data<T>(u) + begin * width, data<T>(grad) + begin * width,
+                           drop, data<T>(du) + begin * width, sums[0]);
+                     });
     });
     add_weight_gradient(w, du, x);
     auto sizes = grads[0].sizes().vec();
@@ -121,7 +128,8 @@ struct TakeRows : Function<TakeRows> {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) { return LinearFunction::apply(x, w.value(), w, b); }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
+                         const Dropout& drop) {
   const auto act = kernel_activation(name);
   if (!act) return fused::dropout(plain::activation(fused::linear(x, w, b), name), drop);
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);

@@ -4,7 +4,8 @@ namespace cloze::fused {
 
 namespace {
 
-/// Columns of V whose logits are made and read together: those of 4,096 rows are 16 MB in bf16, of which a cache holds most.
+/// Columns of V whose logits are made and read together: those of 4,096 rows are 16 MB in bf16, of which a cache holds
+/// most.
 constexpr int64_t block = 2048;
 
 /// f(first column, columns) for each block.
@@ -13,20 +14,25 @@ void each_block(int64_t width, const F& f) {
   for (int64_t first = 0; first < width; first += block) f(first, std::min(block, width - first));
 }
 
-const float* bias_at(const Param& bias, int64_t first) { return bias.defined() ? bias.value().data_ptr<float>() + first : nullptr; }
+const float* bias_at(const Param& bias, int64_t first) {
+  return bias.defined() ? bias.value().data_ptr<float>() + first : nullptr;
+}
 
 /// Rows [begin, end) of a block of logits [N, columns], as both passes read them.
 template <class T>
-kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const Tensor& labels, int64_t first, int64_t begin, int64_t end) {
+kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const Tensor& labels, int64_t first,
+                                 int64_t begin, int64_t end) {
   kernels::CrossEntropy<T> pass{};
-  pass.rows = end - begin, pass.width = logits.size(1), pass.first = first, pass.logits = data<T>(logits) + begin * logits.size(1);
+  pass.rows = end - begin, pass.width = logits.size(1), pass.first = first,
+  pass.logits = data<T>(logits) + begin * logits.size(1);
   pass.bias = bias_at(bias, first), pass.labels = labels.data_ptr<int64_t>() + begin;
   return pass;
 }
 
 /// Tokens from blocks of logits [N, V] that lack their bias.
 Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const TokenDraw& draw) {
-  const int64_t n = logits[0].size(0), columns = logits[0].size(1), width = columns * static_cast<int64_t>(logits.size() - 1) + logits.back().size(1);
+  const int64_t n = logits[0].size(0), columns = logits[0].size(1),
+                width = columns * static_cast<int64_t>(logits.size() - 1) + logits.back().size(1);
   auto drawn = at::empty({n}, at::kLong);
   by_type(logits[0], [&](auto element) {
     using T = decltype(element);
@@ -34,20 +40,30 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
       std::vector<float> scratch(static_cast<size_t>(width + 16));
       std::vector<const T*> blocks;
       for (const auto& some : logits) blocks.push_back(data<T>(some) + begin * some.size(1));
-      kernels::typed<T>().draw({.rows = end - begin, .width = width, .block = columns, .blocks = blocks.data(), .bias = bias_at(bias, 0),
-                                .inverse_temperature = static_cast<float>(1 / draw.temperature), .uniform = draw.uniform.data_ptr<double>() + begin, .scratch = scratch.data(),
+      kernels::typed<T>().draw({.rows = end - begin,
+                                .width = width,
+                                .block = columns,
+                                .blocks = blocks.data(),
+                                .bias = bias_at(bias, 0),
+                                .inverse_temperature = static_cast<float>(1 / draw.temperature),
+                                .uniform = draw.uniform.data_ptr<double>() + begin,
+                                .scratch = scratch.data(),
                                 .drawn = drawn.data_ptr<int64_t>() + begin});
     });
   });
   return drawn;
 }
 
-/// Block by block of V, so that logits are read soon after they are written; they are kept for the backward pass, which turns them into their gradient.
+/// Block by block of V, so that logits are read soon after they are written; they are kept for the backward pass, which
+/// turns them into their gradient.
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+  static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table,
+                        const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct,
+                        TokenDraw* draw) {
     const auto rows = as_rows(hidden), wanted = labels.contiguous(), weight = table.compute();
     const int64_t n = rows.size(0), width = weight.size(0);
-    auto peak = at::full({n}, -1e30f), total = at::zeros({n}), score = at::empty({n}), all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
+    auto peak = at::full({n}, -1e30f), total = at::zeros({n}), score = at::empty({n}),
+         all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
     std::vector<Tensor> saved{rows, wanted, Tensor()}, logits;
     each_block(width, [&](int64_t first, int64_t columns) {
       logits.push_back(times_transposed(rows, weight.narrow(0, first, columns)));
@@ -55,7 +71,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
         using T = decltype(element);
         at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
           auto pass = rows_of<T>(logits.back(), bias, wanted, first, begin, end);
-          pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin, pass.score = score.data_ptr<float>() + begin;
+          pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin,
+          pass.score = score.data_ptr<float>() + begin;
           pass.all = all.defined() ? all.data_ptr<float>() + begin : nullptr;
           kernels::typed<T>().cross_entropy_forward(pass);
         });
@@ -83,18 +100,22 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const auto table = kept(context, "table"), bias = kept(context, "bias");
     const auto weight = table.compute();
     const float scale = grads[0].item<float>();
-    const auto smoothing = static_cast<float>(context->saved_data["smoothing"].toDouble()), z = static_cast<float>(context->saved_data["z"].toDouble());
+    const auto smoothing = static_cast<float>(context->saved_data["smoothing"].toDouble()),
+               z = static_cast<float>(context->saved_data["z"].toDouble());
     const int64_t n = hidden.size(0), width = weight.size(0);
     auto dhidden = at::zeros(hidden.sizes(), at::kFloat);
     each_block(width, [&](int64_t first, int64_t columns) {
-      auto logits = saved[static_cast<size_t>(3 + first / block)];   // used up: their gradient is written over them
+      auto logits = saved[static_cast<size_t>(3 + first / block)];  // used up: their gradient is written over them
       by_type(logits, [&](auto element) {
         using T = decltype(element);
-        rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-          auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
-          pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing, pass.share = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale, pass.dbias = sums[0];
-          kernels::typed<T>().cross_entropy_backward(pass);
-        });
+        rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}},
+                       [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                         auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
+                         pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing,
+                         pass.share = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale,
+                         pass.dbias = sums[0];
+                         kernels::typed<T>().cross_entropy_backward(pass);
+                       });
         add_outer(grad_of(table).narrow(0, first, columns), logits, hidden);
         add_times(dhidden, logits, weight.narrow(0, first, columns));
       });
@@ -105,9 +126,12 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
 
 }  // namespace
 
-Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) { return drawn_from({times_transposed(as_rows(hidden), table.compute())}, bias, draw); }
+Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
+  return drawn_from({times_transposed(as_rows(hidden), table.compute())}, bias, draw);
+}
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
   return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
 }
 

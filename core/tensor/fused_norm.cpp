@@ -11,7 +11,8 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
     using T = decltype(element);
     const int64_t width = rows.size(1);
     parallel_rows(rows.size(0), width, [&](int64_t begin, int64_t end) {
-      kernels::typed<T>().dropout(end - begin, begin, width, data<T>(rows) + begin * width, drop, data<T>(out) + begin * width);
+      kernels::typed<T>().dropout(end - begin, begin, width, data<T>(rows) + begin * width, drop,
+                                  data<T>(out) + begin * width);
     });
   });
   return out;
@@ -19,12 +20,13 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
 
 /// norm(residual + dropout(x W' + b)), or norm(x) alone where there is no product.
 struct NormFunction : Function<NormFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&, const Param& w, const Param& b, const Dropout& drop,
-                        const Param& gamma, const Param& beta, double eps) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
+                        const Param& w, const Param& b, const Dropout& drop, const Param& gamma, const Param& beta,
+                        double eps) {
     const auto rows = as_rows(x);
     const bool product = w.defined();
     const auto around = product ? as_rows(residual) : Tensor();
-    auto z = product ? times_transposed(rows, w.compute()) : rows;   // [R, D]; a product's output receives z in place
+    auto z = product ? times_transposed(rows, w.compute()) : rows;  // [R, D]; a product's output receives z in place
     auto out = at::empty_like(z);
     const int64_t width = z.size(1);
     auto mean = at::empty({z.size(0)}, at::kFloat), rstd = at::empty({z.size(0)}, at::kFloat);
@@ -32,11 +34,20 @@ struct NormFunction : Function<NormFunction> {
       using T = decltype(element);
       parallel_rows(z.size(0), width, [&](int64_t begin, int64_t end) {
         const int64_t at = begin * width;
-        kernels::typed<T>().norm_forward({.rows = end - begin, .first_row = begin, .width = width, .y = data<T>(z) + at,
-                                          .bias = b.defined() ? b.value().data_ptr<float>() : nullptr, .residual = product ? data<T>(around) + at : nullptr,
-                                          .drop = kernel_dropout(drop), .z = product ? data<T>(z) + at : nullptr, .gamma = gamma.value().data_ptr<float>(),
-                                          .beta = beta.defined() ? beta.value().data_ptr<float>() : nullptr, .eps = static_cast<float>(eps), .out = data<T>(out) + at,
-                                          .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
+        kernels::typed<T>().norm_forward({.rows = end - begin,
+                                          .first_row = begin,
+                                          .width = width,
+                                          .y = data<T>(z) + at,
+                                          .bias = b.defined() ? b.value().data_ptr<float>() : nullptr,
+                                          .residual = product ? data<T>(around) + at : nullptr,
+                                          .drop = kernel_dropout(drop),
+                                          .z = product ? data<T>(z) + at : nullptr,
+                                          .gamma = gamma.value().data_ptr<float>(),
+                                          .beta = beta.defined() ? beta.value().data_ptr<float>() : nullptr,
+                                          .eps = static_cast<float>(eps),
+                                          .out = data<T>(out) + at,
+                                          .mean = mean.data_ptr<float>() + begin,
+                                          .rstd = rstd.data_ptr<float>() + begin});
       });
     });
     context->save_for_backward({product ? rows : Tensor(), z, mean, rstd});
@@ -46,7 +57,7 @@ struct NormFunction : Function<NormFunction> {
       keep(context, "b", b);
     }
     keep(context, "gamma", gamma);
-    keep(context, "beta", beta);   // undefined: RMS norm
+    keep(context, "beta", beta);  // undefined: RMS norm
     keep(context, drop);
     auto sizes = x.sizes().vec();
     sizes.back() = width;
@@ -68,13 +79,24 @@ struct NormFunction : Function<NormFunction> {
     float* dbeta = beta.defined() ? grad_data(beta) : nullptr;
     by_type(z, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {dbeta, width}, {dbias, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        const int64_t at = begin * width;
-        kernels::typed<T>().norm_backward({.rows = end - begin, .first_row = begin, .width = width, .dout = data<T>(dout) + at, .z = data<T>(z) + at,
-                                           .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .gamma = gamma.value().data_ptr<float>(),
-                                           .drop = drop, .dresidual = data<T>(dz) + at, .dy = dy.defined() ? data<T>(dy) + at : nullptr, .dgamma = sums[0],
-                                           .dbeta = sums[1], .dbias = sums[2]});
-      });
+      rows_with_sums(z.size(0), {{grad_data(gamma), width}, {dbeta, width}, {dbias, width}},
+                     [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                       const int64_t at = begin * width;
+                       kernels::typed<T>().norm_backward({.rows = end - begin,
+                                                          .first_row = begin,
+                                                          .width = width,
+                                                          .dout = data<T>(dout) + at,
+                                                          .z = data<T>(z) + at,
+                                                          .mean = mean.data_ptr<float>() + begin,
+                                                          .rstd = rstd.data_ptr<float>() + begin,
+                                                          .gamma = gamma.value().data_ptr<float>(),
+                                                          .drop = drop,
+                                                          .dresidual = data<T>(dz) + at,
+                                                          .dy = dy.defined() ? data<T>(dy) + at : nullptr,
+                                                          .dgamma = sums[0],
+                                                          .dbeta = sums[1],
+                                                          .dbias = sums[2]});
+                     });
     });
     const auto shaped = [&](const Tensor& rows) {
       auto sizes = grads[0].sizes().vec();
@@ -97,14 +119,17 @@ struct NormFunction : Function<NormFunction> {
 
 /// residual + dropout(x W' + b).
 struct AddFunction : Function<AddFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&, const Param& w, const Param& b, const Dropout& drop) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
+                        const Param& w, const Param& b, const Dropout& drop) {
     const auto rows = as_rows(x), around = as_rows(residual);
-    auto y = times_transposed(rows, w.compute());   // [R, D]
+    auto y = times_transposed(rows, w.compute());  // [R, D]
     by_type(y, [&](auto element) {
       using T = decltype(element);
       const int64_t width = y.size(1);
       parallel_rows(y.size(0), width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().dropout_add(end - begin, begin, width, data<T>(y) + begin * width, b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop), data<T>(around) + begin * width);
+        kernels::typed<T>().dropout_add(end - begin, begin, width, data<T>(y) + begin * width,
+                                        b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop),
+                                        data<T>(around) + begin * width);
       });
     });
     context->save_for_backward({rows});
@@ -131,7 +156,9 @@ struct DropoutFunction : Function<DropoutFunction> {
     keep(context, drop);
     return masked(as_rows(x), kernel_dropout(drop)).view(x.sizes());
   }
-  static variable_list backward(AutogradContext* context, variable_list grads) { return {masked(as_rows(grads[0]), kept_dropout(context)).view(grads[0].sizes()), Tensor()}; }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    return {masked(as_rows(grads[0]), kept_dropout(context)).view(grads[0].sizes()), Tensor()};
+  }
 };
 
 struct TablesHolder final : torch::CustomClassHolder {
@@ -140,7 +167,8 @@ struct TablesHolder final : torch::CustomClassHolder {
 };
 
 struct EmbedFunction : Function<EmbedFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& ids, const Tensor& types, const Tensor& positions, const Tensor&, const EmbeddingTables& t, const Dropout& drop) {
+  static Tensor forward(AutogradContext* context, const Tensor& ids, const Tensor& types, const Tensor& positions,
+                        const Tensor&, const EmbeddingTables& t, const Dropout& drop) {
     const auto defined = [](const Tensor& x) { return x.numel() > 0 ? x.contiguous() : Tensor(); };
     const auto flat = ids.contiguous(), segment = defined(types), places = defined(positions);
     const int64_t rows = flat.numel(), width = t.word.value().size(1);
@@ -149,10 +177,24 @@ struct EmbedFunction : Function<EmbedFunction> {
     by_type(out, [&](auto element) {
       using T = decltype(element);
       parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
-        kernels::typed<T>().embed_forward({.rows = end - begin, .first_row = begin, .width = width, .length = flat.size(1), .ids = at(flat, begin), .types = at(segment, begin),
-                                           .positions = at(places, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
-                                           .beta = table(t.beta), .scale = static_cast<float>(t.scale), .eps = static_cast<float>(t.eps), .drop = kernel_dropout(drop), .out = data<T>(out) + begin * width,
-                                           .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin});
+        kernels::typed<T>().embed_forward({.rows = end - begin,
+                                           .first_row = begin,
+                                           .width = width,
+                                           .length = flat.size(1),
+                                           .ids = at(flat, begin),
+                                           .types = at(segment, begin),
+                                           .positions = at(places, begin),
+                                           .word = table(t.word),
+                                           .type = table(t.type),
+                                           .position = table(t.position),
+                                           .gamma = table(t.gamma),
+                                           .beta = table(t.beta),
+                                           .scale = static_cast<float>(t.scale),
+                                           .eps = static_cast<float>(t.eps),
+                                           .drop = kernel_dropout(drop),
+                                           .out = data<T>(out) + begin * width,
+                                           .mean = mean.data_ptr<float>() + begin,
+                                           .rstd = rstd.data_ptr<float>() + begin});
       });
     });
     context->save_for_backward({flat, segment, places, mean, rstd});
@@ -172,27 +214,50 @@ struct EmbedFunction : Function<EmbedFunction> {
     const auto drop = kept_dropout(context);
     by_type(dout, [&](auto element) {
       using T = decltype(element);
-      rows_with_sums(rows, {{t.gamma.defined() ? grad_data(t.gamma) : nullptr, width}, {t.beta.defined() ? grad_data(t.beta) : nullptr, width}}, [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
-        kernels::typed<T>().embed_backward({.rows = end - begin, .first_row = begin, .width = width, .length = length, .ids = at(ids, begin), .types = at(types, begin),
-                                            .positions = at(positions, begin), .word = table(t.word), .type = table(t.type), .position = table(t.position), .gamma = table(t.gamma),
-                                            .mean = mean.data_ptr<float>() + begin, .rstd = rstd.data_ptr<float>() + begin, .scale = static_cast<float>(t.scale), .drop = drop, .dout = data<T>(dout) + begin * width,
-                                            .dsum = dsum.data_ptr<float>() + begin * width, .dgamma = sums[0], .dbeta = sums[1]});
-      });
+      rows_with_sums(rows,
+                     {{t.gamma.defined() ? grad_data(t.gamma) : nullptr, width},
+                      {t.beta.defined() ? grad_data(t.beta) : nullptr, width}},
+                     [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                       kernels::typed<T>().embed_backward({.rows = end - begin,
+                                                           .first_row = begin,
+                                                           .width = width,
+                                                           .length = length,
+                                                           .ids = at(ids, begin),
+                                                           .types = at(types, begin),
+                                                           .positions = at(positions, begin),
+                                                           .word = table(t.word),
+                                                           .type = table(t.type),
+                                                           .position = table(t.position),
+                                                           .gamma = table(t.gamma),
+                                                           .mean = mean.data_ptr<float>() + begin,
+                                                           .rstd = rstd.data_ptr<float>() + begin,
+                                                           .scale = static_cast<float>(t.scale),
+                                                           .drop = drop,
+                                                           .dout = data<T>(dout) + begin * width,
+                                                           .dsum = dsum.data_ptr<float>() + begin * width,
+                                                           .dgamma = sums[0],
+                                                           .dbeta = sums[1]});
+                     });
     });
     scatter(dsum, ids, types, positions, t);
     return variable_list(6);
   }
 
-  static const int64_t* at(const Tensor& index, int64_t row) { return index.defined() ? index.data_ptr<int64_t>() + row : nullptr; }
+  static const int64_t* at(const Tensor& index, int64_t row) {
+    return index.defined() ? index.data_ptr<int64_t>() + row : nullptr;
+  }
   static const float* table(const Param& param) { return param.defined() ? param.value().data_ptr<float>() : nullptr; }
 
   /// Adds each row to its tables. Ranges of columns never meet, so there is no race and one order of addition.
-  static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions, const EmbeddingTables& t) {
+  static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions,
+                      const EmbeddingTables& t) {
     const bool has_places = t.position.defined() && !t.position.fixed();
-    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(), frozen_place = has_places ? t.position.frozen_row() : -1;
+    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(),
+                  frozen_place = has_places ? t.position.frozen_row() : -1;
     const float* from = dsum.data_ptr<float>();
     const int64_t *id = at(ids, 0), *segment = at(types, 0), *place = at(positions, 0);
-    float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr, *segments = t.type.defined() ? grad_data(t.type) : nullptr;
+    float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr,
+          *segments = t.type.defined() ? grad_data(t.type) : nullptr;
     at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
       const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
       std::vector<float> scaled(t.scale == 1 ? 0 : static_cast<size_t>(n));
@@ -200,7 +265,8 @@ struct EmbedFunction : Function<EmbedFunction> {
         const float* d = from + row * width + begin;
         const int64_t p = place ? place[row] : row % length;
         for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<float>(t.scale) * d[i];
-        if (id[row] != frozen) kernels::table().f32.add_to(n, scaled.empty() ? d : scaled.data(), words + id[row] * width + begin);
+        if (id[row] != frozen)
+          kernels::table().f32.add_to(n, scaled.empty() ? d : scaled.data(), words + id[row] * width + begin);
         if (places && p != frozen_place) kernels::table().f32.add_to(n, d, places + p * width + begin);
         if (segments) kernels::table().f32.add_to(n, d, segments + (segment ? segment[row] : 0) * width + begin);
       }
@@ -214,11 +280,15 @@ Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double
   return NormFunction::apply(x, x.detach(), gamma.value(), Param(), Param(), Dropout{}, gamma, beta, eps);
 }
 
-Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
   return NormFunction::apply(x, residual, w.value(), w, b, drop, gamma, beta, eps);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) { return AddFunction::apply(x, residual, w.value(), w, b, drop); }
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                          const Tensor& residual) {
+  return AddFunction::apply(x, residual, w.value(), w, b, drop);
+}
 
 Tensor dropout(const Tensor& x, const Dropout& drop) { return drop.on() ? DropoutFunction::apply(x, drop) : x; }
 

@@ -9,27 +9,39 @@ namespace cloze::fused {
 namespace {
 
 struct RelativeFunction : Function<RelativeFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distances, const Tensor&, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+  static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distances,
+                        const Tensor&, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
-    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden), list = dense(terms.list);
+    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden),
+               list = dense(terms.list);
     // The kernels read and write without asking.
     const int64_t keys = kv.size(1), last = r.size(1) - keys;
     const std::vector<int64_t> pairs{q.size(0), q.size(1), keys};
-    require<ShapeError>((!apart.defined() || apart.sizes() == pairs) && (!hidden.defined() || hidden.sizes() == pairs), "facts about pairs of queries and keys need a row for each query and a column for each key");
-    require<ShapeError>(list.defined() ? list.numel() == q.size(0) && (list.numel() == 0 || (list.min().item<int64_t>() >= 0 && list.max().item<int64_t>() < r.size(0))) : r.size(0) == 1, "rows name lists of distances that are not among the ", r.size(0), " given");
-    require<ShapeError>(number.defined() ? number.numel() == 0 || (number.min().item<int64_t>() >= 0 && number.max().item<int64_t>() <= last) : q.size(1) <= last, "a query stands at a distance that the list of ", r.size(1), " does not hold");
+    require<ShapeError>((!apart.defined() || apart.sizes() == pairs) && (!hidden.defined() || hidden.sizes() == pairs),
+                        "facts about pairs of queries and keys need a row for each query and a column for each key");
+    require<ShapeError>(
+        list.defined() ? list.numel() == q.size(0) && (list.numel() == 0 || (list.min().item<int64_t>() >= 0 &&
+                                                                             list.max().item<int64_t>() < r.size(0)))
+                       : r.size(0) == 1,
+        "rows name lists of distances that are not among the ", r.size(0), " given");
+    require<ShapeError>(number.defined() ? number.numel() == 0 || (number.min().item<int64_t>() >= 0 &&
+                                                                   number.max().item<int64_t>() <= last)
+                                         : q.size(1) <= last,
+                        "a query stands at a distance that the list of ", r.size(1), " does not hold");
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
     context->save_for_backward({q, kv, r, number, apart, hidden, lse, list});
-    keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s), keep(context, "segments", terms.segments);
+    keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s),
+        keep(context, "segments", terms.segments);
     keep(context, drop);
     context->saved_data["heads"] = heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, r, number, apart, hidden, lse, list}, kernel_dropout(drop), [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
-        a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
-        kernels::attention<T>().forward(a);
-      });
+      each_head<T>(context, {q, kv, r, number, apart, hidden, lse, list}, kernel_dropout(drop),
+                   [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
+                     a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
+                     kernels::attention<T>().forward(a);
+                   });
     });
     return out;
   }
@@ -38,62 +50,86 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto saved = context->get_saved_variables();
     const auto &q = saved[0], &kv = saved[1], &r = saved[2];
     const auto dout = grads[0].contiguous();
-    const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads, padded = kernels::relative_width(c), places = kernels::relative_rows(r.size(1));
+    const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads,
+                  padded = kernels::relative_width(c), places = kernels::relative_rows(r.size(1));
     auto dq = at::empty_like(q), dkv = at::empty_like(kv);
     const auto& which = saved[7];
     const int64_t rows = q.size(0), group = together(which, rows, heads), groups = (rows + group - 1) / group;
-    auto dr = at::zeros({groups, heads, places, padded}, at::kFloat), small = at::zeros({groups, heads, 5, padded}, at::kFloat);   // of each group, so that sums do not depend on threads
+    auto dr = at::zeros({groups, heads, places, padded}, at::kFloat),
+         small =
+             at::zeros({groups, heads, 5, padded}, at::kFloat);  // of each group, so that sums do not depend on threads
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, saved, kept_dropout(context), [&](kernels::Attention<T>& a, kernels::Relative<T>& x, int64_t b, int64_t column) {
-        T* at = data<T>(dkv) + 2 * b * keys * width + column;
-        a.dout = {data<T>(dout) + b * a.queries * width + column, width, nullptr};
-        a.dq = {data<T>(dq) + b * a.queries * width + column, width}, a.dk = {at, 2 * width}, a.dv = {at + width, 2 * width};
-        const int64_t sum = b / group * heads + column / c;
-        float* sums = small.data_ptr<float>() + sum * 5 * padded;
-        x.dr = dr.data_ptr<float>() + sum * places * padded;
-        x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
-        kernels::attention<T>().backward(a);
-      });
+      each_head<T>(context, saved, kept_dropout(context),
+                   [&](kernels::Attention<T>& a, kernels::Relative<T>& x, int64_t b, int64_t column) {
+                     T* at = data<T>(dkv) + 2 * b * keys * width + column;
+                     a.dout = {data<T>(dout) + b * a.queries * width + column, width, nullptr};
+                     a.dq = {data<T>(dq) + b * a.queries * width + column, width}, a.dk = {at, 2 * width},
+                     a.dv = {at + width, 2 * width};
+                     const int64_t sum = b / group * heads + column / c;
+                     float* sums = small.data_ptr<float>() + sum * 5 * padded;
+                     x.dr = dr.data_ptr<float>() + sum * places * padded;
+                     x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
+                     kernels::attention<T>().backward(a);
+                   });
     });
-    const auto sums = small.sum(0).narrow(-1, 0, c);   // [H, 5, C]
+    const auto sums = small.sum(0).narrow(-1, 0, c);  // [H, 5, C]
     int64_t part = 0;
     for (const char* name : {"r_w", "r_r", "r_s"}) grad_of(kept(context, name)).add_(sums.select(1, part++));
     grad_of(kept(context, "segments")).add_(sums.narrow(1, 3, 2).transpose(0, 1));
-    dr = which.defined() ? at::zeros({r.size(0), heads, places, padded}, at::kFloat).index_add_(0, which, dr) : dr.sum(0, /*keepdim=*/true);
-    const auto ddistances = dr.narrow(2, 0, r.size(1)).narrow(3, 0, c).permute({0, 2, 1, 3}).reshape(r.sizes()).to(r.scalar_type());
+    dr = which.defined() ? at::zeros({r.size(0), heads, places, padded}, at::kFloat).index_add_(0, which, dr)
+                         : dr.sum(0, /*keepdim=*/true);
+    const auto ddistances =
+        dr.narrow(2, 0, r.size(1)).narrow(3, 0, c).permute({0, 2, 1, 3}).reshape(r.sizes()).to(r.scalar_type());
     return {dq, dkv, ddistances, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Rows of the batch that are the work of one thread, one after another, so that their gradients of distances are added up on the way, if they
-  /// share a list of them. There are 32 such pieces of work or more, if the heads of the batch are as many.
-  static int64_t together(const Tensor& list, int64_t rows, int64_t heads) { return list.defined() ? 1 : std::clamp<int64_t>(rows * heads / 32, 1, std::max<int64_t>(rows, 1)); }
+  /// Rows of the batch that are the work of one thread, one after another, so that their gradients of distances are
+  /// added up on the way, if they share a list of them. There are 32 such pieces of work or more, if the heads of the
+  /// batch are as many.
+  static int64_t together(const Tensor& list, int64_t rows, int64_t heads) {
+    return list.defined() ? 1 : std::clamp<int64_t>(rows * heads / 32, 1, std::max<int64_t>(rows, 1));
+  }
 
   /// Runs f(head, its scores by distance, row of the batch, first column) over every head of every sequence.
   /// The rows of one head follow each other, so that a list of distances is laid out once for those that share it.
   template <class T, class F>
-  static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop, const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5], &lse = saved[6], &list = saved[7];
-    const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1), keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
-    const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"), segments = kept(context, "segments");
+  static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop,
+                        const F& f) {
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5],
+               &lse = saved[6], &list = saved[7];
+    const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1),
+                  keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
+    const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"),
+               segments = kept(context, "segments");
     const int64_t group = together(list, rows, heads), groups = (rows + group - 1) / group;
     at::parallel_for(0, groups * heads, 1, [&](int64_t begin, int64_t end) {
-      auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat), beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
-      const int64_t first = begin / groups * rows + begin % groups * group, last = end / groups * rows + end % groups * group;
+      auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat),
+           beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
+      const int64_t first = begin / groups * rows + begin % groups * group,
+                    last = end / groups * rows + end % groups * group;
       for (int64_t n = first; n < last; ++n) {
         const int64_t b = n % rows, head = n / rows, item = b * heads + head, column = head * c;
         const auto list_of = [&](int64_t row) { return list.defined() ? list.data_ptr<int64_t>()[row] : 0; };
         const auto of_head = [&](const Param& p) { return p.value().template data_ptr<float>() + column; };
-        const auto pairs = [&](const Tensor& x) { return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr; };
+        const auto pairs = [&](const Tensor& x) {
+          return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr;
+        };
         kernels::Relative<T> x{};
-        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances, x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
-        x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden), x.apart = pairs(apart);
-        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width, x.scratch = beside.template data_ptr<float>();
+        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances,
+        x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
+        x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden),
+        x.apart = pairs(apart);
+        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width,
+        x.scratch = beside.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;
         kernels::Attention<T> a{};
-        a.queries = queries, a.keys = keys, a.head_width = c, a.item = item, a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c))), a.window = -1, a.dilation = 1;
-        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)}, a.k = {at, 2 * width, nullptr}, a.v = {at + width, 2 * width, nullptr};
-        a.relative = &x, a.drop = drop, a.scratch = scratch.template data_ptr<float>(), a.lse = lse.data_ptr<float>() + item * queries;
+        a.queries = queries, a.keys = keys, a.head_width = c, a.item = item,
+        a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c))), a.window = -1, a.dilation = 1;
+        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)}, a.k = {at, 2 * width, nullptr},
+        a.v = {at + width, 2 * width, nullptr};
+        a.relative = &x, a.drop = drop, a.scratch = scratch.template data_ptr<float>(),
+        a.lse = lse.data_ptr<float>() + item * queries;
         f(a, x, b, column);
       }
     });
@@ -102,7 +138,8 @@ struct RelativeFunction : Function<RelativeFunction> {
 
 }  // namespace
 
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop) {
   return RelativeFunction::apply(q, kv, r, terms.r_w.value(), heads, terms, drop);
 }
 

@@ -39,7 +39,8 @@ inline kernels::Dropout kernel_dropout(const Dropout& drop) {
 inline kernels::Dropout kept_dropout(AutogradContext* context) {
   const double p = context->saved_data["p"].toDouble();
   if (p == 0) return {};
-  return kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()), static_cast<uint32_t>(context->saved_data["site"].toInt()));
+  return kernels::make_dropout(p, static_cast<uint64_t>(context->saved_data["key"].toInt()),
+                               static_cast<uint32_t>(context->saved_data["site"].toInt()));
 }
 
 /// The gradient of a parameter: a view of the flat gradient, or zeros of its own.
@@ -59,8 +60,10 @@ T* data(const Tensor& t) {
 /// Calls f with a value of the kernels' element type of `x`: float, or uint16_t for bf16.
 template <class F>
 void by_type(const Tensor& x, const F& f) {
-  if (x.scalar_type() == at::kBFloat16) f(uint16_t{});
-  else f(float{});
+  if (x.scalar_type() == at::kBFloat16)
+    f(uint16_t{});
+  else
+    f(float{});
 }
 
 /// Runs f(begin, end, sums) over ranges of rows, each range with `sums` zeroed floats of its own, and adds those to the
@@ -85,7 +88,8 @@ inline void rows_with_sums(int64_t rows, const std::vector<std::pair<float*, int
   });
   int64_t offset = 0;
   for (const auto& [target, n] : targets) {
-    for (int64_t r = 0; target && r < ranges; ++r) kernels::table().f32.add_to(n, partial.data() + r * width + offset, target);
+    for (int64_t r = 0; target && r < ranges; ++r)
+      kernels::table().f32.add_to(n, partial.data() + r * width + offset, target);
     offset += (n + 15) / 16 * 16;
   }
 }

@@ -15,13 +15,19 @@ namespace cloze {
 namespace {
 
 /// The kernels read tables without asking; the plain operators ask for every element.
-bool within(const Tensor& index, int64_t rows) { return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows); }
+bool within(const Tensor& index, int64_t rows) {
+  return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows);
+}
 
 std::atomic<bool> fused_allowed{true};
 thread_local int fused_scopes = 0;
 
-bool have_kernels(bool cpu, at::ScalarType type) { return fused_allowed && cpu && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing(); }
-bool fused_now(bool cpu, at::ScalarType type) { return (at::GradMode::is_enabled() || fused_scopes > 0) && have_kernels(cpu, type); }
+bool have_kernels(bool cpu, at::ScalarType type) {
+  return fused_allowed && cpu && (type == at::kFloat || type == at::kBFloat16) && !torch::jit::tracer::isTracing();
+}
+bool fused_now(bool cpu, at::ScalarType type) {
+  return (at::GradMode::is_enabled() || fused_scopes > 0) && have_kernels(cpu, type);
+}
 
 }  // namespace
 
@@ -33,7 +39,9 @@ void set_fused(bool on) { fused_allowed = on; }
 PackedWeights::PackedWeights(const Layer& network) {
   if (!at::globalContext().hasMKLDNN()) return;
   at::NoGradGuard no_grad;
-  static const auto pack = c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_reorder_linear_weight", "").typed<Tensor(const Tensor&, std::optional<c10::SymInt>)>();
+  static const auto pack = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("mkldnn::_reorder_linear_weight", "")
+                               .typed<Tensor(const Tensor&, std::optional<c10::SymInt>)>();
   for (auto& named : collect_params(network)) {
     const auto& value = named.param.value();
     if (value.dim() != 2 || !value.is_cpu() || value.scalar_type() != at::kFloat) continue;
@@ -45,9 +53,12 @@ PackedWeights::~PackedWeights() {
   for (auto& named : packed_) named.param.set_packed({});
 }
 
-Tensor linear(const Tensor& x, const Param& w, const Param& b) { return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b); }
+Tensor linear(const Tensor& x, const Param& w, const Param& b) {
+  return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b);
+}
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
+                         const Dropout& drop) {
   return use_fused(x) ? fused::linear_activation(x, w, b, name, drop) : plain::linear_activation(x, w, b, name, drop);
 }
 
@@ -57,79 +68,106 @@ Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double
   return use_fused(x) ? fused::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
 }
 
-Tensor dropout(const Tensor& x, const Dropout& drop) { return use_fused(x) ? fused::dropout(x, drop) : plain::dropout(x, drop); }
+Tensor dropout(const Tensor& x, const Dropout& drop) {
+  return use_fused(x) ? fused::dropout(x, drop) : plain::dropout(x, drop);
+}
 
-Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
+Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
   return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps)
                       : plain::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
-  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual) : plain::linear_dropout_add(x, w, b, drop, residual);
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                          const Tensor& residual) {
+  return use_fused(x) ? fused::linear_dropout_add(x, w, b, drop, residual)
+                      : plain::linear_dropout_add(x, w, b, drop, residual);
 }
 
-Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  require<ShapeError>(context.window < 0 || !context.causal, "attention in a window looks to both sides; it cannot be causal");
-  require<ShapeError>(context.window < 0 || !context.distance_bias.defined(), "attention in a window has no biases by distance");
-  return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop) : plain::self_attention(qkv, bias, heads, context, drop);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop) {
+  require<ShapeError>(context.window < 0 || !context.causal,
+                      "attention in a window looks to both sides; it cannot be causal");
+  require<ShapeError>(context.window < 0 || !context.distance_bias.defined(),
+                      "attention in a window has no biases by distance");
+  return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop)
+                        : plain::self_attention(qkv, bias, heads, context, drop);
 }
 
-Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
+                       const AttentionContext& context, const Dropout& drop) {
   if (!use_fused(q)) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
   const int64_t masked = context.key_mask.defined() ? context.key_mask.size(0) : kv.size(0);
-  require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ", kv.size(0), " and their mask ", masked, "; they must be as many");
+  require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ",
+                      kv.size(0), " and their mask ", masked, "; they must be as many");
   return fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
 Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context) {
-  std::optional<FusedScope> kernel;   // twice in each block for each token, where the plain form is twenty small operators
+  std::optional<FusedScope>
+      kernel;  // twice in each block for each token, where the plain form is twenty small operators
   if (q.scalar_type() == at::kFloat && !context.probabilities) kernel.emplace();
   return cross_attention(q, Param(), kv, Param(), heads, context, {});
 }
 
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
-  return use_fused(q) ? fused::relative_attention(q, kv, r, heads, terms, drop) : plain::relative_attention(q, kv, r, heads, terms, drop);
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop) {
+  return use_fused(q) ? fused::relative_attention(q, kv, r, heads, terms, drop)
+                      : plain::relative_attention(q, kv, r, heads, terms, drop);
 }
 
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features) {
-  return use_fused(qkv) && features.kernel != "trigonometric" ? fused::favor_attention(qkv, bias, heads, context, features) : plain::favor_attention(qkv, bias, heads, context, features);
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                       const RandomFeatures& features) {
+  return use_fused(qkv) && features.kernel != "trigonometric"
+             ? fused::favor_attention(qkv, bias, heads, context, features)
+             : plain::favor_attention(qkv, bias, heads, context, features);
 }
 
 Tensor marked_places(const Tensor& mask) {
   const auto counts = mask.to(at::kLong);
-  const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;   // 0 ... T - 1
-  return at::argsort(counts, /*stable=*/true, 1, /*descending=*/true).index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
+  const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;  // 0 ... T - 1
+  return at::argsort(counts, /*stable=*/true, 1, /*descending=*/true)
+      .index_select(1, columns.masked_select(columns.lt(counts.sum(1).max())));
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto& table = t.word.value();
   if (!fused_now(table.is_cpu(), table.scalar_type())) return plain::embed(in, t, drop);
-  require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0), " rows; the text was prepared with another tokenizer");
-  require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)), "a segment type lies outside the types of the model");
+  require<ShapeError>(within(in.ids, table.size(0)), "an id lies outside the token embedding of ", table.size(0),
+                      " rows; the text was prepared with another tokenizer");
+  require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)),
+                      "a segment type lies outside the types of the model");
   if (t.position.defined()) {
     const int64_t places = t.position.value().size(0);
-    require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places, "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places, " positions allow");
+    require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places,
+                        "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places,
+                        " positions allow");
   }
   return fused::embed(in, t, drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
   if (!use_fused(hidden)) return plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
-  require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0), " tokens of the model; the text was prepared with another tokenizer");
+  require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0),
+                      " tokens of the model; the text was prepared with another tokenizer");
   return fused::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
 }
 
-TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, TokenDraw* draw) {
+TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                         TokenDraw* draw) {
   at::NoGradGuard no_grad;
   constexpr int64_t numbers_at_once = 4 << 20;
   const int64_t n = hidden.size(0), block = std::max<int64_t>(1, numbers_at_once / table.value().size(0));
-  std::vector<Tensor> losses{at::empty({0}, hidden.options().dtype(at::kFloat))}, hits{at::empty({0}, labels.options().dtype(at::kBool))}, drawn{at::empty({0}, labels.options())};
+  std::vector<Tensor> losses{at::empty({0}, hidden.options().dtype(at::kFloat))},
+      hits{at::empty({0}, labels.options().dtype(at::kBool))}, drawn{at::empty({0}, labels.options())};
   for (int64_t first = 0; first < n; first += block) {
     const int64_t count = std::min(block, n - first);
     const auto rows = hidden.narrow(0, first, count), wanted = labels.narrow(0, first, count);
-    auto logits = plain::linear(rows, table, bias);   // [count, V]
+    auto logits = plain::linear(rows, table, bias);  // [count, V]
     if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
-    losses.push_back((at::logsumexp(logits, {-1}) - logits.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)).to(at::kFloat));
+    losses.push_back(
+        (at::logsumexp(logits, {-1}) - logits.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)).to(at::kFloat));
     hits.push_back(logits.argmax(-1).eq(wanted));
     if (!draw) continue;
     TokenDraw part{.temperature = draw->temperature, .uniform = draw->uniform.narrow(0, first, count)};
@@ -147,11 +185,16 @@ Tensor uniform_numbers(int64_t n, uint64_t key) {
 
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
   at::NoGradGuard no_grad;
-  return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, draw) : plain::draw_tokens(hidden, table, bias, draw);
+  return have_kernels(hidden.is_cpu(), hidden.scalar_type()) ? fused::draw_tokens(hidden, table, bias, draw)
+                                                             : plain::draw_tokens(hidden, table, bias, draw);
 }
 
-Tensor matrix_product(const Tensor& a, const Tensor& b) { return use_fused(a) ? fused::matrix_product(a, b) : at::matmul(a, b); }
+Tensor matrix_product(const Tensor& a, const Tensor& b) {
+  return use_fused(a) ? fused::matrix_product(a, b) : at::matmul(a, b);
+}
 
-Tensor take_rows(const Tensor& x, const Tensor& index) { return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index); }
+Tensor take_rows(const Tensor& x, const Tensor& index) {
+  return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index);
+}
 
 }  // namespace cloze

@@ -33,21 +33,27 @@ void draw_uniform(Stream stream, float* out, int64_t count, double range) {
 }  // namespace
 
 void Param::set_stacked(int64_t count) {
-  require<ShapeError>(count >= 1 && value().size(0) % count == 0, value().size(0), " rows cannot be ", count, " tensors of one shape");
+  require<ShapeError>(count >= 1 && value().size(0) % count == 0, value().size(0), " rows cannot be ", count,
+                      " tensors of one shape");
   state_->stacked = count;
 }
 
 Role role_of(Init init) {
   switch (init) {
-    case Init::weight: return Role::weight;
-    case Init::one: return Role::norm;
+    case Init::weight:
+      return Role::weight;
+    case Init::one:
+      return Role::norm;
     case Init::zero:
-    case Init::fixed_zero: return Role::bias;
+    case Init::fixed_zero:
+      return Role::bias;
     case Init::embedding:
     case Init::sinusoid:
     case Init::fixed_sinusoid:
-    case Init::fixed_sinusoid_halves: return Role::embedding;
-    case Init::fixed_features: return Role::weight;
+    case Init::fixed_sinusoid_halves:
+      return Role::embedding;
+    case Init::fixed_features:
+      return Role::weight;
   }
   return Role::weight;
 }
@@ -94,12 +100,18 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       value.zero_();
     } else if (param.init() == Init::one) {
       value.fill_(1);
-    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid || param.init() == Init::fixed_sinusoid_halves) {
-      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width); halves: all sines come first.
-      const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1), columns = at::arange(value.size(1), at::kDouble);
-      const auto angles = places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
+    } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid ||
+               param.init() == Init::fixed_sinusoid_halves) {
+      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width); halves: all sines
+      // come first.
+      const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1),
+                 columns = at::arange(value.size(1), at::kDouble);
+      const auto angles =
+          places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
       const auto in_turns = at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos());
-      value.copy_(param.init() == Init::fixed_sinusoid_halves ? in_turns.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true)) : in_turns);
+      value.copy_(param.init() == Init::fixed_sinusoid_halves
+                      ? in_turns.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true))
+                      : in_turns);
     } else if (param.init() == Init::fixed_features) {
       draw_features(value, Rng(rng.key(name)).stream("init"));
     } else {
@@ -111,8 +123,10 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
         for (int64_t b = begin; b < end; ++b) {
           const double deviation = param.init_range() > 0 ? param.init_range() : range;
           const int64_t first = b * init_block, some = std::min(init_block, count - first);
-          if (param.init_spread() == Spread::uniform) draw_uniform(own.stream("init", 0, b), out + first, some, deviation);
-          else draw_normal(own.stream("init", 0, b), out + first, some, deviation, truncated);
+          if (param.init_spread() == Spread::uniform)
+            draw_uniform(own.stream("init", 0, b), out + first, some, deviation);
+          else
+            draw_normal(own.stream("init", 0, b), out + first, some, deviation, truncated);
         }
       });
       if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
@@ -150,7 +164,8 @@ int64_t FlatParameters::count() const {
 void FlatParameters::use_bf16(bool on) {
   shadow = on ? values.to(at::kBFloat16) : Tensor();
   for (auto& slot : slots_)
-    slot.param.param.set_shadow(on ? shadow.narrow(0, slot.offset, slot.numel).view(slot.param.param.value().sizes()) : Tensor());
+    slot.param.param.set_shadow(on ? shadow.narrow(0, slot.offset, slot.numel).view(slot.param.param.value().sizes())
+                                   : Tensor());
 }
 
 void FlatParameters::refresh_shadow() {

@@ -18,18 +18,30 @@ namespace cloze {
 
 using at::Tensor;
 
-/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not, sines and cosines
-/// in turns or each in a half; fixed features are rows of draw_features. What is fixed is never trained.
-enum class Init { weight, embedding, zero, one, sinusoid, fixed_sinusoid, fixed_sinusoid_halves, fixed_features, fixed_zero };
+/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not,
+/// sines and cosines in turns or each in a half; fixed features are rows of draw_features. What is fixed is never
+/// trained.
+enum class Init {
+  weight,
+  embedding,
+  zero,
+  one,
+  sinusoid,
+  fixed_sinusoid,
+  fixed_sinusoid_halves,
+  fixed_features,
+  fixed_zero
+};
 
-/// What a parameter is, whatever its shape: weight decay and LAMB's ratio go by it. A score bias is added to attention scores or to the queries
-/// that make them: T5's relative_attention_bias, XLNet's r_w_bias, r_r_bias and r_s_bias.
+/// What a parameter is, whatever its shape: weight decay and LAMB's ratio go by it. A score bias is added to attention
+/// scores or to the queries that make them: T5's relative_attention_bias, XLNet's r_w_bias, r_r_bias and r_s_bias.
 enum class Role { weight, embedding, bias, score_bias, norm };
 
 /// The role that a way to start says where none is declared.
 Role role_of(Init init);
 
-/// The distribution of first weights: that of the network (normal, truncated or not), or uniform with the same deviation.
+/// The distribution of first weights: that of the network (normal, truncated or not), or uniform with the same
+/// deviation.
 enum class Spread { network, uniform };
 
 /// A named parameter. Copies are handles to the same tensors.
@@ -37,7 +49,8 @@ class Param {
  public:
   Param() = default;
   Param(Tensor value, Init init) : Param(std::move(value), init, role_of(init)) {}
-  Param(Tensor value, Init init, Role role) : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, role})) {}
+  Param(Tensor value, Init init, Role role)
+      : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, role})) {}
   bool defined() const { return state_ != nullptr; }
   /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
   const Tensor& value() const { return state_->value; }
@@ -56,7 +69,10 @@ class Param {
   bool resting() const { return state_->resting; }
   void set_resting(bool on) { state_->resting = on; }
   /// Never trained: no gradient reaches it.
-  bool fixed() const { return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves || state_->init == Init::fixed_features || state_->init == Init::fixed_zero; }
+  bool fixed() const {
+    return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves ||
+           state_->init == Init::fixed_features || state_->init == Init::fixed_zero;
+  }
   /// Standard deviation at the start, where it is not that of the network; 0 = it is.
   double init_range() const { return state_->init_range; }
   Spread init_spread() const { return state_->init_spread; }
@@ -68,8 +84,8 @@ class Param {
   void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
-  /// So many tensors of one shape lie here one above the other (queries, keys and values, which most published code keeps apart). An
-  /// optimizer that measures whole tensors measures each.
+  /// So many tensors of one shape lie here one above the other (queries, keys and values, which most published code
+  /// keeps apart). An optimizer that measures whole tensors measures each.
   int64_t stacked() const { return state_->stacked; }
   /// Throws ShapeError where the rows cannot be shared out.
   void set_stacked(int64_t count);
@@ -91,7 +107,7 @@ class Param {
 };
 
 struct NamedParam {
-  std::string name;   ///< dotted path from the network
+  std::string name;  ///< dotted path from the network
   Param param;
 };
 
@@ -104,7 +120,9 @@ class Layer {
   virtual ~Layer() = default;
 
   /// Registers an fp32 parameter of `sizes`, not yet initialised.
-  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init) { return own_param(name, sizes, init, role_of(init)); }
+  Param own_param(const std::string& name, at::IntArrayRef sizes, Init init) {
+    return own_param(name, sizes, init, role_of(init));
+  }
   Param own_param(const std::string& name, at::IntArrayRef sizes, Init init, Role role);
   /// Registers a child and returns it.
   template <class M>
@@ -115,8 +133,8 @@ class Layer {
   const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
   const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
 
-  /// What changes by itself between steps, before optimizer step `step` + 1: random features drawn anew, weights taken over. Reaches
-  /// every child; `rng` is its own. Returns whether a parameter changed.
+  /// What changes by itself between steps, before optimizer step `step` + 1: random features drawn anew, weights taken
+  /// over. Reaches every child; `rng` is its own. Returns whether a parameter changed.
   virtual bool before_step(int64_t step, const Rng& rng) {
     bool changed = false;
     for (const auto& [name, child] : children_) changed = child->before_step(step, Rng(rng.key(name))) || changed;
@@ -149,14 +167,14 @@ class FlatParameters {
  public:
   struct Slot {
     NamedParam param;
-    int64_t offset;     ///< in floats, a multiple of 16
+    int64_t offset;  ///< in floats, a multiple of 16
     int64_t numel;
   };
   /// Moves `params` into the buffers of `device`, keeping their values.
   FlatParameters(std::vector<NamedParam> params, at::Device device);
-  Tensor values;        ///< fp32 [n], padding between slots stays zero
-  Tensor grads;         ///< fp32 [n]
-  Tensor shadow;        ///< bf16 [n], undefined in fp32
+  Tensor values;  ///< fp32 [n], padding between slots stays zero
+  Tensor grads;   ///< fp32 [n]
+  Tensor shadow;  ///< bf16 [n], undefined in fp32
   const std::vector<Slot>& slots() const { return slots_; }
   /// Parameters without padding.
   int64_t count() const;

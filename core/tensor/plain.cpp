@@ -60,25 +60,33 @@ namespace {
 
 /// x W' + b over weights in the layout of oneDNN.
 Tensor packed_linear(const Tensor& x, const Param& w, const Param& b) {
-  static const auto product = c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view, c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
-  return product.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none", c10::List<std::optional<at::Scalar>>(), "");
+  static const auto product =
+      c10::Dispatcher::singleton()
+          .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
+          .typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
+                        c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
+  return product.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none",
+                      c10::List<std::optional<at::Scalar>>(), "");
 }
 
 }  // namespace
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   const auto dtype = x.scalar_type();
-  if (w.packed().defined() && dtype == at::kFloat && !at::GradMode::is_enabled() && !torch::jit::tracer::isTracing()) return packed_linear(x, w, b);
+  if (w.packed().defined() && dtype == at::kFloat && !at::GradMode::is_enabled() && !torch::jit::tracer::isTracing())
+    return packed_linear(x, w, b);
   return b.defined() ? at::linear(x, weight(w, dtype), weight(b, dtype)) : at::linear(x, weight(w, dtype));
 }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name, const Dropout& drop) {
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
+                         const Dropout& drop) {
   return plain::dropout(plain::activation(plain::linear(x, w, b), name), drop);
 }
 
 Tensor activation(const Tensor& x, const std::string& name) {
   if (name == "gelu" || name == "gelu_python") return at::gelu(x);
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" || name == "gelu_fast")
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_accurate" ||
+      name == "gelu_fast")
     return at::gelu(x, "tanh");
   if (name == "quick_gelu") return x * at::sigmoid(1.702 * x);
   if (name == "gelu_10") return at::clamp(at::gelu(x), -10, 10);
@@ -112,11 +120,14 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
   return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
 }
 
-Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual) {
+Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
+                          const Tensor& residual) {
   return residual + plain::dropout(plain::linear(x, w, b), drop);
 }
 
-Tensor heads_of(const Tensor& x, int64_t heads) { return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2); }   // of the config, so a constant of the trace
+Tensor heads_of(const Tensor& x, int64_t heads) {
+  return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
+}  // of the config, so a constant of the trace
 
 namespace {
 
@@ -150,19 +161,22 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& hidden) {
 namespace {
 
 struct Heads {
-  Tensor q, k, v;   // [B, H, T | S, C]
+  Tensor q, k, v;  // [B, H, T | S, C]
 };
 
 Tensor with_bias(const Tensor& x, const Param& bias) { return bias.defined() ? x + weight(bias, x.scalar_type()) : x; }
 
 Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads) {
   const auto all = with_bias(qkv, bias);
-  const auto parts = all.unflatten(-1, {3, heads, all.size(-1) / 3 / heads}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
+  const auto parts =
+      all.unflatten(-1, {3, heads, all.size(-1) / 3 / heads}).permute({2, 0, 3, 1, 4});  // [3, B, H, T, C]
   return {parts.select(0, 0), parts.select(0, 1), parts.select(0, 2)};
 }
 
 /// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
-Tensor places_of(const Tensor& x) { return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1; }
+Tensor places_of(const Tensor& x) {
+  return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
+}
 
 /// int64 [T, S]: key minus query, where the last query stands at the last key.
 Tensor distances(const Heads& h) {
@@ -174,25 +188,29 @@ Tensor distances(const Heads& h) {
 Tensor visible(const Heads& h, const AttentionContext& context) {
   Tensor seen;
   const auto also = [&](const Tensor& more) { seen = seen.defined() ? seen.logical_and(more) : more; };
-  if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));   // [B, 1, 1, S]
+  if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));  // [B, 1, 1, S]
   if (context.causal) {
-    const auto past = distances(h).le(0).unsqueeze(0).unsqueeze(0);                    // [1, 1, T, S]
-    also(context.prefix.defined() ? past.logical_or(places_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1)) : past);
+    const auto past = distances(h).le(0).unsqueeze(0).unsqueeze(0);  // [1, 1, T, S]
+    also(context.prefix.defined()
+             ? past.logical_or(places_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1))
+             : past);
   }
   return seen;
 }
 
-double scale_of(const Heads& h, const AttentionContext& context) { return context.scale > 0 ? context.scale : 1 / std::sqrt(static_cast<double>(h.q.size(-1))); }
+double scale_of(const Heads& h, const AttentionContext& context) {
+  return context.scale > 0 ? context.scale : 1 / std::sqrt(static_cast<double>(h.q.size(-1)));
+}
 
 /// [H, T, S] in the dtype of the heads, or undefined.
 Tensor pair_bias(const Heads& h, const AttentionContext& context) {
   if (!context.distance_bias.defined()) return {};
-  const auto number = places_of(h.k).unsqueeze(0) + places_of(h.q).flip(0).unsqueeze(1);   // [T, S]: s + T - 1 - t
+  const auto number = places_of(h.k).unsqueeze(0) + places_of(h.q).flip(0).unsqueeze(1);  // [T, S]: s + T - 1 - t
   return at::embedding(context.distance_bias.t(), number).permute({2, 0, 1}).to(h.q.scalar_type());
 }
 
 Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
-  auto scores = at::matmul(h.q, h.k.transpose(-1, -2));   // [B, H, T, S]
+  auto scores = at::matmul(h.q, h.k.transpose(-1, -2));  // [B, H, T, S]
   if (const double scale = scale_of(h, context); scale != 1) scores = scores * scale;
   if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
   const auto seen = visible(h, context);
@@ -201,29 +219,34 @@ Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
 
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
   if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
-  Tensor mixed;   // [B, H, T, C]
-  if (drop.on() || context.scale > 0 || context.distance_bias.defined()) {   // scores that are not scaled grow large: rounded as the published code does
+  Tensor mixed;  // [B, H, T, C]
+  if (drop.on() || context.scale > 0 ||
+      context.distance_bias.defined()) {  // scores that are not scaled grow large: rounded as the published code does
     mixed = at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v);
   } else {
     const auto seen = visible(h, context);
-    mixed = at::scaled_dot_product_attention(h.q, h.k, h.v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
+    mixed =
+        at::scaled_dot_product_attention(h.q, h.k, h.v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
     if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
   }
-  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+  return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
 }
 
 /// Heads [first, first + size(1)) of q, k, v and how they look around.
 struct WindowHeads {
-  Tensor q, k, v;   // [B, h, T, C]
+  Tensor q, k, v;  // [B, h, T, C]
   int64_t first, heads, dilation;
 };
 
-/// The factors of dropout for pieces of a window: probabilities [B, h, n, w, G + 3 w] of the queries in `order` [T]. The draws of a
-/// query are numbered by the distance of the key; those of global keys have a site of their own.
-Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, const Tensor& order, const WindowHeads& part, const Dropout& drop) {
-  const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2), w = probabilities.size(3), side = probabilities.size(4) - distance.size(1), length = order.size(0);
+/// The factors of dropout for pieces of a window: probabilities [B, h, n, w, G + 3 w] of the queries in `order` [T].
+/// The draws of a query are numbered by the distance of the key; those of global keys have a site of their own.
+Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, const Tensor& order,
+                      const WindowHeads& part, const Dropout& drop) {
+  const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2),
+                w = probabilities.size(3), side = probabilities.size(4) - distance.size(1), length = order.size(0);
   const auto in_pieces = [&](const Tensor& rows) {
-    return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length}).view({batch, heads, n, w, rows.size(-1)});
+    return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length})
+        .view({batch, heads, n, w, rows.size(-1)});
   };
   const auto near = in_pieces(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop, probabilities.device()));
   const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
@@ -237,92 +260,135 @@ Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64
   return factors;
 }
 
-/// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are cut into pieces of w, each with the 3 w keys
-/// around it, so that no [T, T] tensor is made; what stands at the side of each piece are the global keys [B, G]. Where the window is
-/// dilated, tokens are brought into an order in which its keys lie side by side.
+/// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are cut into pieces of w, each with
+/// the 3 w keys around it, so that no [T, T] tensor is made; what stands at the side of each piece are the global keys
+/// [B, G]. Where the window is dilated, tokens are brought into an order in which its keys lie side by side.
 Tensor window_heads(const WindowHeads& part, const Tensor& real, const AttentionContext& context, const Dropout& drop) {
   const int64_t w = std::max<int64_t>(context.window, 1);
-  const auto place = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;                                     // [T]
-  const auto kind = place.remainder(part.dilation);                                                                   // [T]
-  const auto order = part.dilation > 1 ? at::argsort(kind, /*stable=*/true, 0, /*descending=*/false) : place;         // [T]: places to tokens
-  const auto ordered = [&](const Tensor& x, int64_t axis) { return part.dilation > 1 ? x.index_select(axis, order) : x; };
+  const auto place = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;  // [T]
+  const auto kind = place.remainder(part.dilation);                              // [T]
+  const auto order =
+      part.dilation > 1 ? at::argsort(kind, /*stable=*/true, 0, /*descending=*/false) : place;  // [T]: places to tokens
+  const auto ordered = [&](const Tensor& x, int64_t axis) {
+    return part.dilation > 1 ? x.index_select(axis, order) : x;
+  };
   const auto q = ordered(part.q, 2), k = ordered(part.k, 2), v = ordered(part.v, 2);
-  const auto pieces = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) { return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2); };
-  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w), values = pieces(v, w, 2 * w - 1, 3 * w);   // [B, h, n, w | 3 w, C]
+  const auto pieces = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) {
+    return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2);
+  };
+  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w),
+             values = pieces(v, w, 2 * w - 1, 3 * w);  // [B, h, n, w | 3 w, C]
   // Column j of a piece is the key j - w before or behind its first query.
-  const auto from = at::arange(w, q.options().dtype(at::kLong)).unsqueeze(1), to = at::arange(3 * w, q.options().dtype(at::kLong)).unsqueeze(0);
-  const auto distance = to - w - from;                                         // [w, 3 w]
+  const auto from = at::arange(w, q.options().dtype(at::kLong)).unsqueeze(1),
+             to = at::arange(3 * w, q.options().dtype(at::kLong)).unsqueeze(0);
+  const auto distance = to - w - from;  // [w, 3 w]
   auto local = real;
   if (context.global_mask.defined()) local = real.logical_and(context.global_mask.logical_not());
-  const auto near = at::constant_pad_nd(ordered(local, 1), {w, 2 * w - 1}).unfold(1, 3 * w, w).unsqueeze(1).unsqueeze(3);   // [B, 1, n, 1, 3 w]
-  auto seen = near.logical_and(distance.abs().le(context.window));             // [B, 1, n, w, 3 w]
+  const auto near = at::constant_pad_nd(ordered(local, 1), {w, 2 * w - 1})
+                        .unfold(1, 3 * w, w)
+                        .unsqueeze(1)
+                        .unsqueeze(3);                              // [B, 1, n, 1, 3 w]
+  auto seen = near.logical_and(distance.abs().le(context.window));  // [B, 1, n, w, 3 w]
   if (part.dilation > 1) {
     const auto kinds = ordered(kind, 0);
-    const auto of_queries = at::constant_pad_nd(kinds, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1), of_keys = at::constant_pad_nd(kinds, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
-    seen = seen.logical_and(of_queries.eq(of_keys));                           // [n, w, 3 w]
+    const auto of_queries = at::constant_pad_nd(kinds, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1),
+               of_keys = at::constant_pad_nd(kinds, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
+    seen = seen.logical_and(of_queries.eq(of_keys));  // [n, w, 3 w]
   }
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;           // [B, h, n, w, 3 w]
+  auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]
   Tensor side_values;
   if (context.global_mask.defined()) {
-    const auto marked = marked_places(context.global_mask);                                                                                // [B, G]
-    const auto there = at::gather(context.global_mask.logical_and(real), 1, marked);                                                       // [B, G]
-    const auto pick = [&](const Tensor& x) { return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)})); };
-    const auto side_scores = at::matmul(queries, pick(part.k).transpose(-1, -2).unsqueeze(2)) * scale;                                     // [B, h, n, w, G]
+    const auto marked = marked_places(context.global_mask);                           // [B, G]
+    const auto there = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
+    const auto pick = [&](const Tensor& x) {
+      return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)}));
+    };
+    const auto side_scores =
+        at::matmul(queries, pick(part.k).transpose(-1, -2).unsqueeze(2)) * scale;  // [B, h, n, w, G]
     side_values = pick(part.v).unsqueeze(2);
-    seen = at::cat({there.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(side_scores.select(1, 0).unsqueeze(1)), seen}, -1);
+    seen = at::cat(
+        {there.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(side_scores.select(1, 0).unsqueeze(1)), seen}, -1);
     scores = at::cat({side_scores, scores}, -1);
   }
   const auto hidden = seen.logical_not();
   auto probabilities = masked_softmax(scores, hidden);
-  if (drop.on()) probabilities = probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
+  if (drop.on())
+    probabilities =
+        probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
   const int64_t near_columns = 3 * w;
   auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);
   if (side_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), side_values);
-  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : place);   // [B, h, T, C]
+  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : place);  // [B, h, T, C]
 }
 
-Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  const auto [q, k, v] = split_heads(qkv, bias, heads);                        // [B, H, T, C]
-  const auto real = context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);   // [B, T]
+Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                        const Dropout& drop) {
+  const auto [q, k, v] = split_heads(qkv, bias, heads);  // [B, H, T, C]
+  const auto real =
+      context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);  // [B, T]
   const auto part = [&](int64_t first, int64_t count, int64_t dilation) {
-    return window_heads({q.narrow(1, first, count), k.narrow(1, first, count), v.narrow(1, first, count), first, heads, dilation}, real, context, drop);
+    return window_heads(
+        {q.narrow(1, first, count), k.narrow(1, first, count), v.narrow(1, first, count), first, heads, dilation}, real,
+        context, drop);
   };
-  const int64_t stepping = context.dilation == 1 ? 0 : context.dilated_heads == 0 ? heads : std::min(context.dilated_heads, heads);
-  const auto mixed = stepping == 0 || stepping == heads ? part(0, heads, context.dilation) : at::cat({part(0, stepping, context.dilation), part(stepping, heads - stepping, 1)}, 1);
-  return mixed.transpose(1, 2).flatten(2);   // [B, T, D]
+  const int64_t stepping = context.dilation == 1        ? 0
+                           : context.dilated_heads == 0 ? heads
+                                                        : std::min(context.dilated_heads, heads);
+  const auto mixed = stepping == 0 || stepping == heads
+                         ? part(0, heads, context.dilation)
+                         : at::cat({part(0, stepping, context.dilation), part(stepping, heads - stepping, 1)}, 1);
+  return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
 }
 
-/// Sum over j <= i of (a_i . b_j) v_j: a, b [B, H, T, R], v [B, H, T, C]. Chunks of the length keep a sum each, so that memory is linear.
+/// Sum over j <= i of (a_i . b_j) v_j: a, b [B, H, T, R], v [B, H, T, C]. Chunks of the length keep a sum each, so that
+/// memory is linear.
 Tensor causal_products(const Tensor& a, const Tensor& b, const Tensor& v) {
   constexpr int64_t chunk = 64;
-  const auto chunks = [&](const Tensor& x) { return at::constant_pad_nd(x, {0, 0, 0, chunk - 1}).unfold(2, chunk, chunk).transpose(-1, -2); };   // [B, H, n, 64, .]
+  const auto chunks = [&](const Tensor& x) {
+    return at::constant_pad_nd(x, {0, 0, 0, chunk - 1}).unfold(2, chunk, chunk).transpose(-1, -2);
+  };  // [B, H, n, 64, .]
   const auto ca = chunks(a), cb = chunks(b), cv = chunks(v);
-  const auto sums = at::matmul(cb.transpose(-1, -2), cv);                      // [B, H, n, R, C]
-  const auto before = at::constant_pad_nd(sums.cumsum(2), {0, 0, 0, 0, 1, 0}).slice(2, 0, -1);   // of the chunks before; no difference of large sums
+  const auto sums = at::matmul(cb.transpose(-1, -2), cv);  // [B, H, n, R, C]
+  const auto before = at::constant_pad_nd(sums.cumsum(2), {0, 0, 0, 0, 1, 0})
+                          .slice(2, 0, -1);  // of the chunks before; no difference of large sums
   const auto mixed = at::matmul(ca, before) + at::matmul(at::matmul(ca, cb.transpose(-1, -2)).tril(), cv);
   const auto place = at::ones_like(a.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
-  return mixed.flatten(2, 3).index_select(2, place);                           // [B, H, T, C]
+  return mixed.flatten(2, 3).index_select(2, place);  // [B, H, T, C]
 }
 
 }  // namespace
 
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
   // Row t lacks its first t places once the first T numbers are gone and rows are one shorter.
-  const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2)).slice(-2, 1).reshape_as(by_distance.slice(-1, 1));   // [..., T, S + T - 1]
+  const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2))
+                        .slice(-2, 1)
+                        .reshape_as(by_distance.slice(-1, 1));  // [..., T, S + T - 1]
   return torch::jit::tracer::isTracing() ? rows.index_select(-1, keys) : rows.narrow(-1, 0, keys.size(0));
 }
 
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop) {
   const auto type = q.scalar_type(), wide = type == at::kDouble ? at::kDouble : at::kFloat;
-  const auto own = heads_of(q, heads), k = heads_of(kv.chunk(2, -1)[0], heads), v = heads_of(kv.chunk(2, -1)[1], heads);   // [B, H, N | S, C]
-  const auto with = [&](const Param& bias) { return (own + weight(bias, type).unsqueeze(1)) / std::sqrt(static_cast<double>(own.size(-1))); };
-  const auto content = at::matmul(with(terms.r_w), k.transpose(-1, -2)).to(wide);                            // [B, H, N, S]
-  const auto by_distance = at::matmul(with(terms.r_r), heads_of(terms.list.defined() ? r.index_select(0, terms.list) : r.narrow(0, 0, 1), heads).transpose(-1, -2)).to(wide);       // [B, H, N, R]
+  const auto own = heads_of(q, heads), k = heads_of(kv.chunk(2, -1)[0], heads),
+             v = heads_of(kv.chunk(2, -1)[1], heads);  // [B, H, N | S, C]
+  const auto with = [&](const Param& bias) {
+    return (own + weight(bias, type).unsqueeze(1)) / std::sqrt(static_cast<double>(own.size(-1)));
+  };
+  const auto content = at::matmul(with(terms.r_w), k.transpose(-1, -2)).to(wide);  // [B, H, N, S]
+  const auto by_distance =
+      at::matmul(
+          with(terms.r_r),
+          heads_of(terms.list.defined() ? r.index_select(0, terms.list) : r.narrow(0, 0, 1), heads).transpose(-1, -2))
+          .to(wide);  // [B, H, N, R]
   const auto keys = places_of(k);
-  auto scores = content + (terms.number.defined() ? at::gather(by_distance, -1, (terms.number.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content)) : relative_shift(by_distance, keys));
+  auto scores =
+      content + (terms.number.defined()
+                     ? at::gather(by_distance, -1, (terms.number.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content))
+                     : relative_shift(by_distance, keys));
   if (terms.apart.defined()) {
-    const auto by_segment = at::matmul(with(terms.r_s), weight(terms.segments, type).permute({1, 2, 0})).to(wide);   // [B, H, N, 2]
+    const auto by_segment =
+        at::matmul(with(terms.r_s), weight(terms.segments, type).permute({1, 2, 0})).to(wide);  // [B, H, N, 2]
     scores = scores + at::where(terms.apart.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
   }
   const auto p = masked_softmax(scores, terms.hidden.defined() ? terms.hidden.unsqueeze(1) : Tensor());
@@ -330,34 +396,39 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
   return at::matmul(plain::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
 }
 
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& f) {
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                       const RandomFeatures& f) {
   const auto type = qkv.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  const auto parts = split_heads(qkv, bias, heads);                            // [B, H, T, C]
+  const auto parts = split_heads(qkv, bias, heads);  // [B, H, T, C]
   const double scale = std::pow(static_cast<double>(parts.q.size(-1)), -0.25);
   const auto q = parts.q.to(type) * scale, k = parts.k.to(type) * scale, w = f.projection.to(type).t();
   auto v = parts.v.to(type);
-  v = at::cat({v, at::ones_like(v.narrow(-1, 0, 1))}, -1);                     // the last column becomes the denominator
-  const auto sq = at::matmul(q, w), sk = at::matmul(k, w);                     // [B, H, T, R]
+  v = at::cat({v, at::ones_like(v.narrow(-1, 0, 1))}, -1);  // the last column becomes the denominator
+  const auto sq = at::matmul(q, w), sk = at::matmul(k, w);  // [B, H, T, R]
   const auto hq = 0.5 * q.square().sum(-1, /*keepdim=*/true), hk = 0.5 * k.square().sum(-1, /*keepdim=*/true);
-  Tensor absent;                                                               // bool [B, 1, T, 1]
+  Tensor absent;  // bool [B, 1, T, 1]
   if (context.key_mask.defined()) absent = context.key_mask.logical_not().unsqueeze(1).unsqueeze(-1);
-  const auto only_real = [&](const Tensor& x, double value) { return absent.defined() ? x.masked_fill(absent, value) : x; };
-  Tensor fq, fk, late;   // features; `late`: epsilon of each place, where a causal query must not see that of later keys
+  const auto only_real = [&](const Tensor& x, double value) {
+    return absent.defined() ? x.masked_fill(absent, value) : x;
+  };
+  Tensor fq, fk, late;  // features; `late`: epsilon of each place, where a causal query must not see that of later keys
   if (f.kernel == "relu") {
     fq = at::relu(sq) + f.epsilon, fk = only_real(at::relu(sk) + f.epsilon, 0);
   } else if (f.kernel == "softmax") {
-    const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);   // [B, H, T, 1]
-    const auto top = peaks.amax(2, /*keepdim=*/true);                              // [B, H, 1, 1]
+    const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
+    const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
     fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
     fk = at::exp(only_real(sk - hk - top, -1e30));
-    if (context.causal) late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
-    else fk = only_real(fk + f.epsilon, 0);
+    if (context.causal)
+      late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
+    else
+      fk = only_real(fk + f.epsilon, 0);
   } else {
     const auto height = only_real(hk, -1e30);
     const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
     fq = at::cat({sq.sin(), sq.cos()}, -1), fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
   }
-  Tensor sums;   // [B, H, T, C + 1]
+  Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
     sums = causal_products(fq, fk, v);
     if (late.defined()) sums = sums + late * fq.sum(-1, /*keepdim=*/true) * only_real(v, 0).cumsum(2);
@@ -369,16 +440,20 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   if (f.kernel == "trigonometric") denominator = denominator + 2e-6 * denominator.detach().abs().le(1e-6).to(type);
   const auto blind = denominator.eq(0);
   const auto mixed = (numerator / denominator.masked_fill(blind, 1)).masked_fill(blind, 0);
-  return mixed.transpose(1, 2).flatten(2).to(qkv.scalar_type());              // [B, T, D]
+  return mixed.transpose(1, 2).flatten(2).to(qkv.scalar_type());  // [B, T, D]
 }
 
-Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
-  return context.window >= 0 ? window_attention(qkv, bias, heads, context, drop) : attend(split_heads(qkv, bias, heads), context, drop);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop) {
+  return context.window >= 0 ? window_attention(qkv, bias, heads, context, drop)
+                             : attend(split_heads(qkv, bias, heads), context, drop);
 }
 
-Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop) {
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
+                       const AttentionContext& context, const Dropout& drop) {
   const auto parts = with_bias(kv, kv_bias).chunk(2, -1);
-  return attend({heads_of(with_bias(q, q_bias), heads), heads_of(parts[0], heads), heads_of(parts[1], heads)}, context, drop);
+  return attend({heads_of(with_bias(q, q_bias), heads), heads_of(parts[0], heads), heads_of(parts[1], heads)}, context,
+                drop);
 }
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
@@ -390,16 +465,17 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
     sum = sum + (in.types.defined() ? at::embedding(segment, in.types) : segment.select(0, 0));
   }
   if (t.position.defined()) {
-    const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;   // [B, T]
+    const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;  // [B, T]
     const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
     sum = sum + at::embedding(position, places, t.position.frozen_row());
   }
   return plain::dropout(t.gamma.defined() ? plain::layer_norm(sum, t.gamma, t.beta, t.eps) : sum, drop);
 }
 
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
-  auto logits = plain::linear(hidden, table, bias);   // [N, V]
+  auto logits = plain::linear(hidden, table, bias);  // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);
   if (correct) *correct = logits.argmax(-1).eq(labels).sum().item<int64_t>();
   auto loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100, shape.label_smoothing);
@@ -408,7 +484,7 @@ Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param
 
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
   at::NoGradGuard no_grad;
-  const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / draw.temperature;   // [N, V]
+  const auto logits = plain::linear(hidden, table, bias).to(at::kDouble) / draw.temperature;  // [N, V]
   const auto sums = at::softmax(logits, -1).cumsum(-1);
   const auto wanted = (draw.uniform.to(hidden.device()) * sums.select(-1, -1)).unsqueeze(-1);
   return at::searchsorted(sums, wanted, /*out_int32=*/false, /*right=*/true).squeeze(-1).clamp_max(sums.size(-1) - 1);

@@ -10,31 +10,38 @@ Tensor weight(const Param& param, at::ScalarType dtype);
 
 /// [B, T, H C] to [B, H, T, C].
 Tensor heads_of(const Tensor& x, int64_t heads);
-/// softmax(scores) over the last axis where `hidden` (bool, may be undefined) is false; 0 where it is true, also where it is everywhere.
+/// softmax(scores) over the last axis where `hidden` (bool, may be undefined) is false; 0 where it is true, also where
+/// it is everywhere.
 Tensor masked_softmax(const Tensor& scores, const Tensor& hidden);
 
-/// Scores by distance moved to their keys: by_distance [..., T, S + T] of the distances S, S - 1, ..., 1 - T becomes [..., T, S], where query t
-/// and key s meet at number T - t + s. `keys` int64 [S]: 0, 1, 2, ...
-/// Source: Dai et al. 2019, appendix B (arXiv 1901.02860).
+/// Scores by distance moved to their keys: by_distance [..., T, S + T] of the distances S, S - 1, ..., 1 - T becomes
+/// [..., T, S], where query t and key s meet at number T - t + s. `keys` int64 [S]: 0, 1, 2, ... Source: Dai et al.
+/// 2019, appendix B (arXiv 1901.02860).
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 
 /// The factors, 0 or 1 / (1 - p), that a dropout applies to a tensor of `sizes`; fp32, the same on every device.
 Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device device);
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation, const Dropout& drop = {});
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+                         const Dropout& drop = {});
 Tensor activation(const Tensor& x, const std::string& name);
 Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
 Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
                                const Tensor& residual, const Param& gamma, const Param& beta, double eps);
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
-Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
-Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads, const AttentionContext& context, const Dropout& drop);
-Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms, const Dropout& drop);
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context, const RandomFeatures& features);
+Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                      const Dropout& drop);
+Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
+                       const AttentionContext& context, const Dropout& drop);
+Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
+                          const Dropout& drop);
+Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
+                       const RandomFeatures& features);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
-Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
+Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
+                           const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 

@@ -19,23 +19,39 @@ namespace {
 
 using kernels::Product;
 
-constexpr int64_t least_rows = 48;     // below, what a product needs is laid out for too little work
-constexpr int64_t most_depth = 8192;   // of what is summed in one go: a panel of 64 columns lies in the second cache
+constexpr int64_t least_rows = 48;    // below, what a product needs is laid out for too little work
+constexpr int64_t most_depth = 8192;  // of what is summed in one go: a panel of 64 columns lies in the second cache
 
 const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
 
 /// Two numbers that follow each other in a row are a pair.
-bool pairs_lie(const Tensor& t) { return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 && reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0; }
+bool pairs_lie(const Tensor& t) {
+  return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 &&
+         reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0;
+}
 
-/// The product of two matrices by the own kernel, without a place to go to; none where LibTorch has to make it: other types, a processor without
-/// such units, or one with AMX, which LibTorch drives well.
+/// The product of two matrices by the own kernel, without a place to go to; none where LibTorch has to make it: other
+/// types, a processor without such units, or one with AMX, which LibTorch drives well.
 std::optional<Product> own(const Tensor& a, bool a_by_depth, const Tensor& b, bool b_by_depth) {
   static const bool amx = cpu_has_amx();
   const auto plain = [](const Tensor& t) { return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1; };
   if (amx || !kernels::product_kernel() || !plain(a) || !plain(b) || a.size(0) < least_rows) return std::nullopt;
-  const Product p{.rows = a.size(a_by_depth ? 1 : 0), .columns = b.size(b_by_depth ? 1 : 0), .depth = a.size(a_by_depth ? 0 : 1), .a = bits(a), .a_stride = a.stride(0), .a_by_depth = a_by_depth,
-                  .b = bits(b), .b_stride = b.stride(0), .b_by_depth = b_by_depth, .bias = nullptr, .c = nullptr, .sum = nullptr, .c_stride = 0, .scratch = nullptr};
-  if (p.depth != b.size(b_by_depth ? 0 : 1) || (!a_by_depth && !pairs_lie(a)) || (!b_by_depth && !pairs_lie(b))) return std::nullopt;
+  const Product p{.rows = a.size(a_by_depth ? 1 : 0),
+                  .columns = b.size(b_by_depth ? 1 : 0),
+                  .depth = a.size(a_by_depth ? 0 : 1),
+                  .a = bits(a),
+                  .a_stride = a.stride(0),
+                  .a_by_depth = a_by_depth,
+                  .b = bits(b),
+                  .b_stride = b.stride(0),
+                  .b_by_depth = b_by_depth,
+                  .bias = nullptr,
+                  .c = nullptr,
+                  .sum = nullptr,
+                  .c_stride = 0,
+                  .scratch = nullptr};
+  if (p.depth != b.size(b_by_depth ? 0 : 1) || (!a_by_depth && !pairs_lie(a)) || (!b_by_depth && !pairs_lie(b)))
+    return std::nullopt;
   return p;
 }
 
@@ -43,12 +59,14 @@ std::optional<Product> own(const Tensor& a, bool a_by_depth, const Tensor& b, bo
 void run(const Product& whole) {
   constexpr int64_t panel = kernels::product_panel, six = kernels::product_rows;
   const int64_t threads = std::max(1, at::get_num_threads());
-  // Every part lays out all it reads, at the price of about 16 rows of products for a column, and the other way round where rows are laid out.
+  // Every part lays out all it reads, at the price of about 16 rows of products for a column, and the other way round
+  // where rows are laid out.
   const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
   int64_t row_parts = 1, least = 0;
   for (int64_t parts = 1; parts <= threads; ++parts) {
     if (threads % parts != 0) continue;
-    const int64_t rows = up(up(whole.rows, six), parts) * six, columns = up(up(whole.columns, panel), threads / parts) * panel;
+    const int64_t rows = up(up(whole.rows, six), parts) * six,
+                  columns = up(up(whole.columns, panel), threads / parts) * panel;
     const int64_t cost = rows * columns + 16 * (columns + (whole.a_by_depth ? rows : 0));
     if (least == 0 || cost < least) least = cost, row_parts = parts;
   }
@@ -69,7 +87,8 @@ void run(const Product& whole) {
       if (p.c) p.c += row * p.c_stride + column;
       if (p.sum) p.sum += row * p.c_stride + column;
       constexpr size_t line = 64 / sizeof(uint32_t);
-      const auto scratch = std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::product_scratch(p)) + line);
+      const auto scratch =
+          std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::product_scratch(p)) + line);
       p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
       kernels::product_kernel()(p);
     }
@@ -140,7 +159,8 @@ Tensor made_in_parts(const Tensor& a, const Tensor& b, const Tensor& bias = {}) 
 
 /// of += product [same sizes], fp32 and bf16.
 void add_to(Tensor of, const Tensor& product) {
-  require<ShapeError>(of.sizes() == product.sizes(), "a product of ", product.size(0), " x ", product.size(1), " cannot be added to ", of.size(0), " x ", of.size(1));
+  require<ShapeError>(of.sizes() == product.sizes(), "a product of ", product.size(0), " x ", product.size(1),
+                      " cannot be added to ", of.size(0), " x ", of.size(1));
   if (!of.is_contiguous()) {
     of.add_(product);
     return;
@@ -164,7 +184,9 @@ Tensor rounded(std::optional<Product> p, const Tensor& bias = {}) {
 
 /// sum += product; false where the own kernel does not make it.
 bool added(std::optional<Product> p, const Tensor& sum) {
-  if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns || sum.stride(1) != 1) return false;
+  if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns ||
+      sum.stride(1) != 1)
+    return false;
   p->sum = sum.data_ptr<float>(), p->c_stride = sum.stride(0);
   run(*p);
   return true;
@@ -183,13 +205,17 @@ Tensor times(const Tensor& dy, const Tensor& w) {
 }
 
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x) {
-  if (dy.scalar_type() == at::kFloat) in_parts(grad, dy.t(), x, Sum::out);
-  else if (!added(own(dy, true, x, true), grad)) add_to(grad, made_in_parts(dy.t(), x));
+  if (dy.scalar_type() == at::kFloat)
+    in_parts(grad, dy.t(), x, Sum::out);
+  else if (!added(own(dy, true, x, true), grad))
+    add_to(grad, made_in_parts(dy.t(), x));
 }
 
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w) {
-  if (dy.scalar_type() == at::kFloat) in_parts(sum, dy, w, Sum::out);
-  else if (!added(own(dy, false, w, true), sum)) add_to(sum, made_in_parts(dy, w));
+  if (dy.scalar_type() == at::kFloat)
+    in_parts(sum, dy, w, Sum::out);
+  else if (!added(own(dy, false, w, true), sum))
+    add_to(sum, made_in_parts(dy, w));
 }
 
 Tensor times_each(const Tensor& a, const Tensor& b) {

@@ -1,7 +1,8 @@
 #pragma once
-// Products of the matrices of linear maps: rows x [R, K], weights w [N, K], gradients dy [R, N]; of bf16 on the units of
-// core/kernels/products.h where the processor has them and nothing better, with sums in fp32 that are the same for any number of threads;
-// else by LibTorch, in parts that make the same true there. No graph is recorded: these are for forward and backward passes written by hand.
+// Products of the matrices of linear maps: rows x [R, K], weights w [N, K], gradients dy [R, N]; of bf16 on the units
+// of core/kernels/products.h where the processor has them and nothing better, with sums in fp32 that are the same for
+// any number of threads; else by LibTorch, in parts that make the same true there. No graph is recorded: these are for
+// forward and backward passes written by hand.
 #include <ATen/ATen.h>
 
 namespace cloze {

@@ -38,7 +38,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
     torch::autograd::backward(outputs, wanted);
     variable_list back;
     for (const auto& input : inputs) back.push_back(input.grad());
-    back.emplace_back();   // of f
+    back.emplace_back();  // of f
     return back;
   }
 };

@@ -27,13 +27,15 @@ struct DtypeName {
   const char* name;
   at::ScalarType type;
 };
-constexpr DtypeName dtypes[] = {{"F64", at::kDouble}, {"I64", at::kLong}, {"F32", at::kFloat}, {"I32", at::kInt},   {"F16", at::kHalf},
-                                {"BF16", at::kBFloat16}, {"I16", at::kShort}, {"I8", at::kChar}, {"U8", at::kByte}, {"BOOL", at::kBool}};
+constexpr DtypeName dtypes[] = {{"F64", at::kDouble}, {"I64", at::kLong},      {"F32", at::kFloat}, {"I32", at::kInt},
+                                {"F16", at::kHalf},   {"BF16", at::kBFloat16}, {"I16", at::kShort}, {"I8", at::kChar},
+                                {"U8", at::kByte},    {"BOOL", at::kBool}};
 
 const char* name_of(at::ScalarType type) {
   for (const auto& d : dtypes)
     if (d.type == type) return d.name;
-  fail<CheckpointError>("tensors of type ", c10::toString(type), " cannot be written as safetensors; convert them first");
+  fail<CheckpointError>("tensors of type ", c10::toString(type),
+                        " cannot be written as safetensors; convert them first");
 }
 
 /// A mapped file, unmapped when the last view of it goes.
@@ -41,12 +43,13 @@ struct Mapping {
   explicit Mapping(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     require<CheckpointError>(file >= 0, path, ": cannot be read (", system_reason(), ")");
-    struct stat info {};
+    struct stat info{};
     fstat(file, &info);
     size = S_ISREG(info.st_mode) ? static_cast<uint64_t>(info.st_size) : 0;
     void* mapped = size ? mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0) : MAP_FAILED;
     close(file);
-    require<CheckpointError>(mapped != MAP_FAILED, path, ": is no safetensors file (it is ", size ? "not mappable" : "empty", ")");
+    require<CheckpointError>(mapped != MAP_FAILED, path, ": is no safetensors file (it is ",
+                             size ? "not mappable" : "empty", ")");
     base = static_cast<char*>(mapped);
   }
   Mapping(const Mapping&) = delete;
@@ -69,7 +72,8 @@ json parse_header(std::string_view text, const std::string& path) {
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second) doubled = parsed.get<std::string>();
+    if (event == json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second)
+      doubled = parsed.get<std::string>();
     require<CheckpointError>(depth <= 8, path, ": the header is nested too deep for a safetensors file; it is damaged");
     return true;
   };
@@ -78,31 +82,43 @@ json parse_header(std::string_view text, const std::string& path) {
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (quoted && c == '\\') ++i;
-    else if (c == '"') quoted = !quoted;
-    else if (!quoted && (c == '{' || c == '[')) require<CheckpointError>(++depth <= 8, path, ": the header is nested too deep for a safetensors file; it is damaged");
-    else if (!quoted && (c == '}' || c == ']')) --depth;
+    if (quoted && c == '\\')
+      ++i;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '{' || c == '['))
+      require<CheckpointError>(++depth <= 8, path,
+                               ": the header is nested too deep for a safetensors file; it is damaged");
+    else if (!quoted && (c == '}' || c == ']'))
+      --depth;
   }
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
-  require<CheckpointError>(header.is_object(), path, ": the header behind byte 8 is not JSON; the file is damaged or no safetensors file");
+  require<CheckpointError>(header.is_object(), path,
+                           ": the header behind byte 8 is not JSON; the file is damaged or no safetensors file");
   require<CheckpointError>(doubled.empty(), path, ": the header names '", doubled, "' twice; the file is damaged");
   return header;
 }
 
 Entry read_entry(const std::string& name, const json& value, const std::string& path) {
-  const auto bad = [&](const std::string& what) { fail<CheckpointError>(path, ": tensor '", name, "' ", what, "; the file is damaged"); };
-  if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") || !value["shape"].is_array() ||
-      !value.contains("data_offsets") || !value["data_offsets"].is_array() || value["data_offsets"].size() != 2)
+  const auto bad = [&](const std::string& what) {
+    fail<CheckpointError>(path, ": tensor '", name, "' ", what, "; the file is damaged");
+  };
+  if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") ||
+      !value["shape"].is_array() || !value.contains("data_offsets") || !value["data_offsets"].is_array() ||
+      value["data_offsets"].size() != 2)
     bad("has no dtype, shape and data_offsets");
   Entry entry{};
   const auto type = value["dtype"].get<std::string>();
   const auto* known = std::find_if(std::begin(dtypes), std::end(dtypes), [&](const auto& d) { return d.name == type; });
-  if (known == std::end(dtypes)) fail<CheckpointError>(path, ": tensor '", name, "' has dtype ", type.substr(0, 20), ", which is not supported; convert it to F32");
+  if (known == std::end(dtypes))
+    fail<CheckpointError>(path, ": tensor '", name, "' has dtype ", type.substr(0, 20),
+                          ", which is not supported; convert it to F32");
   entry.type = known->type;
   uint64_t bytes = c10::elementSize(entry.type);
   if (value["shape"].size() > 16) bad("has more than 16 dimensions");
   for (const auto& size : value["shape"]) {
-    if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 40)) bad("has a shape that is not made of whole numbers");
+    if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 40))
+      bad("has a shape that is not made of whole numbers");
     entry.shape.push_back(size.get<int64_t>());
     if (__builtin_mul_overflow(bytes, size.get<uint64_t>(), &bytes)) bad("has a shape that is too large");
   }
@@ -129,10 +145,11 @@ SafeTensors SafeTensors::open(const std::string& path) {
   impl->path = path;
   impl->mapping = std::make_shared<Mapping>(path);
   uint64_t length = 0;
-  require<CheckpointError>(impl->mapping->size >= 8, path, ": is ", impl->mapping->size, " bytes long, too short for a safetensors file");
+  require<CheckpointError>(impl->mapping->size >= 8, path, ": is ", impl->mapping->size,
+                           " bytes long, too short for a safetensors file");
   std::memcpy(&length, impl->mapping->base, 8);
-  require<CheckpointError>(length <= max_header && length + 8 <= impl->mapping->size, path, ": its header should be ", length,
-                           " bytes long, which the file is not; it is cut off or no safetensors file");
+  require<CheckpointError>(length <= max_header && length + 8 <= impl->mapping->size, path, ": its header should be ",
+                           length, " bytes long, which the file is not; it is cut off or no safetensors file");
   impl->data = 8 + length;
   const json header = parse_header({impl->mapping->base + 8, length}, path);
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
@@ -152,11 +169,14 @@ SafeTensors SafeTensors::open(const std::string& path) {
   std::sort(ranges.begin(), ranges.end());
   uint64_t at = 0;
   for (const auto& [begin, end] : ranges) {
-    require<CheckpointError>(begin == at, path, ": bytes ", std::min(begin, at), " to ", std::max(begin, at), " of its data belong to ", begin < at ? "two tensors" : "no tensor", "; the file is damaged");
+    require<CheckpointError>(begin == at, path, ": bytes ", std::min(begin, at), " to ", std::max(begin, at),
+                             " of its data belong to ", begin < at ? "two tensors" : "no tensor",
+                             "; the file is damaged");
     at = end;
   }
   const uint64_t held = impl->mapping->size - impl->data;
-  require<CheckpointError>(at == held, path, ": holds ", held, " bytes of data, its header says ", at, "; the file is ", held < at ? "cut off" : "damaged");
+  require<CheckpointError>(at == held, path, ": holds ", held, " bytes of data, its header says ", at, "; the file is ",
+                           held < at ? "cut off" : "damaged");
   SafeTensors file;
   file.impl_ = std::move(impl);
   return file;
@@ -173,7 +193,8 @@ const std::map<std::string, std::string>& SafeTensors::metadata() const { return
 
 at::Tensor SafeTensors::get(const std::string& name) const {
   const auto found = impl_->entries.find(name);
-  if (found == impl_->entries.end()) fail<CheckpointError>(impl_->path, ": has no tensor '", name, "'", did_you_mean(name, names()));
+  if (found == impl_->entries.end())
+    fail<CheckpointError>(impl_->path, ": has no tensor '", name, "'", did_you_mean(name, names()));
   const auto& entry = found->second;
   char* at = impl_->mapping->base + impl_->data + entry.begin;
   auto view = at::from_blob(at, entry.shape, [mapping = impl_->mapping](void*) {}, at::TensorOptions(entry.type));
@@ -185,7 +206,8 @@ at::Tensor SafeTensors::get(const std::string& name) const {
   }();
 }
 
-void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors, std::map<std::string, std::string> metadata) {
+void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                      std::map<std::string, std::string> metadata) {
   metadata.emplace("format", "pt");
   auto sorted = tensors;
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
@@ -198,7 +220,8 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   for (const auto& [name, tensor] : sorted) {
     require<CheckpointError>(!header.contains(name), "tensor '", name, "' would be written twice to ", path);
     const uint64_t bytes = static_cast<uint64_t>(tensor.numel()) * c10::elementSize(tensor.scalar_type());
-    header[name] = {{"dtype", name_of(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}, {"data_offsets", {at, at + bytes}}};
+    header[name] = {
+        {"dtype", name_of(tensor.scalar_type())}, {"shape", tensor.sizes().vec()}, {"data_offsets", {at, at + bytes}}};
     at += bytes;
   }
   std::string text = header.dump();

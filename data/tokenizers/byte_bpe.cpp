@@ -33,14 +33,18 @@ Kind kind_of(int32_t c) {
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: return Kind::letter;
+    case UTF8PROC_CATEGORY_LO:
+      return Kind::letter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO: return Kind::number;
+    case UTF8PROC_CATEGORY_NO:
+      return Kind::number;
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP: return Kind::space;
-    default: return c == 0x85 ? Kind::space : Kind::other;
+    case UTF8PROC_CATEGORY_ZP:
+      return Kind::space;
+    default:
+      return c == 0x85 ? Kind::space : Kind::other;
   }
 }
 
@@ -49,7 +53,8 @@ const std::array<int32_t, 256>& byte_symbols() {
   static const auto table = [] {
     std::array<int32_t, 256> symbols{};
     int32_t next = 256;
-    for (int32_t b = 0; b < 256; ++b) symbols[static_cast<size_t>(b)] = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE ? b : next++;
+    for (int32_t b = 0; b < 256; ++b)
+      symbols[static_cast<size_t>(b)] = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE ? b : next++;
     return symbols;
   }();
   return table;
@@ -59,11 +64,14 @@ struct ByteBpe final : Encoder {
   ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path, bool add_prefix_space)
       : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)), prefix_space(add_prefix_space) {
     const auto json = nlohmann::json::parse(vocabulary, nullptr, false);
-    require<DataError>(json.is_object() && !json.empty(), path, ": is not a JSON object of pieces and ids; it is damaged");
+    require<DataError>(json.is_object() && !json.empty(), path,
+                       ": is not a JSON object of pieces and ids; it is damaged");
     pieces.resize(json.size());
     for (const auto& [piece, id] : json.items()) {
-      require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() && pieces[id.get<size_t>()].empty(), path, ": piece '", piece, "' has id ", id.dump(),
-                         ", which is taken or beyond the ", pieces.size(), " pieces; ids must be 0, 1, 2, ...");
+      require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
+                             pieces[id.get<size_t>()].empty(),
+                         path, ": piece '", piece, "' has id ", id.dump(), ", which is taken or beyond the ",
+                         pieces.size(), " pieces; ids must be 0, 1, 2, ...");
       pieces[id.get<size_t>()] = piece;
       ids.emplace(piece, id.get<int32_t>());
     }
@@ -71,7 +79,8 @@ struct ByteBpe final : Encoder {
       std::string symbol;
       append_code_point(symbol, byte_symbols()[b]);
       const auto found = ids.find(symbol);
-      require<DataError>(found != ids.end(), path, ": has no piece for byte ", b, "; a byte-level vocabulary needs all 256");
+      require<DataError>(found != ids.end(), path, ": has no piece for byte ", b,
+                         "; a byte-level vocabulary needs all 256");
       bytes[b] = found->second;
       value_of[byte_symbols()[b]] = static_cast<char>(b);
     }
@@ -84,10 +93,13 @@ struct ByteBpe final : Encoder {
       if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
       if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
       const size_t space = text.find(' ');
-      require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text, "' is not two pieces with a space between them");
-      const auto left = ids.find(std::string(text.substr(0, space))), right = ids.find(std::string(text.substr(space + 1)));
+      require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text,
+                         "' is not two pieces with a space between them");
+      const auto left = ids.find(std::string(text.substr(0, space))),
+                 right = ids.find(std::string(text.substr(space + 1)));
       const auto whole = ids.find(std::string(text.substr(0, space)) + std::string(text.substr(space + 1)));
-      require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '", text, "' names a piece that the vocabulary lacks");
+      require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
+                         text, "' names a piece that the vocabulary lacks");
       ranks.emplace(pair(left->second, right->second), Merge{rank++, whole->second});
     }
     for (const auto& piece : pieces) starts.push_back(piece.compare(0, 2, "\u0120") == 0);
@@ -103,7 +115,9 @@ struct ByteBpe final : Encoder {
   void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
     thread_local WordCache cache;
     each_pretoken(text, [&](std::string_view token) {
-      if (!cache.append(serial, token, out, [&](std::string_view t, std::vector<int32_t>& o) { return encode_token(t, o), true; })) encode_token(token, out);
+      if (!cache.append(serial, token, out,
+                        [&](std::string_view t, std::vector<int32_t>& o) { return encode_token(t, o), true; }))
+        encode_token(token, out);
     });
   }
 
@@ -127,7 +141,9 @@ struct ByteBpe final : Encoder {
     return text;
   }
   std::string kind() const override { return "byte_bpe"; }
-  std::map<std::string, std::string> files() const override { return {{"vocab.json", vocabulary}, {"merges.txt", merges}}; }
+  std::map<std::string, std::string> files() const override {
+    return {{"vocab.json", vocabulary}, {"merges.txt", merges}};
+  }
   bool starts_word(int64_t id) const override { return starts[static_cast<size_t>(id)] != 0; }
   bool keeps_spaces() const override { return !prefix_space; }
   std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
@@ -142,10 +158,22 @@ struct ByteBpe final : Encoder {
       if (line.empty() || line.rfind("#version", 0) == 0) continue;
       list.push_back({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
     }
-    const nlohmann::ordered_json level{{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
-    return nlohmann::ordered_json{{"normalizer", nullptr}, {"pre_tokenizer", level}, {"decoder", level},
-                                  {"model", {{"type", "BPE"}, {"dropout", nullptr}, {"unk_token", nullptr}, {"continuing_subword_prefix", nullptr}, {"end_of_word_suffix", nullptr}, {"fuse_unk", false},
-                                             {"byte_fallback", false}, {"vocab", vocab}, {"merges", list}}}}.dump();
+    const nlohmann::ordered_json level{
+        {"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
+    return nlohmann::ordered_json{{"normalizer", nullptr},
+                                  {"pre_tokenizer", level},
+                                  {"decoder", level},
+                                  {"model",
+                                   {{"type", "BPE"},
+                                    {"dropout", nullptr},
+                                    {"unk_token", nullptr},
+                                    {"continuing_subword_prefix", nullptr},
+                                    {"end_of_word_suffix", nullptr},
+                                    {"fuse_unk", false},
+                                    {"byte_fallback", false},
+                                    {"vocab", vocab},
+                                    {"merges", list}}}}
+        .dump();
   }
 
  private:
@@ -190,7 +218,7 @@ struct ByteBpe final : Encoder {
   }
 
   std::string vocabulary, merges;
-  bool prefix_space = false;   // before a text that does not begin with one
+  bool prefix_space = false;  // before a text that does not begin with one
   std::unordered_map<std::string, int32_t> ids;
   std::unordered_map<uint64_t, Merge> ranks;
   std::unordered_map<int32_t, char> value_of;
@@ -218,7 +246,7 @@ void each_pretoken(std::string_view text, const std::function<void(std::string_v
     const bool led = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != Kind::space;
     if (led) ++at;
     const Kind kind = peek(at);
-    size_t last = at;   // where the last character of the run starts
+    size_t last = at;  // where the last character of the run starts
     while (at < text.size() && peek(at) == kind) {
       last = at;
       next_code_point(text, at);
@@ -238,7 +266,8 @@ std::string byte_symbol(uint8_t byte) {
   return text;
 }
 
-std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path, bool add_prefix_space) {
+std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path,
+                                       bool add_prefix_space) {
   return std::make_unique<ByteBpe>(std::move(vocabulary), std::move(merges), path, add_prefix_space);
 }
 

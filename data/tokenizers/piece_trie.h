@@ -40,7 +40,7 @@ class PieceTrie {
 
  private:
   struct Edge {
-    uint32_t key = 0, to = 0;   // `to` 0: none, since no edge leads to the root
+    uint32_t key = 0, to = 0;  // `to` 0: none, since no edge leads to the root
   };
   static uint32_t key(uint32_t node, char c) { return node << 8 | static_cast<uint8_t>(c); }
   size_t find(uint32_t wanted) const {

@@ -10,7 +10,8 @@ int32_t next_code_point(std::string_view text, size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 0x80) return ++at, byte;
   utf8proc_int32_t code = -1;
-  const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at), static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+  const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
+                                  static_cast<utf8proc_ssize_t>(text.size() - at), &code);
   if (n <= 0) return ++at, -1;
   at += static_cast<size_t>(n);
   return code;

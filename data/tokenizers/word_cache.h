@@ -12,10 +12,9 @@ namespace cloze {
 /// A table of fixed size in which a new word takes the place of another with the same slot. Belongs to one thread.
 class WordCache {
  public:
-  /// Appends the ids of `word` to `out`: from the table where it is there, else by `encode(word, out)`, which returns false
-  /// for a word whose ids depend on the text around it. Returns false, with nothing appended, for such a word
-  /// and for one too long for the table.
-  /// `owner` names the tokenizer; another one empties the table.
+  /// Appends the ids of `word` to `out`: from the table where it is there, else by `encode(word, out)`, which returns
+  /// false for a word whose ids depend on the text around it. Returns false, with nothing appended, for such a word and
+  /// for one too long for the table. `owner` names the tokenizer; another one empties the table.
   template <class Encode>
   bool append(uint64_t owner, std::string_view word, std::vector<int32_t>& out, const Encode& encode) {
     if (word.size() > sizeof(Entry::word)) return false;
@@ -31,8 +30,10 @@ class WordCache {
       entry.length = static_cast<uint8_t>(word.size());
       std::memcpy(entry.word, word.data(), word.size());
       entry.count = alone && count <= std::size(entry.ids) ? static_cast<uint8_t>(count) : not_alone;
-      if (entry.count != not_alone) std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), entry.ids);
-      else out.resize(before);
+      if (entry.count != not_alone)
+        std::copy(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), entry.ids);
+      else
+        out.resize(before);
       return entry.count != not_alone;
     }
     if (entry.count == not_alone) return false;
@@ -43,7 +44,7 @@ class WordCache {
  private:
   static constexpr size_t slots = 1 << 17;
   static constexpr uint8_t not_alone = 255;
-  struct Entry {   // two cache lines
+  struct Entry {  // two cache lines
     uint8_t length = 0, count = 0;
     char word[46] = {};
     int32_t ids[20] = {};

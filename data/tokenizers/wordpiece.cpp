@@ -22,26 +22,32 @@ namespace {
 enum class Kind : uint8_t { letter, space, control, punctuation, cjk };
 
 bool is_cjk(int32_t c) {
-  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B73F) ||
-         (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B820 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
 Kind kind_of(int32_t c) {
   if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return Kind::space;
   if (c == 0 || c == 0xFFFD) return Kind::control;
-  if ((c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126)) return Kind::punctuation;
+  if ((c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126))
+    return Kind::punctuation;
   switch (utf8proc_category(c)) {
-    case UTF8PROC_CATEGORY_ZS: return Kind::space;
+    case UTF8PROC_CATEGORY_ZS:
+      return Kind::space;
     case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF: return Kind::control;
+    case UTF8PROC_CATEGORY_CF:
+      return Kind::control;
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:
     case UTF8PROC_CATEGORY_PS:
     case UTF8PROC_CATEGORY_PE:
     case UTF8PROC_CATEGORY_PI:
     case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO: return Kind::punctuation;
-    default: return is_cjk(c) ? Kind::cjk : Kind::letter;
+    case UTF8PROC_CATEGORY_PO:
+      return Kind::punctuation;
+    default:
+      return is_cjk(c) ? Kind::cjk : Kind::letter;
   }
 }
 
@@ -89,7 +95,8 @@ void each_word(std::string_view spaced, const F& f) {
 }
 
 struct WordPiece final : Encoder {
-  WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given) : file(std::move(vocabulary)), rules(given) {
+  WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given)
+      : file(std::move(vocabulary)), rules(given) {
     lowercase = rules.lowercase;
     for (size_t begin = 0; begin < file.size();) {
       const size_t end = std::min(file.find('\n', begin), file.size());
@@ -99,17 +106,20 @@ struct WordPiece final : Encoder {
       begin = end + 1;
     }
     require<DataError>(!pieces.empty(), name, ": the vocabulary is empty");
-    require<DataError>(pieces.size() < (1u << 24), name, ": the vocabulary has more than 16 million lines, so it is none");
+    require<DataError>(pieces.size() < (1u << 24), name,
+                       ": the vocabulary has more than 16 million lines, so it is none");
     for (size_t id = 0; id < pieces.size(); ++id) {
       std::string_view piece = pieces[id];
       const bool continues = !starts_word(static_cast<int64_t>(id));
       if (continues) piece.remove_prefix(2);
       const bool fresh = (continues ? continuing : starting).emplace(piece, static_cast<int32_t>(id)).second;
-      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the piece '", pieces[id], "' is there twice; every line of a vocabulary must differ");
+      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the piece '", pieces[id],
+                         "' is there twice; every line of a vocabulary must differ");
       longest = std::max(longest, piece.size());
     }
     const auto found = starting.find("[UNK]");
-    require<DataError>(found != starting.end(), name, ": the vocabulary has no piece [UNK]; a WordPiece vocabulary needs one");
+    require<DataError>(found != starting.end(), name,
+                       ": the vocabulary has no piece [UNK]; a WordPiece vocabulary needs one");
     unknown = found->second;
     static std::atomic<uint64_t> made{0};
     serial = (uint64_t{1} << 62) | ++made;
@@ -118,7 +128,9 @@ struct WordPiece final : Encoder {
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
     thread_local WordCache cache;
     each_word(basic_tokenize(text, rules), [&](std::string_view word) {
-      if (!cache.append(serial, word, out, [&](std::string_view w, std::vector<int32_t>& o) { return encode_word(w, o), true; })) encode_word(word, out);
+      if (!cache.append(serial, word, out,
+                        [&](std::string_view w, std::vector<int32_t>& o) { return encode_word(w, o), true; }))
+        encode_word(word, out);
     });
   }
 
@@ -130,7 +142,7 @@ struct WordPiece final : Encoder {
       std::vector<int32_t> ids;
       encode_word(word, ids);
       auto at = static_cast<size_t>(word.data() - spaced.data());
-      const auto past = [&](size_t end) {   // the byte of `text` behind byte end - 1 of `spaced`
+      const auto past = [&](size_t end) {  // the byte of `text` behind byte end - 1 of `spaced`
         size_t source = places[end - 1];
         next_code_point(text, source);
         return source;
@@ -149,8 +161,10 @@ struct WordPiece final : Encoder {
     std::string text;
     for (const auto id : ids) {
       const auto& piece = pieces[static_cast<size_t>(id)];
-      if (starts_word(id)) text += (text.empty() ? "" : " ") + piece;
-      else text += piece.substr(2);
+      if (starts_word(id))
+        text += (text.empty() ? "" : " ") + piece;
+      else
+        text += piece.substr(2);
     }
     return text;
   }
@@ -162,19 +176,31 @@ struct WordPiece final : Encoder {
   }
 
   std::string facts() const override {
-    return nlohmann::json{{"strip_accents", rules.strip_accents}, {"tokenize_chinese_chars", rules.split_ideographs},
-                          {"max_input_chars_per_word", rules.longest_word}, {"as_tokenizers", rules.as_tokenizers}}.dump();
+    return nlohmann::json{{"strip_accents", rules.strip_accents},
+                          {"tokenize_chinese_chars", rules.split_ideographs},
+                          {"max_input_chars_per_word", rules.longest_word},
+                          {"as_tokenizers", rules.as_tokenizers}}
+        .dump();
   }
 
   std::string huggingface_json() const override {
     using Json = nlohmann::ordered_json;
     Json vocabulary = Json::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
-    return Json{{"normalizer", {{"type", "BertNormalizer"}, {"clean_text", true}, {"handle_chinese_chars", rules.split_ideographs},
-                                 {"strip_accents", rules.strip_accents}, {"lowercase", lowercase}}},
+    return Json{{"normalizer",
+                 {{"type", "BertNormalizer"},
+                  {"clean_text", true},
+                  {"handle_chinese_chars", rules.split_ideographs},
+                  {"strip_accents", rules.strip_accents},
+                  {"lowercase", lowercase}}},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
-                {"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"continuing_subword_prefix", "##"}, {"max_input_chars_per_word", rules.longest_word}, {"vocab", vocabulary}}}}
+                {"model",
+                 {{"type", "WordPiece"},
+                  {"unk_token", "[UNK]"},
+                  {"continuing_subword_prefix", "##"},
+                  {"max_input_chars_per_word", rules.longest_word},
+                  {"vocab", vocabulary}}}}
         .dump();
   }
 
@@ -188,7 +214,7 @@ struct WordPiece final : Encoder {
       size_t length = std::min(word.size() - begin, longest);
       auto found = table.end();
       for (; length > 0; --length) {
-        if (begin + length < word.size() && (word[begin + length] & 0xC0) == 0x80) continue;   // not inside a character
+        if (begin + length < word.size() && (word[begin + length] & 0xC0) == 0x80) continue;  // not inside a character
         found = table.find(word.substr(begin, length));
         if (found != table.end()) break;
       }
@@ -222,8 +248,10 @@ std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, s
     const auto place = static_cast<uint32_t>(at);
     const int32_t c = next_code_point(text, at);
     Kind kind = Kind::control;
-    if (c >= 0 && c < 128) kind = ascii[static_cast<size_t>(c)];
-    else if (c >= 0) kind = rules.as_tokenizers ? kind_in_tokenizers(c) : kind_of(c);
+    if (c >= 0 && c < 128)
+      kind = ascii[static_cast<size_t>(c)];
+    else if (c >= 0)
+      kind = rules.as_tokenizers ? kind_in_tokenizers(c) : kind_of(c);
     if (kind == Kind::control) continue;
     if (kind == Kind::space) {
       in_word = false;

@@ -9,7 +9,8 @@
 
 namespace cloze {
 
-/// The words of BERT's basic tokenizer, one space before each: cleaned, punctuation apart, and what the rules ask for. `places` receives, for each byte that is returned, where its character starts in `text`.
+/// The words of BERT's basic tokenizer, one space before each: cleaned, punctuation apart, and what the rules ask for.
+/// `places` receives, for each byte that is returned, where its character starts in `text`.
 std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, std::vector<uint32_t>* places = nullptr);
 
 }  // namespace cloze

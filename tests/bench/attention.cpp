@@ -1,6 +1,7 @@
 // Forward and backward of one attention, without projections and dropout, in one thread: width 256, 4 heads, batch 1.
 //
-//     build/bench_attention [LENGTH ...]       one JSON line a case: processor time [ms] of the fastest, the median and the slowest run
+//     build/bench_attention [LENGTH ...]       one JSON line a case: processor time [ms] of the fastest, the median and
+//     the slowest run
 #include <ATen/Parallel.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -36,7 +37,10 @@ void measure(const char* name, at::ScalarType type, int64_t length, const F& att
   std::sort(times.begin(), times.end());
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  std::printf("{\"case\": \"%s\", \"dtype\": \"%s\", \"S\": %ld, \"cpu_ms\": [%.1f, %.1f, %.1f], \"peak_rss_mb\": %ld}\n", name, type == at::kFloat ? "fp32" : "bf16", static_cast<long>(length), times[0], times[2], times[4], usage.ru_maxrss / 1024);
+  std::printf(
+      "{\"case\": \"%s\", \"dtype\": \"%s\", \"S\": %ld, \"cpu_ms\": [%.1f, %.1f, %.1f], \"peak_rss_mb\": %ld}\n", name,
+      type == at::kFloat ? "fp32" : "bf16", static_cast<long>(length), times[0], times[2], times[4],
+      usage.ru_maxrss / 1024);
 }
 
 }  // namespace
@@ -52,9 +56,14 @@ int main(int argc, char** argv) {
   for (const int64_t length : lengths)
     for (const auto type : {at::kFloat, at::kBFloat16}) {
       measure("exact", type, length, [&](const Tensor& qkv) { return self_attention(qkv, bias, 4, {}, {}); });
-      measure("exact causal", type, length, [&](const Tensor& qkv) { return self_attention(qkv, bias, 4, {.causal = true}, {}); });
-      measure("band", type, length, [&](const Tensor& qkv) { return self_attention(qkv, bias, 4, {.window = 128}, {}); });
-      measure("favor", type, length, [&](const Tensor& qkv) { return favor_attention(qkv, bias, 4, {}, {.projection = projection}); });
-      measure("favor causal", type, length, [&](const Tensor& qkv) { return favor_attention(qkv, bias, 4, {.causal = true}, {.projection = projection}); });
+      measure("exact causal", type, length,
+              [&](const Tensor& qkv) { return self_attention(qkv, bias, 4, {.causal = true}, {}); });
+      measure("band", type, length,
+              [&](const Tensor& qkv) { return self_attention(qkv, bias, 4, {.window = 128}, {}); });
+      measure("favor", type, length,
+              [&](const Tensor& qkv) { return favor_attention(qkv, bias, 4, {}, {.projection = projection}); });
+      measure("favor causal", type, length, [&](const Tensor& qkv) {
+        return favor_attention(qkv, bias, 4, {.causal = true}, {.projection = projection});
+      });
     }
 }

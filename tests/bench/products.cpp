@@ -1,7 +1,8 @@
-// The products of a linear map in bf16, those of core/tensor/products.h and LibTorch's in turns: forward, gradient of the input, gradient of the
-// weight (added in fp32).
+// The products of a linear map in bf16, those of core/tensor/products.h and LibTorch's in turns: forward, gradient of
+// the input, gradient of the weight (added in fp32).
 //
-//     build/bench_products [ROWS OUTPUTS INPUTS]     a line for each shape: GFLOP/s of LibTorch's and of ours, and the ratio, medians of 15
+//     build/bench_products [ROWS OUTPUTS INPUTS]     a line for each shape: GFLOP/s of LibTorch's and of ours, and the
+//     ratio, medians of 15
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,10 +34,12 @@ void in_turns(const char* name, double gflop, const std::function<void()>& their
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::array<int64_t, 3>> shapes{{1024, 768, 768}, {1024, 2304, 768}, {1024, 3072, 768}, {1024, 768, 3072}, {4096, 1024, 256}, {4096, 256, 1024}, {4096, 256, 256}, {600, 2048, 256}};
+  std::vector<std::array<int64_t, 3>> shapes{{1024, 768, 768},  {1024, 2304, 768}, {1024, 3072, 768}, {1024, 768, 3072},
+                                             {4096, 1024, 256}, {4096, 256, 1024}, {4096, 256, 256},  {600, 2048, 256}};
   if (argc == 4) shapes = {{std::atol(argv[1]), std::atol(argv[2]), std::atol(argv[3])}};
   for (const auto& [rows, outputs, inputs] : shapes) {
-    const auto x = at::randn({rows, inputs}).to(at::kBFloat16), w = at::randn({outputs, inputs}).to(at::kBFloat16), dy = at::randn({rows, outputs}).to(at::kBFloat16);
+    const auto x = at::randn({rows, inputs}).to(at::kBFloat16), w = at::randn({outputs, inputs}).to(at::kBFloat16),
+               dy = at::randn({rows, outputs}).to(at::kBFloat16);
     auto gradient = at::zeros({outputs, inputs});
     const double gflop = 2e-9 * static_cast<double>(rows * outputs * inputs);
     std::printf("%5ld x %4ld x %4ld", static_cast<long>(rows), static_cast<long>(outputs), static_cast<long>(inputs));

@@ -16,7 +16,7 @@ namespace {
 
 struct Answer {
   int code;
-  std::string text;   // standard output and standard error
+  std::string text;  // standard output and standard error
 };
 
 /// `before` is said to the shell first.
@@ -43,7 +43,8 @@ void check_refused(const std::string& arguments, int code, const std::string& se
   INFO(arguments << "\n" << answer.text);
   CHECK(answer.code == code);
   CHECK_THAT(answer.text, Catch::Contains(sentence));
-  CHECK_THAT(answer.text, !Catch::Contains("terminate called") && !Catch::Contains("frame #") && !Catch::Contains("This is a bug"));
+  CHECK_THAT(answer.text,
+             !Catch::Contains("terminate called") && !Catch::Contains("frame #") && !Catch::Contains("This is a bug"));
 }
 
 /// A text, its tokens and a trained run, made once.
@@ -53,7 +54,9 @@ struct World {
   World() {
     std::string text;
     for (int d = 0; d < 20; ++d) {
-      for (int s = 0; s < 12; ++s) text += "The cat number " + std::to_string(d * 31 % 17) + " sat on mat " + std::to_string(s) + " and slept. Then it woke.\n";
+      for (int s = 0; s < 12; ++s)
+        text += "The cat number " + std::to_string(d * 31 % 17) + " sat on mat " + std::to_string(s) +
+                " and slept. Then it woke.\n";
       text += "\n";
     }
     dir.write("text.txt", text);
@@ -67,7 +70,8 @@ struct World {
   }
   std::string config() const {
     return SOURCE_DIR "/configs/bert/tiny.yaml --set data.tokens=" + tokens +
-           " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=6 --set data.max_seq_length=32 --set evaluation.sequences=16 --set train.batch_size=4";
+           " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=6 --set "
+           "data.max_seq_length=32 --set evaluation.sequences=16 --set train.batch_size=4";
   }
 };
 
@@ -80,12 +84,17 @@ World& world() {
 
 TEST_CASE("help, version and defaults are answered, with an example for every verb", "[cli]") {
   CHECK(cloze("--version").text.find("cloze ") == 0);
-  for (const std::string verb : {"prepare", "pretrain", "benchmark", "evaluate", "fill", "import", "export", "verify", "config", "explain", "describe", "completion"}) {
+  for (const std::string verb : {"prepare", "pretrain", "benchmark", "evaluate", "fill", "import", "export", "verify",
+                                 "config", "explain", "describe", "completion"}) {
     const auto help = cloze(verb + " --help");
     CHECK(help.code == 0);
-    CHECK_THAT(help.text, Catch::Contains("Example") && Catch::Contains("cloze " + (verb == "completion" ? std::string("completion") : verb == "pretrain" ? "pretrain" : verb)));
+    CHECK_THAT(help.text, Catch::Contains("Example") &&
+                              Catch::Contains("cloze " + (verb == "completion" ? std::string("completion")
+                                                          : verb == "pretrain" ? "pretrain"
+                                                                               : verb)));
   }
-  CHECK_THAT(cloze("config mlm").text, Catch::Contains("# share of the tokens that is predicted (in [0, 1])\nmlm_probability: 0.15"));
+  CHECK_THAT(cloze("config mlm").text,
+             Catch::Contains("# share of the tokens that is predicted (in [0, 1])\nmlm_probability: 0.15"));
   CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
 }
 
@@ -96,9 +105,11 @@ TEST_CASE("mistyped words are answered with the nearest one, exit code 2", "[cli
   check_refused("pretrain --resme", 2, "did you mean '--resume'?");
   check_refused("config brt", 2, "no config part is called 'brt'; did you mean 'bert'?");
   check_refused("", 2, "see cloze --help");
-  check_refused("explain " SOURCE_DIR "/configs/bert/tiny.yaml train.sed", 2, "unknown key 'train.sed'; did you mean 'train.seed'?");
+  check_refused("explain " SOURCE_DIR "/configs/bert/tiny.yaml train.sed", 2,
+                "unknown key 'train.sed'; did you mean 'train.seed'?");
   check_refused("pretrain none.yaml", 2, "none.yaml: no such file; name a YAML config");
-  check_refused("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_sise=3", 2, "did you mean 'hidden_size'?");
+  check_refused("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set model.hidden_sise=3", 2,
+                "did you mean 'hidden_size'?");
 }
 
 TEST_CASE("every config of the repository describes itself", "[cli]") {
@@ -112,21 +123,29 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
     ++count;
   }
   CHECK(count >= 5);
-  // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of ELECTRA, DistilBertForMaskedLM.
-  const std::pair<const char*, const char*> published[] = {{"bert/base", "110,106,428"}, {"bert/large", "336,226,108"}, {"roberta/base", "124,697,433"}, {"albert/base", "11,813,810"},
-                                                           {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"}, {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"},
-                                                           {"bigbird/base", "127,520,694"}, {"spanbert/base", "110,300,480"},
-                                                           {"t5/small", "60,506,624"}, {"t5/base", "222,903,552"}, {"t5/v1_1-small", "76,961,152"}, {"bart/base", "139,420,416"}, {"bart/large", "406,291,456"},
-                                                           {"gpt2/small", "124,439,808"}, {"transformer/base", "63,082,496"}, {"xlnet/base", "116,750,336"}, {"xlnet/large", "360,300,800"}};
-  CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/xlnet/base.yaml --set train.precision=fp32").text, Catch::Contains("what rows remember 116 GB"));   // 32 x 256 rows of 12 layers, 384 states of 768 numbers
-  for (const auto& [name, parameters] : published) CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text, Catch::Contains(parameters));
+  // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of
+  // ELECTRA, DistilBertForMaskedLM.
+  const std::pair<const char*, const char*> published[] = {
+      {"bert/base", "110,106,428"},    {"bert/large", "336,226,108"},     {"roberta/base", "124,697,433"},
+      {"albert/base", "11,813,810"},   {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"},
+      {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"},
+      {"bigbird/base", "127,520,694"}, {"spanbert/base", "110,300,480"},  {"t5/small", "60,506,624"},
+      {"t5/base", "222,903,552"},      {"t5/v1_1-small", "76,961,152"},   {"bart/base", "139,420,416"},
+      {"bart/large", "406,291,456"},   {"gpt2/small", "124,439,808"},     {"transformer/base", "63,082,496"},
+      {"xlnet/base", "116,750,336"},   {"xlnet/large", "360,300,800"}};
+  CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/xlnet/base.yaml --set train.precision=fp32").text,
+             Catch::Contains("what rows remember 116 GB"));  // 32 x 256 rows of 12 layers, 384 states of 768 numbers
+  for (const auto& [name, parameters] : published)
+    CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text,
+               Catch::Contains(parameters));
 }
 
 TEST_CASE("docs/config.md holds every key of every kind, and is current", "[cli][docs]") {
   const auto text = read_file(SOURCE_DIR "/docs/config.md");
   const auto tables = cloze("config --markdown").text;
   CHECK(tables.size() > 1000);
-  CHECK(text.find(tables) != std::string::npos);   // else: build/cloze config --markdown, below the heading of docs/config.md
+  CHECK(text.find(tables) !=
+        std::string::npos);  // else: build/cloze config --markdown, below the heading of docs/config.md
   // Each key that `config KIND` prints has its row.
   const auto parts = cloze("config nothing").text;
   std::istringstream kinds(parts.substr(parts.find("the parts are ") + 14));
@@ -149,98 +168,151 @@ TEST_CASE("docs/config.md holds every key of every kind, and is current", "[cli]
 
 TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   auto& w = world();
-  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text, Catch::Contains("is there already"));
+  CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text,
+             Catch::Contains("is there already"));
   CHECK(cloze("verify data " + w.tokens).code == 0);
   CHECK(cloze("verify run " + w.run).code == 0);
   CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
   CHECK_THAT(cloze("fill --json " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("\"probability\""));
   CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("unigram"));
   CHECK_THAT(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt").text, Catch::Contains("mlm"));
-  CHECK_THAT(cloze("export " + w.run + " --to torchscript --out " + w.dir / "m.pt").text, Catch::Contains("loaded in a new process"));
+  CHECK_THAT(cloze("export " + w.run + " --to torchscript --out " + w.dir / "m.pt").text,
+             Catch::Contains("loaded in a new process"));
   CHECK(cloze("export " + w.run + " --to huggingface --out " + w.dir / "hf").code == 0);
   CHECK(cloze("import " + w.dir / "hf" + " --out " + w.dir / "back").code == 0);
   CHECK_THAT(cloze("verify parity " SOURCE_DIR "/tests/parity/bert").text, Catch::Contains("53 tensors agree"));
   const auto bench = cloze("benchmark " + w.config() + " --steps 2 --json");
-  CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") && Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
-  const auto seen = cloze("inspect objective " + w.config() + " --examples 2 --sequences 300 --picture " + w.dir / "lengths.svg");
+  CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") &&
+                             Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
+  const auto seen =
+      cloze("inspect objective " + w.config() + " --examples 2 --sequences 300 --picture " + w.dir / "lengths.svg");
   CHECK(seen.code == 0);
-  CHECK_THAT(seen.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") && Catch::Contains("pairs"));
+  CHECK_THAT(seen.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") &&
+                            Catch::Contains("pairs"));
   CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
-  CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text, Catch::Contains("\"labels\":[-100"));
+  CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text,
+             Catch::Contains("\"labels\":[-100"));
   // Half of the rows with 15 %, half with 5 %: a tenth of all tokens, in what is described, inspected and trained.
-  const std::string mixed = w.config() + " --set 'objectives=[{kind: mlm, like: google-bert, mixture: [{unit: ngram}, {mlm_probability: 0.05}]}]'";
-  CHECK_THAT(cloze("inspect objective " + mixed + " --sequences 300").text, Catch::Contains("masking    mixture.1") && Catch::Contains("ok   mixture.0: words of an n-gram as drawn (chi-square)") && Catch::Contains("ok   rows by their masking") &&
-                                                                                Catch::Contains("differs from the preset: objectives.0.mixture.0.unit is ngram, google-bert has token"));
+  const std::string mixed =
+      w.config() +
+      " --set 'objectives=[{kind: mlm, like: google-bert, mixture: [{unit: ngram}, {mlm_probability: 0.05}]}]'";
+  CHECK_THAT(
+      cloze("inspect objective " + mixed + " --sequences 300").text,
+      Catch::Contains("masking    mixture.1") &&
+          Catch::Contains("ok   mixture.0: words of an n-gram as drawn (chi-square)") &&
+          Catch::Contains("ok   rows by their masking") &&
+          Catch::Contains("differs from the preset: objectives.0.mixture.0.unit is ngram, google-bert has token"));
   CHECK_THAT(cloze("describe " + mixed).text, Catch::Contains("the prediction head at 10 % of the tokens"));
   CHECK(cloze("pretrain " + mixed + " --run " + w.dir / "mixed").code == 0);
   CHECK(cloze("pretrain " + mixed + " --set train.budget.steps=8 --run " + w.dir / "mixed --resume").code == 0);
-  CHECK_THAT(cloze("explain " + w.dir / "mixed/run.yaml" + " objectives.0.mixture.1.mlm_probability").text, Catch::Contains("= 0.05"));
+  CHECK_THAT(cloze("explain " + w.dir / "mixed/run.yaml" + " objectives.0.mixture.1.mlm_probability").text,
+             Catch::Contains("= 0.05"));
   CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes a token"));
   CHECK_THAT(cloze("tokenize --json " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("\"offsets\":[[0,"));
-  CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text, Catch::Contains("preset 'google-bert'"));
+  CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text,
+             Catch::Contains("preset 'google-bert'"));
 }
 
 TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   auto& w = world();
   std::string pairs;
-  for (int i = 0; i < 60; ++i) pairs += "The cat number " + std::to_string(i) + " slept.\tIt woke " + std::to_string(i) + ".\n";
+  for (int i = 0; i < 60; ++i)
+    pairs += "The cat number " + std::to_string(i) + " slept.\tIt woke " + std::to_string(i) + ".\n";
   const auto tokens = w.dir / "pairs", run = w.dir / "translator";
-  const auto prepared = cloze("prepare " + w.dir.write("pairs.tsv", pairs) + " --format pairs --train wordpiece --vocab-size 70 --held-out 0.2 --out " + tokens);
+  const auto prepared = cloze("prepare " + w.dir.write("pairs.tsv", pairs) +
+                              " --format pairs --train wordpiece --vocab-size 70 --held-out 0.2 --out " + tokens);
   INFO(prepared.text);
   REQUIRE(prepared.code == 0);
-  const auto trained = cloze("pretrain " SOURCE_DIR "/configs/transformer/multi30k.yaml --set model.hidden_size=32 --set model.intermediate_size=32 --set model.num_hidden_layers=1 --set train.budget.steps=6 --set train.batch_size=8 --set schedule.warmup=2 --set data.tokens=" + tokens + " --run " + run);
+  const auto trained = cloze("pretrain " SOURCE_DIR
+                             "/configs/transformer/multi30k.yaml --set model.hidden_size=32 --set "
+                             "model.intermediate_size=32 --set model.num_hidden_layers=1 --set train.budget.steps=6 "
+                             "--set train.batch_size=8 --set schedule.warmup=2 --set data.tokens=" +
+                             tokens + " --run " + run);
   INFO(trained.text);
   REQUIRE(trained.code == 0);
-  const auto written = cloze("generate " + run + " 'The cat number 3 slept.' 'The cat' --num-beams 3 --max-new-tokens 7 --json");
+  const auto written =
+      cloze("generate " + run + " 'The cat number 3 slept.' 'The cat' --num-beams 3 --max-new-tokens 7 --json");
   CHECK(written.code == 0);
   CHECK_THAT(written.text, Catch::Contains("\"generated\":[{\"ids\":["));
   // Texts come from words, a file or a pipe; what would not be read is refused.
   const auto one = json_of(cloze("generate " + run + " 'The cat' --json --max-new-tokens 5"))["generated"][0];
-  CHECK(cloze("generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text == one["text"].get<std::string>() + "\n");
-  CHECK(cloze("generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5").text == one["text"].get<std::string>() + "\n");
-  check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1, "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
-  check_refused("generate " + run + " 'The cat' --top-k 3", 2, "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
+  CHECK(cloze("generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text ==
+        one["text"].get<std::string>() + "\n");
+  CHECK(cloze("generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5").text ==
+        one["text"].get<std::string>() + "\n");
+  check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1,
+                "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
+  check_refused("generate " + run + " 'The cat' --top-k 3", 2,
+                "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
   check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
-  check_refused("evaluate " + run + " --text - --format pairs --generate < " + w.dir / "pairs.tsv", 2, "pairs whose targets are written are read twice, standard input can be read once; name a file");
+  check_refused("evaluate " + run + " --text - --format pairs --generate < " + w.dir / "pairs.tsv", 2,
+                "pairs whose targets are written are read twice, standard input can be read once; name a file");
   check_refused("evaluate " + run + " --target x.de", 2, "--target requires --text");
-  check_refused("evaluate " + run + " --text " + w.dir / "text.txt", 2, "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns");
-  check_refused("evaluate " + w.run + " --text " + w.dir / "text.txt --target " + w.dir / "text.txt", 2, "this run is not of pairs; leave out --target and --format pairs");
+  check_refused(
+      "evaluate " + run + " --text " + w.dir / "text.txt", 2,
+      "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns");
+  check_refused("evaluate " + w.run + " --text " + w.dir / "text.txt --target " + w.dir / "text.txt", 2,
+                "this run is not of pairs; leave out --target and --format pairs");
   check_refused("generate " + run + " 'caf\xE9'", 2, "byte 4 of a text is not UTF-8; write it in UTF-8");
   check_refused("fill " + w.run + " 'caf\xE9 [MASK]'", 2, "byte 4 of a text is not UTF-8");
-  check_refused("evaluate " + run + " --generate --temperature 0.5", 2, "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
+  check_refused("evaluate " + run + " --generate --temperature 0.5", 2,
+                "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
   CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
-  check_refused("generate " + run + " 'The cat' --length-penalty 2", 2, "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");
-  check_refused("generate " + run + " --file " + w.dir.path.string(), 1, ": is a folder; name a file with a text in each line");
-  const auto stopped = cloze("generate " + run, "sleep 4 | timeout --foreground --preserve-status -s INT 1 ");   // --foreground: else its group is signalled too, and a second signal ends a program at once
+  check_refused("generate " + run + " 'The cat' --length-penalty 2", 2,
+                "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");
+  check_refused("generate " + run + " --file " + w.dir.path.string(), 1,
+                ": is a folder; name a file with a text in each line");
+  const auto stopped = cloze(
+      "generate " + run,
+      "sleep 4 | timeout --foreground --preserve-status -s INT 1 ");  // --foreground: else its group is signalled too,
+                                                                      // and a second signal ends a program at once
   CHECK(stopped.code == 130);
   CHECK_THAT(stopped.text, Catch::Contains("stopped; nothing was written to a file"));
-  const auto unread = cloze("tokenize " + w.tokens + "/tokenizer", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
+  const auto unread =
+      cloze("tokenize " + w.tokens + "/tokenizer", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
   CHECK(unread.code == 130);
   CHECK_THAT(unread.text, Catch::Contains("stopped before the end of standard input"));
-  const auto unspooled = cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
+  const auto unspooled =
+      cloze("prepare - --out " + w.dir / "unspooled", "sleep 4 | timeout --foreground --preserve-status -s TERM 1 ");
   CHECK(unspooled.code == 130);
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
   check_refused("prepare - --out " + w.dir / "unspooled" + " < /", 1, "standard input: cannot be read (");
   CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
-  CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ").code == 130);
-  CHECK_THAT(cloze("generate " + run, "true | ").text, Catch::Contains("standard input: is empty; write a text in each line"));
+  CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ")
+            .code == 130);
+  CHECK_THAT(cloze("generate " + run, "true | ").text,
+             Catch::Contains("standard input: is empty; write a text in each line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
   // Of files, references are what stands there: their own capitals and spaces, unknown words included.
-  const auto files = "evaluate " + run + " --text " + w.dir.write("raw.tsv", "The cat number 3 slept.\tIt  woke\xC3\x9F 3 .\n") + " --format pairs --generate --max-new-tokens 5";
+  const auto files = "evaluate " + run + " --text " +
+                     w.dir.write("raw.tsv", "The cat number 3 slept.\tIt  woke\xC3\x9F 3 .\n") +
+                     " --format pairs --generate --max-new-tokens 5";
   CHECK_THAT(cloze(files).text, Catch::Contains("(It  woke\xC3\x9F 3 .)"));
   CHECK(json_of(cloze(files + " --json"))["measures"].contains("bleu"));
   const auto on_text = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "text.txt"));
   CHECK(on_text["text"] == nlohmann::json{w.dir / "text.txt"});
   CHECK_FALSE(on_text.contains("tokens"));
-  CHECK_THAT(cloze("evaluate " + run + " --generate --max-new-tokens 8").text, Catch::Contains("BLEU") && Catch::Contains("chrF") && Catch::Contains("ROUGE-L") && Catch::Contains("bits for each byte"));
-  CHECK_THAT(cloze("export " + run + " --to torchscript --out " + w.dir / "translator.pt").text, Catch::Contains("generate, 3 beams: largest difference 0.0e+00"));
+  CHECK_THAT(cloze("evaluate " + run + " --generate --max-new-tokens 8").text,
+             Catch::Contains("BLEU") && Catch::Contains("chrF") && Catch::Contains("ROUGE-L") &&
+                 Catch::Contains("bits for each byte"));
+  CHECK_THAT(cloze("export " + run + " --to torchscript --out " + w.dir / "translator.pt").text,
+             Catch::Contains("generate, 3 beams: largest difference 0.0e+00"));
   CHECK_THAT(cloze("inspect objective " + run + "/run.yaml --sequences 20").text, Catch::Contains("written    "));
   // Blanks filled by writing, with sentinels and without.
-  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --sentinels 20 --out " + w.dir / "marked").code == 0);
+  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --sentinels 20 --out " + w.dir / "marked").code ==
+          0);
   for (const std::string kind : {"t5", "bart"}) {
     const auto filler = w.dir / kind;
-    REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" + " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.d_kv=16 --set train.budget.steps=3 --run " + filler).code == (kind == "t5" ? 0 : 2));
-    if (kind == "bart") REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" + " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=3 --run " + filler).code == 0);
+    REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" +
+                  " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.d_kv=16 --set "
+                  "train.budget.steps=3 --run " +
+                  filler)
+                .code == (kind == "t5" ? 0 : 2));
+    if (kind == "bart")
+      REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/" + kind + "/tiny.yaml --set data.tokens=" + w.dir / "marked" +
+                    " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=3 --run " +
+                    filler)
+                  .code == 0);
     const auto filled = cloze("fill " + filler + " 'The cat [MASK] on [MASK].' --top 2 --json");
     INFO(filled.text);
     CHECK(filled.code == 0);
@@ -248,36 +320,56 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
     const auto list = json_of(filled)["filled"];
     std::set<std::string> texts;
     for (const auto& text : list) texts.insert(text["text"]);
-    CHECK(texts.size() == list.size());   // each text once
+    CHECK(texts.size() == list.size());  // each text once
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
   std::string blanks;
   for (int i = 0; i < 21; ++i) blanks += "cat [MASK] ";
-  check_refused("fill " + w.dir / "t5" + " '" + blanks + "'", 2, "the text has 21 blanks, the tokenizer 20 sentinels; fill fewer at once");
-  check_refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.dir / "marked/tokenizer" + " --sentinels 21 --out " + w.dir / "x", 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
+  check_refused("fill " + w.dir / "t5" + " '" + blanks + "'", 2,
+                "the text has 21 blanks, the tokenizer 20 sentinels; fill fewer at once");
+  check_refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.dir / "marked/tokenizer" +
+                    " --sentinels 21 --out " + w.dir / "x",
+                2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
   const auto estimates = w.dir / "performer";
-  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/performer/tiny.yaml --set data.tokens=" + w.tokens + " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.is_decoder=true --set 'objectives=[{kind: clm}]' --set train.budget.steps=2 --set schedule.warmup=0 --run " + estimates).code == 0);
-  check_refused("generate " + estimates + " 'The cat'", 2, "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full, model.relative_positions: 0 and a table of positions");
-  check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2, "transformer has no class at Hugging Face; export to torchscript");
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/performer/tiny.yaml --set data.tokens=" + w.tokens +
+                " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.is_decoder=true --set "
+                "'objectives=[{kind: clm}]' --set train.budget.steps=2 --set schedule.warmup=0 --run " +
+                estimates)
+              .code == 0);
+  check_refused("generate " + estimates + " 'The cat'", 2,
+                "this model's attention keeps no keys and values, so it writes no text; train one with "
+                "model.attention.kind: full, model.relative_positions: 0 and a table of positions");
+  check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2,
+                "transformer has no class at Hugging Face; export to torchscript");
 }
 
 TEST_CASE("texts that are written for a file stay a line each, and are text whatever bytes a model writes", "[cli]") {
   auto& w = world();
   const auto tokens = w.dir / "bytes", run = w.dir / "bytes-run";
   REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 300 --out " + tokens).code == 0);
-  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/gpt2/tiny.yaml --set data.tokens=" + tokens + " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=2 --set schedule.warmup=0 --run " + run).code == 0);
+  REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/gpt2/tiny.yaml --set data.tokens=" + tokens +
+                " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=2 --set "
+                "schedule.warmup=0 --run " +
+                run)
+              .code == 0);
   const auto vocabulary = nlohmann::json::parse(read_file(tokens + "/tokenizer/vocab.json"));
-  const auto forced = [&](const char* piece) { return "generate " + run + " --max-new-tokens 1 --forced-eos-token-id " + std::to_string(vocabulary.at(piece).get<int>()); };
-  const auto lines = cloze("--quiet " + forced("\u010A"), "printf 'The\\ncat\\n' | ");   // the symbol of a line end
+  const auto forced = [&](const char* piece) {
+    return "generate " + run + " --max-new-tokens 1 --forced-eos-token-id " +
+           std::to_string(vocabulary.at(piece).get<int>());
+  };
+  const auto lines = cloze("--quiet " + forced("\u010A"), "printf 'The\\ncat\\n' | ");  // the symbol of a line end
   INFO(lines.text);
   CHECK_THAT(lines.text, Catch::Contains("The \ncat \n"));
-  CHECK_THAT(lines.text, Catch::Contains("2 texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
-  const auto told = json_of(cloze(forced("\u010A") + " --json The"));   // what was written stands apart from the prompt
+  CHECK_THAT(
+      lines.text,
+      Catch::Contains(
+          "2 texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
+  const auto told = json_of(cloze(forced("\u010A") + " --json The"));  // what was written stands apart from the prompt
   CHECK(told["prompt"] == "The");
   CHECK(told["prompt_ids"].size() >= 1);
   CHECK(told["generated"][0]["text"] == "\n");
   CHECK(told["generated"][0]["ids"].size() == 1);
-  const auto byte = forced("\u00C4");   // a byte that begins a character, alone
+  const auto byte = forced("\u00C4");  // a byte that begins a character, alone
   CHECK(cloze(byte + " The").text == "The\uFFFD\n");
   CHECK(cloze(byte, "printf 'The\\ncat\\n' | ").text == "The\uFFFD\ncat\uFFFD\n");
 }
@@ -286,79 +378,167 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   auto& w = world();
   check_refused("prepare " + w.dir / "none.txt" + " --out " + w.dir / "x", 1, "none.txt: no such file; check the name");
   check_refused("prepare " + w.dir.write("empty.txt", "") + " --out " + w.dir / "x", 1, "holds no text");
-  check_refused("prepare " + w.dir.write("binary", std::string("\x7f" "ELF\0\0\0", 7)) + " --out " + w.dir / "x", 1, "this looks binary and not like text");
-  check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2, "--format is 'wkii', must be one of");
-  check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1, "a vocabulary of 17 pieces does not fit this text; choose another --vocab-size");
+  check_refused("prepare " +
+                    w.dir.write("binary", std::string("\x7f"
+                                                      "ELF\0\0\0",
+                                                      7)) +
+                    " --out " + w.dir / "x",
+                1, "this looks binary and not like text");
+  check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2,
+                "--format is 'wkii', must be one of");
+  check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1,
+                "a vocabulary of 17 pieces does not fit this text; choose another --vocab-size");
   check_refused("fill " + w.run + " --tpo 3 '[MASK]'", 2, "did you mean '--top'?");
   CHECK(cloze("fill " + w.run + " '[MASK] sat on [MASK]'").code == 0);
-  check_refused("pretrain " + w.config() + " --run " + w.run, 2, "exists; go on with it by --resume, or name another folder with --run");
-  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "none" + " --run " + w.dir / "x", 1, "is no prepared text");
-  check_refused("pretrain " + w.config() + " --set model.vocab_size=7 --run " + w.dir / "x", 2, "raise it, or leave it out");
-  check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2, "choose a width that the heads divide");
-  check_refused("pretrain " + w.config() + " --set data.max_seq_length=999 --run " + w.dir / "x", 2, "is longer than model.max_position_embeddings");
+  check_refused("pretrain " + w.config() + " --run " + w.run, 2,
+                "exists; go on with it by --resume, or name another folder with --run");
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "none" + " --run " + w.dir / "x", 1,
+                "is no prepared text");
+  check_refused("pretrain " + w.config() + " --set model.vocab_size=7 --run " + w.dir / "x", 2,
+                "raise it, or leave it out");
+  check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2,
+                "choose a width that the heads divide");
+  check_refused("pretrain " + w.config() + " --set data.max_seq_length=999 --run " + w.dir / "x", 2,
+                "is longer than model.max_position_embeddings");
   check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be made");
   check_refused("generate " + w.run + " 'The cat'", 2, "was not trained to write text; train it with clm");
   check_refused("generate " + w.run + " 'The cat' --num-beams 0", 2, "num_beams");
-  check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2, "texts were given both as words and by --file; give one of them");
-  check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2, "--sentinels is -1, must be in [0, 10000]");
-  check_refused("prepare " + w.dir / "text.txt" + " --target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--target names the other side of pairs; add --format pairs");
-  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --valid-target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--valid-target names the other side of --valid; give --valid and --target too");
-  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --target " + w.dir / "text.txt" + " --valid " + w.dir / "text.txt" + " --out " + w.dir / "x", 2, "--valid and --valid-target name both sides of held-out pairs; give both or none");
+  check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2,
+                "texts were given both as words and by --file; give one of them");
+  check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2,
+                "--sentinels is -1, must be in [0, 10000]");
+  check_refused("prepare " + w.dir / "text.txt" + " --target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2,
+                "--target names the other side of pairs; add --format pairs");
+  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --valid-target " + w.dir / "text.txt" + " --out " +
+                    w.dir / "x",
+                2, "--valid-target names the other side of --valid; give --valid and --target too");
+  check_refused("prepare " + w.dir / "text.txt" + " --format pairs --target " + w.dir / "text.txt" + " --valid " +
+                    w.dir / "text.txt" + " --out " + w.dir / "x",
+                2, "--valid and --valid-target name both sides of held-out pairs; give both or none");
   check_refused("fill " + w.run + " 'no blank'", 2, "has no [MASK] to fill");
   check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
-  check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name the file to write");
+  check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2,
+                "is a folder; name the file to write");
   check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
   check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
-  check_refused("verify parity " + w.dir / "no-case", 1, "is no golden case, it lacks inputs.safetensors; a case holds config.json, model.safetensors, inputs.safetensors and expected.safetensors");
+  check_refused("verify parity " + w.dir / "no-case", 1,
+                "is no golden case, it lacks inputs.safetensors; a case holds config.json, model.safetensors, "
+                "inputs.safetensors and expected.safetensors");
   check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
   check_refused("export " + w.run + " --to huggingface --part generator --out " + w.dir / "x", 2, "has no generator");
-  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: rtd},{kind: mlm}]' --run " + w.dir / "x", 2, "rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
-  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: nsp},{kind: sop}]' --run " + w.dir / "x", 2, "nsp and sop ask for different pairs of segments; keep one of them");
-  check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens + " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x", 2, "distilbert has none; choose another model");
-  check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens + " --set data.max_seq_length=130 --run " + w.dir / "x", 2, "(places count from pad_token_id + 1)");
-  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " + w.dir / "x", 2, "must be even numbers of at least 2");
-  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " + w.dir / "x", 2, "names 3 numbers for 2 layers; give one, or one for each");
-  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x", 2, "looks to both sides");
+  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: rtd},{kind: mlm}]' --run " + w.dir / "x", 2,
+                "rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
+  check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: nsp},{kind: sop}]' --run " + w.dir / "x", 2,
+                "nsp and sop ask for different pairs of segments; keep one of them");
+  check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens +
+                    " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x",
+                2, "distilbert has none; choose another model");
+  check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens +
+                    " --set data.max_seq_length=130 --run " + w.dir / "x",
+                2, "(places count from pad_token_id + 1)");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " +
+                    w.dir / "x",
+                2, "must be even numbers of at least 2");
+  check_refused("pretrain " SOURCE_DIR
+                "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " +
+                    w.dir / "x",
+                2, "names 3 numbers for 2 layers; give one, or one for each");
+  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x",
+                2, "looks to both sides");
   // Every rule between options of the stack and of objectives, in one config's words.
   const std::pair<const char*, const char*> rules[] = {
-      {"longformer/tiny.yaml --set model.attention.attention_dilation=0", "model.attention.attention_dilation '0' must be numbers of at least 1"},
-      {"longformer/tiny.yaml --set model.attention.dilated_heads=3", "model.attention.dilated_heads 3 is more than model.num_attention_heads 2; lower it"},
-      {"bigbird/tiny.yaml --set model.is_decoder=true", "model.attention of kind bigbird looks to both sides; set model.is_decoder to false, or choose kind: full or performer"},
-      {"bert/tiny.yaml --set model.attention.kind=linformer --set model.position_embeddings=none --set data.max_seq_length=256", "data.max_seq_length 256 is longer than model.max_position_embeddings 128; shorten the sequences or give the model more positions"},
-      {"gpt2/tiny.yaml --set 'objectives=[{kind: nsp}]'", "nsp needs two segment types, gpt2 has none; choose another model, or remove nsp from the objectives"},
-      {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096", "model.attention.compressed 4096 is more than model.max_position_embeddings 128, which leaves no slot; lower it"},
-      {"performer/tiny.yaml --set model.relative_positions=8", "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose kind: full"},
-      {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'", "sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives"},
-      {"electra/tiny.yaml --set objectives.0.generator_steps=10", "rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and tables of their own"},
-      {"bert/tiny.yaml --set objectives.1.from_step=9 --set objectives.1.until_step=9", "objective nsp: until_step 9 is not behind from_step 9; raise it, or set it to 0"},
-      {"bert/tiny.yaml --set objectives.0.until_step=5 --set objectives.1.until_step=7", "no objective counts at step 7; let one begin earlier or end later (from_step, until_step)"},
-      {"roberta/tiny.yaml --set data.packing=sentence_pair", "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose another packing"},
-      {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm needs a model that writes, bert sees both sides of a token; choose gpt2, t5, bart"},
-      {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"},
-      {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'", "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: prefix_lm"},
-      {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"},
-      {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'", "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
-      {"gpt2/tiny.yaml --set model.prefix_lm=true", "objective clm reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
-      {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4", "model.prefix_lm needs attention of kind full without relative positions, it has kind full and relative_positions 4; choose those, or set prefix_lm to false"},
-      {"bart/tiny.yaml --set model.decoder_attention_heads=3", "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that divides it"},
-      {"t5/tiny.yaml --set model.attention.kind=linformer", "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are linformer and 0; choose those, or another model"},
+      {"longformer/tiny.yaml --set model.attention.attention_dilation=0",
+       "model.attention.attention_dilation '0' must be numbers of at least 1"},
+      {"longformer/tiny.yaml --set model.attention.dilated_heads=3",
+       "model.attention.dilated_heads 3 is more than model.num_attention_heads 2; lower it"},
+      {"bigbird/tiny.yaml --set model.is_decoder=true",
+       "model.attention of kind bigbird looks to both sides; set model.is_decoder to false, or choose kind: full or "
+       "performer"},
+      {"bert/tiny.yaml --set model.attention.kind=linformer --set model.position_embeddings=none --set "
+       "data.max_seq_length=256",
+       "data.max_seq_length 256 is longer than model.max_position_embeddings 128; shorten the sequences or give the "
+       "model more positions"},
+      {"gpt2/tiny.yaml --set 'objectives=[{kind: nsp}]'",
+       "nsp needs two segment types, gpt2 has none; choose another model, or remove nsp from the objectives"},
+      {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096",
+       "model.attention.compressed 4096 is more than model.max_position_embeddings 128, which leaves no slot; lower "
+       "it"},
+      {"performer/tiny.yaml --set model.relative_positions=8",
+       "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose "
+       "kind: full"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'",
+       "sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives"},
+      {"electra/tiny.yaml --set objectives.0.generator_steps=10",
+       "rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and "
+       "tables of their own"},
+      {"bert/tiny.yaml --set objectives.1.from_step=9 --set objectives.1.until_step=9",
+       "objective nsp: until_step 9 is not behind from_step 9; raise it, or set it to 0"},
+      {"bert/tiny.yaml --set objectives.0.until_step=5 --set objectives.1.until_step=7",
+       "no objective counts at step 7; let one begin earlier or end later (from_step, until_step)"},
+      {"roberta/tiny.yaml --set data.packing=sentence_pair",
+       "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose "
+       "another packing"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'",
+       "objective clm needs a model that writes, bert sees both sides of a token; choose gpt2, t5, bart"},
+      {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'",
+       "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or "
+       "pairs, or another model"},
+      {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'",
+       "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: "
+       "prefix_lm"},
+      {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'",
+       "objective mlm reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"},
+      {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'",
+       "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
+      {"gpt2/tiny.yaml --set model.prefix_lm=true",
+       "objective clm reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or "
+       "span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
+      {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4",
+       "model.prefix_lm needs attention of kind full without relative positions, it has kind full and "
+       "relative_positions 4; choose those, or set prefix_lm to false"},
+      {"bart/tiny.yaml --set model.decoder_attention_heads=3",
+       "model.hidden_size 128 is not a multiple of model.decoder_attention_heads 3; choose a number of heads that "
+       "divides it"},
+      {"t5/tiny.yaml --set model.attention.kind=linformer",
+       "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are linformer "
+       "and 0; choose those, or another model"},
       {"t5/tiny.yaml --set model.relative_positions=4", "they are full and 4; choose those, or another model"},
-      {"t5/tiny.yaml --set model.relative_attention_max_distance=16", "model.relative_attention_max_distance 16 leaves no distances for the last buckets; raise it above 16"},
-      {"bart/tiny.yaml --set model.is_decoder=true", "model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false"},
-      {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'", "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
-      {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'", "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
-      {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'", "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
-      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'", "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, tie_word_embeddings to false, or give clm a transform"},
+      {"t5/tiny.yaml --set model.relative_attention_max_distance=16",
+       "model.relative_attention_max_distance 16 leaves no distances for the last buckets; raise it above 16"},
+      {"bart/tiny.yaml --set model.is_decoder=true",
+       "model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false"},
+      {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'",
+       "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'",
+       "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
+      {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'",
+       "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
+      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'",
+       "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, "
+       "tie_word_embeddings to false, or give clm a transform"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
-      {"transformer/multi30k.yaml --set data.max_seq_length=64", "does not hold pairs of texts; prepare them with --format pairs"},
-      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'", "mlm.mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0"},
-      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{unit: word}, {unit: span, count: bernoulli}]}]'", "mlm.mixture.1: count: bernoulli chooses tokens or words; with unit: span choose count: rounded, ceil or stochastic"},
-      {"electra/tiny.yaml --set 'objectives.0.mlm.mixture=[{mask_prob: 0.8, random_prob: 0.3}]'", "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 are more than 1 together; lower one of them"},
-      {"bert/tiny.yaml --set init.from=nowhere", "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
-  for (const auto& [command, sentence] : rules) check_refused(std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " + w.dir / "x", std::string(sentence).find("nowhere") == 0 || std::string(sentence).find("does not hold pairs") == 0 ? 1 : 2, sentence);
+      {"transformer/multi30k.yaml --set data.max_seq_length=64",
+       "does not hold pairs of texts; prepare them with --format pairs"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'",
+       "mlm.mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0"},
+      {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{unit: word}, {unit: span, count: bernoulli}]}]'",
+       "mlm.mixture.1: count: bernoulli chooses tokens or words; with unit: span choose count: rounded, ceil or "
+       "stochastic"},
+      {"electra/tiny.yaml --set 'objectives.0.mlm.mixture=[{mask_prob: 0.8, random_prob: 0.3}]'",
+       "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 are more than 1 together; lower one of them"},
+      {"bert/tiny.yaml --set init.from=nowhere",
+       "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
+  for (const auto& [command, sentence] : rules)
+    check_refused(
+        std::string("pretrain " SOURCE_DIR "/configs/") + command + " --set data.tokens=" + w.tokens + " --run " +
+            w.dir / "x",
+        std::string(sentence).find("nowhere") == 0 || std::string(sentence).find("does not hold pairs") == 0 ? 1 : 2,
+        sentence);
   CHECK_FALSE(std::filesystem::exists(w.dir / "x"));
-  check_refused("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2, "--vocab-size 100 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
+  check_refused(
+      "prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2,
+      "--vocab-size 100 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
   check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
@@ -367,7 +547,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
 
 TEST_CASE("a disk that is full is answered in one sentence, and nothing half written stays", "[cli]") {
   auto& w = world();
-  const std::string full = "ulimit -f 8; ";   // blocks of 512 bytes: what a full disk does to a file, at the same place
+  const std::string full = "ulimit -f 8; ";  // blocks of 512 bytes: what a full disk does to a file, at the same place
   const auto refused = [&](const std::string& arguments, const std::string& made) {
     const auto answer = cloze(arguments, full);
     INFO(arguments << "\n" << answer.text);
@@ -375,23 +555,30 @@ TEST_CASE("a disk that is full is answered in one sentence, and nothing half wri
     CHECK_THAT(answer.text, Catch::Contains("cannot be written (File too large)") && !Catch::Contains("This is a bug"));
     CHECK_FALSE(fs::exists(made));
   };
-  refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --out " + w.dir / "full-tokens", w.dir / "full-tokens");
+  refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --out " + w.dir / "full-tokens",
+          w.dir / "full-tokens");
   refused("pretrain " + w.config() + " --run " + w.dir / "full-run", w.dir / "full-run/step-00000006");
   refused("export " + w.run + " --to huggingface --out " + w.dir / "full-hf", w.dir / "full-hf");
   refused("export " + w.run + " --to torchscript --out " + w.dir / "full.pt", w.dir / "full.pt");
-  for (const auto& entry : fs::directory_iterator(w.dir.path)) CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
+  for (const auto& entry : fs::directory_iterator(w.dir.path))
+    CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
 TEST_CASE("results that cannot be written are an error, and whole numbers that are too large", "[cli]") {
   auto& w = world();
-  for (const auto& verb : std::vector<std::string>{"tokenize " + w.tokens + "/tokenizer cat", "fill " + w.run + " 'The [MASK]'", "config bert", "describe " + w.run + "/run.yaml", "verify parity " SOURCE_DIR "/tests/parity/bert"}) {
+  for (const auto& verb : std::vector<std::string>{
+           "tokenize " + w.tokens + "/tokenizer cat", "fill " + w.run + " 'The [MASK]'", "config bert",
+           "describe " + w.run + "/run.yaml", "verify parity " SOURCE_DIR "/tests/parity/bert"}) {
     const auto answer = cloze("--quiet " + verb + " 2>&1 >/dev/full #");
     INFO(verb << "\n" << answer.text);
     CHECK(answer.code == 1);
-    CHECK_THAT(answer.text, Catch::Contains("standard output cannot be written") && Catch::Contains("what stands there is not all"));
+    CHECK_THAT(answer.text,
+               Catch::Contains("standard output cannot be written") && Catch::Contains("what stands there is not all"));
   }
-  check_refused("inspect objective " + w.config() + " --sequences 99999999999999999999", 2, "--sequences: '99999999999999999999' is not a whole number that fits 64 bits");
-  check_refused("generate " + w.run + " x --sample --seed -1", 2, "--seed: '-1' is not a whole number from 0 to 18446744073709551615");
+  check_refused("inspect objective " + w.config() + " --sequences 99999999999999999999", 2,
+                "--sequences: '99999999999999999999' is not a whole number that fits 64 bits");
+  check_refused("generate " + w.run + " x --sample --seed -1", 2,
+                "--seed: '-1' is not a whole number from 0 to 18446744073709551615");
 }
 
 TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
@@ -401,7 +588,8 @@ TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
   flipped.seekp(static_cast<std::streamoff>(fs::file_size(w.dir / "flipped/train-00000.tokens") / 2));
   flipped << "UUU";
   flipped.close();
-  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "flipped" + " --run " + w.dir / "x", 1, "train-00000.tokens: its content does not match its checksum; prepare the text again");
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "flipped" + " --run " + w.dir / "x", 1,
+                "train-00000.tokens: its content does not match its checksum; prepare the text again");
   CHECK_FALSE(fs::exists(w.dir / "x"));
   fs::copy(w.run, w.dir / "hurt", fs::copy_options::recursive);
   for (const auto& entry : fs::recursive_directory_iterator(w.dir / "hurt"))
@@ -409,7 +597,8 @@ TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
   check_refused("fill " + w.dir / "hurt" + " '[MASK]'", 1, "holds no valid checkpoint");
   fs::copy(w.tokens, w.dir / "cut", fs::copy_options::recursive);
   fs::resize_file(w.dir / "cut/train-00000.tokens", 64);
-  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "cut" + " --run " + w.dir / "x", 1, "the file is cut off: prepare the text again");
+  check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "cut" + " --run " + w.dir / "x", 1,
+                "the file is cut off: prepare the text again");
   w.dir.write("cut/tokenizer/spiece.model", "nonsense");
   check_refused("verify data " + w.dir / "cut", 1, "is not a SentencePiece model, or it is damaged");
 }
@@ -418,9 +607,15 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   auto& w = world();
   const auto second = w.dir / "second", alone = w.dir / "alone", tokens = w.dir / "moved-tokens";
   fs::copy(w.tokens, tokens, fs::copy_options::recursive);
-  REQUIRE(cloze("pretrain " + w.config() + " --set train.seed=5 --set objectives.0.mlm_probability=0.4 --set objectives.0.unit=word --run " + second).code == 0);
-  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --set objectives='[{kind: mlm}]' --run " + alone).code == 0);
-  const auto both = json_of(cloze("evaluate " + w.run + " " + second + " --objective mlm:0.15 --objective mlm:0.4,unit=word --json"));
+  REQUIRE(cloze("pretrain " + w.config() +
+                " --set train.seed=5 --set objectives.0.mlm_probability=0.4 --set objectives.0.unit=word --run " +
+                second)
+              .code == 0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --set objectives='[{kind: mlm}]' --run " +
+                alone)
+              .code == 0);
+  const auto both =
+      json_of(cloze("evaluate " + w.run + " " + second + " --objective mlm:0.15 --objective mlm:0.4,unit=word --json"));
   REQUIRE(both["runs"].size() == 2);
   CHECK(both["runs"][0]["unigram"] == both["runs"][1]["unigram"]);
   for (const std::string name : {"mlm", "mlm:0.4,unit=word"}) {
@@ -428,19 +623,26 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
     CHECK(a["count"] == b["count"]);
     CHECK(a["baseline"] == b["baseline"]);
     CHECK(a["standard_error"].get<double>() > 0);
-    CHECK(both["runs"][1]["minus_first"][name]["mean"].get<double>() == Approx(b["loss"].get<double>() - a["loss"].get<double>()).margin(1e-6));
+    CHECK(both["runs"][1]["minus_first"][name]["mean"].get<double>() ==
+          Approx(b["loss"].get<double>() - a["loss"].get<double>()).margin(1e-6));
   }
   CHECK(both["evaluation"]["objectives"] == nlohmann::json{"mlm", "mlm:0.4,unit=word"});
-  CHECK_THAT(cloze("evaluate " + w.run + " " + second).text, Catch::Contains("with the same masks (seed 1)") && Catch::Contains("minus the first") && Catch::Contains("nsp") && Catch::Contains("majority"));
+  CHECK_THAT(cloze("evaluate " + w.run + " " + second).text, Catch::Contains("with the same masks (seed 1)") &&
+                                                                 Catch::Contains("minus the first") &&
+                                                                 Catch::Contains("nsp") && Catch::Contains("majority"));
   // What only one of them has is left out, in words.
   const auto common = cloze("evaluate " + w.run + " " + alone);
   CHECK_THAT(common.text, Catch::Contains("nsp is left out: " + alone + " is scored by mlm"));
   const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
   CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
-  check_refused("evaluate " + w.run + " --set train.seed=9", 2, "--set train.seed=9: evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
-  check_refused("evaluate " + w.run + " --objective clm", 2, "the network has no head for clm, it was made for mlm, nsp; score it by what it has a head for");
+  check_refused(
+      "evaluate " + w.run + " --set train.seed=9", 2,
+      "--set train.seed=9: evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
+  check_refused("evaluate " + w.run + " --objective clm", 2,
+                "the network has no head for clm, it was made for mlm, nsp; score it by what it has a head for");
   check_refused("evaluate " + w.run + " --objective mml", 2, "no objective is called 'mml'; did you mean 'mlm'?");
-  check_refused("evaluate " + w.run + " " + second + " --generate", 2, "--generate writes the targets of one run; name one");
+  check_refused("evaluate " + w.run + " " + second + " --generate", 2,
+                "--generate writes the targets of one run; name one");
   CHECK_THAT(cloze("evaluate " + w.run + " --sequences 9000").text, Catch::Contains(" of 9,000 sequences exist"));
   // Text of one word, which that word's own share would predict for nothing: its baseline is that of the training text.
   std::string cats;
@@ -451,5 +653,7 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   fs::remove_all(tokens);
   const auto gone = cloze(on_text);
   CHECK(gone.code == 0);
-  CHECK_THAT(gone.text, Catch::Contains("no unigram baseline, since the tokens that it was trained on, " + tokens + ", are gone") && !Catch::Contains("  unigram  "));
+  CHECK_THAT(gone.text, Catch::Contains("no unigram baseline, since the tokens that it was trained on, " + tokens +
+                                        ", are gone") &&
+                            !Catch::Contains("  unigram  "));
 }

@@ -27,9 +27,11 @@ RunConfig accepted(const std::string& yaml, const std::vector<std::string>& over
 }  // namespace
 
 TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
-  CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: 1.5, bias_correction: yes}\n") ==
+  CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: "
+                "1.5, bias_correction: yes}\n") ==
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
-        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, bigbird, performer, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
+        "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, "
+        "bigbird, performer, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
         "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
         "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
         "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
@@ -37,10 +39,12 @@ TEST_CASE("every mistake is reported at once, with its place and the nearest wor
 }
 
 TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") {
-  CHECK(refused("optimizer: {epsilon: 1e999}") == "run.yaml:1:22: 'optimizer.epsilon' is 1e999, which is too large or too small for a number");
+  CHECK(refused("optimizer: {epsilon: 1e999}") ==
+        "run.yaml:1:22: 'optimizer.epsilon' is 1e999, which is too large or too small for a number");
   CHECK(refused("optimizer: {epsilon: .nan}") == "run.yaml:1:22: 'optimizer.epsilon' must be a number, not '.nan'");
   CHECK(refused("optimizer: {epsilon: nan}") == "run.yaml:1:22: 'optimizer.epsilon' must be a number, not 'nan'");
-  CHECK(refused("train: {seed: 99999999999999999999}") == "run.yaml:1:15: 'train.seed' is 99999999999999999999, which is too large");
+  CHECK(refused("train: {seed: 99999999999999999999}") ==
+        "run.yaml:1:15: 'train.seed' is 99999999999999999999, which is too large");
   CHECK(refused("train: {batch_size: 3.5}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not '3.5'");
   CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be at least 1");
   CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
@@ -53,7 +57,12 @@ TEST_CASE("a key that is given twice is refused", "[core][config]") {
 TEST_CASE("hostile files are refused in a sentence", "[core][config]") {
   CHECK(refused(std::string(5000, '[')) == "run.yaml:1:65: brackets are nested deeper than 64; flatten them");
   std::string bomb = "a: &a [1,1,1,1,1,1,1,1,1,1]\n";
-  for (char c = 'b'; c <= 'h'; ++c) bomb += std::string(1, c) + ": &" + c + " [" + [&] { std::string all; for (int i = 0; i < 10; ++i) all += std::string(i ? "," : "") + "*" + static_cast<char>(c - 1); return all; }() + "]\n";
+  for (char c = 'b'; c <= 'h'; ++c)
+    bomb += std::string(1, c) + ": &" + c + " [" + [&] {
+      std::string all;
+      for (int i = 0; i < 10; ++i) all += std::string(i ? "," : "") + "*" + static_cast<char>(c - 1);
+      return all;
+    }() + "]\n";
   CHECK(refused(bomb) == "run.yaml: more than 100000 values once aliases are followed; write fewer of them");
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += std::string(static_cast<size_t>(i), ' ') + "a:\n";
@@ -64,35 +73,44 @@ TEST_CASE("hostile files are refused in a sentence", "[core][config]") {
   CHECK(refused("model: {hidden_size: ") != "accepted");
 }
 
-TEST_CASE("an empty file is a config of defaults", "[core][config]") { CHECK(to_yaml(accepted("")) == to_yaml(RunConfig{})); }
+TEST_CASE("an empty file is a config of defaults", "[core][config]") {
+  CHECK(to_yaml(accepted("")) == to_yaml(RunConfig{}));
+}
 
 TEST_CASE("what is written decodes to the same, every default written out", "[core][config]") {
-  auto config = accepted("like: google-bert\nmodel: {kind: bert, hidden_size: 96, layer_norm_eps: 1e-7}\nobjectives: [{kind: nsp, weight: 0.1}, {kind: mlm, like: huggingface}]\n");
+  auto config = accepted(
+      "like: google-bert\nmodel: {kind: bert, hidden_size: 96, layer_norm_eps: 1e-7}\nobjectives: [{kind: nsp, weight: "
+      "0.1}, {kind: mlm, like: huggingface}]\n");
   config.data.tokens = "folder with \"quotes\" \\ and: colon";
   const auto text = to_yaml(config);
   const auto again = decode<RunConfig>(ConfigTree::parse(text, "again.yaml"));
   CHECK(to_yaml(again) == text);
   CHECK(again.data.tokens == config.data.tokens);
-  CHECK(text.find("weight: 0.1\n") != std::string::npos);   // shortest form, not 0.10000000000000001
+  CHECK(text.find("weight: 0.1\n") != std::string::npos);  // shortest form, not 0.10000000000000001
   CHECK(decode<RunConfig>(ConfigTree::parse(to_yaml(accepted("objectives: []")), "again.yaml")).objectives.empty());
 }
 
 TEST_CASE("a preset sets what it names in every part that knows it, and own keys win", "[core][config]") {
-  const auto config = accepted("like: google-bert\noptimizer: {epsilon: 1e-7}\nobjectives: [{kind: mlm, like: huggingface}]\n");
+  const auto config =
+      accepted("like: google-bert\noptimizer: {epsilon: 1e-7}\nobjectives: [{kind: mlm, like: huggingface}]\n");
   CHECK_FALSE(config.optimizer.bias_correction);
   CHECK(config.schedule.decay_from_start);
   CHECK(config.optimizer.epsilon == 1e-7);
   CHECK(std::get<MlmConfig>(config.objectives[0]).count == "bernoulli");
   CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
-  CHECK(refused("like: gogle-bert") == "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
+  CHECK(refused("like: gogle-bert") ==
+        "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, "
+        "spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
 }
 
-TEST_CASE("a preset at the top reaches schedule and optimizer as published, and what does not know it is named", "[core][config]") {
+TEST_CASE("a preset at the top reaches schedule and optimizer as published, and what does not know it is named",
+          "[core][config]") {
   for (const std::string name : {"albert", "electra", "spanbert"}) {
     const auto config = accepted("like: " + name);
     INFO(name);
     CHECK(config.schedule.like == name);
-    CHECK(config.schedule.decay_from_start);   // their decay counts from step 0, that of Hugging Face from the end of the warm-up
+    CHECK(config.schedule
+              .decay_from_start);  // their decay counts from step 0, that of Hugging Face from the end of the warm-up
     CHECK(config.schedule.decay_in_warmup == (name == "electra"));
     CHECK(config.optimizer.like == name);
     CHECK(config.model.index() == 0);
@@ -107,16 +125,19 @@ TEST_CASE("a preset at the top reaches schedule and optimizer as published, and 
   CHECK(xlnet.optimizer.decay_score_biases);
   CHECK(deviations(xlnet).empty());
   CHECK(deviations(accepted("like: bart\nmodel: {kind: bart}\nobjectives: [{kind: denoising}]")) ==
-        std::vector<std::string>{"optimizer has no preset bart and keeps its own defaults", "schedule has no preset bart and keeps its own defaults"});
+        std::vector<std::string>{"optimizer has no preset bart and keeps its own defaults",
+                                 "schedule has no preset bart and keeps its own defaults"});
 }
 
 TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {
-  const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]\nmodel: {kind: bert}", {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
+  const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]\nmodel: {kind: bert}",
+                               {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);
   CHECK(config.train.budget.steps == 7);
   CHECK(refused("", {"train.sead=3"}) == "--set train.sead=3: unknown key 'train.sead'; did you mean 'seed'?");
   CHECK(refused("", {"train"}) == "--set train: write it as --set key.of.value=value");
-  CHECK(refused("objectives: [{kind: mlm}]", {"objectives.3.weight=1"}) == "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
+  CHECK(refused("objectives: [{kind: mlm}]", {"objectives.3.weight=1"}) ==
+        "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
 }
 
 TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]") {
@@ -129,7 +150,8 @@ TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]"
   dir.write("a.yaml", "base: b.yaml\n");
   const auto loop = dir.write("b.yaml", "base: a.yaml\n");
   CHECK_THROWS_WITH(ConfigTree::load(loop), Catch::Contains("extends itself; remove one of the `base:` lines"));
-  CHECK_THROWS_WITH(ConfigTree::load(dir.write("c.yaml", "base: none.yaml\n")), Catch::Contains("base file 'none.yaml' was not found"));
+  CHECK_THROWS_WITH(ConfigTree::load(dir.write("c.yaml", "base: none.yaml\n")),
+                    Catch::Contains("base file 'none.yaml' was not found"));
   CHECK_THROWS_WITH(ConfigTree::load(dir / "absent.yaml"), Catch::Contains("no such file; name a YAML config"));
 }
 
@@ -139,26 +161,36 @@ TEST_CASE("explain tells where a value came from, and what it replaced", "[core]
   const auto top = dir.write("top.yaml", "base: base.yaml\nlike: google-bert\ntrain: {seed: 4}\n");
   const auto tree = ConfigTree::load(top, {"train.seed=5"});
   const auto text = explain<RunConfig>(tree, "train.seed");
-  CHECK_THAT(text, Catch::Contains("train.seed = 5") && Catch::Contains("set by   --set train.seed=5") && Catch::Contains("instead of 4 (" + top + ":3:15)") &&
-                       Catch::Contains("instead of 3 (" + dir / "base.yaml" + ":1:15)") && Catch::Contains("default  1"));
-  CHECK_THAT(explain<RunConfig>(tree, "optimizer.bias_correction"), Catch::Contains("set by   preset 'google-bert' (" + top + ":2:7)"));
+  CHECK_THAT(text, Catch::Contains("train.seed = 5") && Catch::Contains("set by   --set train.seed=5") &&
+                       Catch::Contains("instead of 4 (" + top + ":3:15)") &&
+                       Catch::Contains("instead of 3 (" + dir / "base.yaml" + ":1:15)") &&
+                       Catch::Contains("default  1"));
+  CHECK_THAT(explain<RunConfig>(tree, "optimizer.bias_correction"),
+             Catch::Contains("set by   preset 'google-bert' (" + top + ":2:7)"));
   CHECK_THAT(explain<RunConfig>(tree, "train.batch_size"), Catch::Contains("set by   default"));
   CHECK_THROWS_WITH(explain<RunConfig>(tree, "train.sed"), "unknown key 'train.sed'; did you mean 'train.seed'?");
-  CHECK(refused("model: {kind: bert, nothing_like_it: 1}") == "run.yaml:1:21: unknown key 'model.nothing_like_it'; cloze config lists those known");
-  CHECK_THROWS_WITH(explain<RunConfig>(tree, "nothing.like.it"), "unknown key 'nothing.like.it'; cloze config lists those known");
+  CHECK(refused("model: {kind: bert, nothing_like_it: 1}") ==
+        "run.yaml:1:21: unknown key 'model.nothing_like_it'; cloze config lists those known");
+  CHECK_THROWS_WITH(explain<RunConfig>(tree, "nothing.like.it"),
+                    "unknown key 'nothing.like.it'; cloze config lists those known");
 }
 
 TEST_CASE("an element of a list can be changed from the command line although no file gives the list", "[config]") {
-  const auto config = decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.weight=3", "objectives.0.mlm_probability=0.2"}));
+  const auto config = decode<RunConfig>(ConfigTree::parse(
+      "model: {kind: bert}\n", "run.yaml", {"objectives.1.weight=3", "objectives.0.mlm_probability=0.2"}));
   REQUIRE(config.objectives.size() == 2);
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 3);
   CHECK(std::get<MlmConfig>(config.objectives[0]).mlm_probability == 0.2);
-  const auto changed = decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.kind=sop"}));
+  const auto changed =
+      decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.1.kind=sop"}));
   CHECK(std::holds_alternative<SopConfig>(changed.objectives[1]));
-  CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.7.weight=3"})), Catch::Contains("'objectives' must be a list"));
+  CHECK_THROWS_WITH(
+      decode<RunConfig>(ConfigTree::parse("model: {kind: bert}\n", "run.yaml", {"objectives.7.weight=3"})),
+      Catch::Contains("'objectives' must be a list"));
 }
 
-TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own preset, then by its own keys", "[core][config]") {
+TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own preset, then by its own keys",
+          "[core][config]") {
   const std::string yaml =
       "objectives:\n"
       "  - kind: mlm\n"
@@ -174,11 +206,14 @@ TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own pres
   REQUIRE(mlm.mixture.size() == 3);
   const auto& [same, spans, electra] = std::tie(mlm.mixture[0], mlm.mixture[1], mlm.mixture[2]);
   CHECK((same.unit == "word" && same.count == "bernoulli" && same.mlm_probability == 0.2 && same.share == 1));
-  CHECK((spans.unit == "span" && spans.count == "ceil" && spans.random_from == "unigram" && spans.mlm_probability == 0.2 && spans.share == 3));
-  CHECK((electra.unit == "token" && electra.mask_prob == 0.7 && electra.random_prob == 0 && electra.mlm_probability == 0.2));
+  CHECK((spans.unit == "span" && spans.count == "ceil" && spans.random_from == "unigram" &&
+         spans.mlm_probability == 0.2 && spans.share == 3));
+  CHECK((electra.unit == "token" && electra.mask_prob == 0.7 && electra.random_prob == 0 &&
+         electra.mlm_probability == 0.2));
   const auto parts = maskings_of(mlm);
   CHECK((parts[0].share == 0.2 && parts[1].share == 0.6 && parts[2].share == 0.2));
-  CHECK(deviations(config) == std::vector<std::string>{"objectives.0.unit is word, huggingface has token", "objectives.0.mixture.0.unit is word, huggingface has token",
+  CHECK(deviations(config) == std::vector<std::string>{"objectives.0.unit is word, huggingface has token",
+                                                       "objectives.0.mixture.0.unit is word, huggingface has token",
                                                        "objectives.0.mixture.2.mask_prob is 0.7, electra has 0.85"});
   const auto text = to_yaml(config);
   CHECK(to_yaml(decode<RunConfig>(ConfigTree::parse(text, "again.yaml"))) == text);
@@ -186,14 +221,18 @@ TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own pres
   CHECK(std::get<MlmConfig>(changed.objectives[0]).mixture[1].max_span_length == 5);
   CHECK(std::get<MlmConfig>(changed.objectives[0]).mixture[1].mlm_probability == 0.3);
   const auto tree = ConfigTree::parse(yaml, "run.yaml");
-  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.mlm_probability"), Catch::Contains("= 0.2") && Catch::Contains("set by   objectives.0.mlm_probability, which it inherits"));
-  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.unit"), Catch::Contains("= span") && Catch::Contains("set by   preset 'spanbert' (run.yaml:8:26)"));
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.mlm_probability"),
+             Catch::Contains("= 0.2") && Catch::Contains("set by   objectives.0.mlm_probability, which it inherits"));
+  CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.unit"),
+             Catch::Contains("= span") && Catch::Contains("set by   preset 'spanbert' (run.yaml:8:26)"));
   CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.1.share"), Catch::Contains("set by   run.yaml:8:17"));
   CHECK_THAT(explain<RunConfig>(tree, "objectives.0.mixture.0.share"), Catch::Contains("set by   default"));
 }
 
 TEST_CASE("the generator's masking may be a mixture, and a preset of the run reaches its parts", "[core][config]") {
-  const auto config = accepted("like: electra\nobjectives: [{kind: rtd, mlm: {mixture: [{share: 0.5, unit: word}, {share: 0.5, like: albert}]}}]\n");
+  const auto config = accepted(
+      "like: electra\nobjectives: [{kind: rtd, mlm: {mixture: [{share: 0.5, unit: word}, {share: 0.5, like: "
+      "albert}]}}]\n");
   const auto& mlm = std::get<RtdConfig>(config.objectives[0]).mlm;
   CHECK((mlm.mixture[0].like == "electra" && mlm.mixture[0].mask_prob == 0.85 && mlm.mixture[0].unit == "word"));
   CHECK((mlm.mixture[1].mask_prob == 0.8 && mlm.mixture[1].unit == "ngram"));
@@ -202,9 +241,13 @@ TEST_CASE("the generator's masking may be a mixture, and a preset of the run rea
 
 TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
   const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
-  CHECK(refused(mixture("[{share: -1}]")) == "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
-  const std::string known = "; known there: share, like, mlm_probability, count, max_predictions_per_seq, count_special, mask_special, unit, max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
-  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
+  CHECK(refused(mixture("[{share: -1}]")) ==
+        "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
+  const std::string known =
+      "; known there: share, like, mlm_probability, count, max_predictions_per_seq, count_special, mask_special, unit, "
+      "max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
+  CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) ==
+        "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
   CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'" + known);
   CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
   CHECK(refused(mixture("{share: 1}")) == "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map");

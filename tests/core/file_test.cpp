@@ -21,7 +21,8 @@ TEST_CASE("an atomic write replaces the whole file and leaves nothing beside it"
 
 TEST_CASE("a write that fails says why and leaves the old file", "[core][file]") {
   TempDir dir;
-  CHECK_THROWS_WITH(write_atomic(dir / "none/a", "x"), Catch::Contains("none/a: cannot be written (No such file or directory)"));
+  CHECK_THROWS_WITH(write_atomic(dir / "none/a", "x"),
+                    Catch::Contains("none/a: cannot be written (No such file or directory)"));
   CHECK_THROWS_WITH(read_text(dir / "none"), Catch::Contains("none: cannot be read (No such file or directory)"));
   CHECK_THROWS_WITH(read_text(dir.path.string()), Catch::Contains("it is a folder"));
   CHECK_THROWS_WITH(read_text(dir.write("long", "12345"), 3), Catch::Contains("longer than 3 bytes"));

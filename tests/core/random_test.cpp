@@ -10,18 +10,21 @@ using namespace cloze;
 TEST_CASE("Philox4x32-10 gives the published blocks", "[core][random]") {
   // Known answers of Random123 (Salmon et al. 2011), kat_vectors.
   CHECK(philox({0, 0, 0, 0}, 0) == std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-  CHECK(philox({~0u, ~0u, ~0u, ~0u}, ~uint64_t{0}) == std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  CHECK(philox({~0u, ~0u, ~0u, ~0u}, ~uint64_t{0}) ==
+        std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
 }
 
 TEST_CASE("a stream is a function of seed, purpose, epoch and item, and of nothing else", "[core][random]") {
-  const auto first = [](uint64_t seed, const char* purpose, uint64_t epoch, uint64_t item) { return Rng(seed).stream(purpose, epoch, item).bits64(); };
+  const auto first = [](uint64_t seed, const char* purpose, uint64_t epoch, uint64_t item) {
+    return Rng(seed).stream(purpose, epoch, item).bits64();
+  };
   CHECK(first(1, "mask", 2, 3) == first(1, "mask", 2, 3));
   std::set<uint64_t> seen;
   for (uint64_t seed = 0; seed < 10; ++seed)
     for (const char* purpose : {"mask", "order"})
       for (uint64_t epoch = 0; epoch < 10; ++epoch)
         for (uint64_t item = 0; item < 10; ++item) seen.insert(first(seed, purpose, epoch, item));
-  CHECK(seen.size() == 2000);   // no seed's stream is another's, shifted
+  CHECK(seen.size() == 2000);  // no seed's stream is another's, shifted
 }
 
 TEST_CASE("integers below n are drawn with equal chance", "[core][random]") {

@@ -93,7 +93,8 @@ TEST_CASE("options next to a vocabulary are those of transformers", "[data][toke
     }
   }
   CHECK(number == 10);
-  // Beside a model of Hugging Face's a vocabulary alone is read as transformers reads it, a bare one as google-research/bert.
+  // Beside a model of Hugging Face's a vocabulary alone is read as transformers reads it, a bare one as
+  // google-research/bert.
   const auto words = reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
   const std::string long_word(150, 'a');
   dir.write("bare/vocab.txt", words);
@@ -185,7 +186,8 @@ TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tok
   }
 }
 
-TEST_CASE("special tokens after a vocabulary and the post-processor go out with a tokenizer.json", "[data][tokenizer]") {
+TEST_CASE("special tokens after a vocabulary and the post-processor go out with a tokenizer.json",
+          "[data][tokenizer]") {
   TempDir dir;
   Json came = kind("byte bpe");
   Json token = came["added_tokens"][0];

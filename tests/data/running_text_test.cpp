@@ -24,7 +24,8 @@ Slow slow_text(const TokenStore& store, int64_t separator) {
     if (d > 0) all.ids.push_back(separator), all.sentence.push_back(++number);
     for (uint64_t s = store.first_sentence(d); s < store.first_sentence(d + 1); ++s) {
       ++number;
-      for (uint64_t t = store.first_token(s); t < store.first_token(s + 1); ++t) all.ids.push_back(ids[t]), all.sentence.push_back(number);
+      for (uint64_t t = store.first_token(s); t < store.first_token(s + 1); ++t)
+        all.ids.push_back(ids[t]), all.sentence.push_back(number);
     }
   }
   return all;
@@ -32,20 +33,24 @@ Slow slow_text(const TokenStore& store, int64_t separator) {
 
 }  // namespace
 
-TEST_CASE("a running text is its documents with a separator between two, and backwards it is the same from its end", "[data][running]") {
+TEST_CASE("a running text is its documents with a separator between two, and backwards it is the same from its end",
+          "[data][running]") {
   TempDir dir;
   const auto store = tiny_store(dir, 12);
   auto slow = slow_text(store, 99);
   auto stream = Rng(4).stream("places");
   for (const bool backward : {false, true}) {
-    if (backward) std::reverse(slow.ids.begin(), slow.ids.end()), std::reverse(slow.sentence.begin(), slow.sentence.end());
+    if (backward)
+      std::reverse(slow.ids.begin(), slow.ids.end()), std::reverse(slow.sentence.begin(), slow.sentence.end());
     const RunningText text(store, 99, backward);
     REQUIRE(text.size() == slow.ids.size());
     for (int i = 0; i < 400; ++i) {
-      const uint64_t first = i == 0 ? 0 : stream.below(text.size()), count = i == 0 ? text.size() : stream.below(std::min<uint64_t>(60, text.size() - first) + 1);
+      const uint64_t first = i == 0 ? 0 : stream.below(text.size()),
+                     count = i == 0 ? text.size() : stream.below(std::min<uint64_t>(60, text.size() - first) + 1);
       std::vector<int64_t> got(count);
       text.read(first, count, got.data());
-      REQUIRE(got == std::vector<int64_t>(slow.ids.begin() + static_cast<std::ptrdiff_t>(first), slow.ids.begin() + static_cast<std::ptrdiff_t>(first + count)));
+      REQUIRE(got == std::vector<int64_t>(slow.ids.begin() + static_cast<std::ptrdiff_t>(first),
+                                          slow.ids.begin() + static_cast<std::ptrdiff_t>(first + count)));
     }
     for (uint64_t place = 0; place < text.size(); ++place) {
       const auto same = [&](uint64_t other) { return slow.sentence[other] == slow.sentence[place]; };
@@ -59,7 +64,8 @@ TEST_CASE("a running text is its documents with a separator between two, and bac
   }
 }
 
-TEST_CASE("every row of a step goes through a part of its own, piece by piece, and an epoch begins all parts anew", "[data][running]") {
+TEST_CASE("every row of a step goes through a part of its own, piece by piece, and an epoch begins all parts anew",
+          "[data][running]") {
   for (const bool both_ways : {false, true})
     for (const uint64_t accumulation : {1, 3}) {
       const RunningOrder order{.pieces = 101, .batch_size = 4, .accumulation = accumulation, .both_ways = both_ways};
@@ -67,16 +73,18 @@ TEST_CASE("every row of a step goes through a part of its own, piece by piece, a
       INFO(both_ways << " " << accumulation);
       CHECK(order.size() == order.steps() * rows);
       CHECK((order.steps() + 1) * order.parts() > 101);   // little is left over
-      std::map<std::pair<uint64_t, uint64_t>, int> seen;   // epoch, piece
+      std::map<std::pair<uint64_t, uint64_t>, int> seen;  // epoch, piece
       for (uint64_t i = 0; i < 3 * order.size(); ++i) {
         const auto now = order.at(i), next = order.at(i + rows);
         ++seen[{now.epoch, now.piece}];
         CHECK(now.piece < 101);
         CHECK(now.epoch == i / order.size());
         CHECK(now.continues == (i % order.size() >= rows));
-        if (next.continues) CHECK((next.epoch == now.epoch && next.piece == now.piece + 1));
-        else CHECK((next.epoch == now.epoch + 1 && next.piece == order.at(i % rows).piece));
-        if (both_ways && i % 4 < 2) CHECK(order.at(i + 2).piece == now.piece);   // the second half of the same batch
+        if (next.continues)
+          CHECK((next.epoch == now.epoch && next.piece == now.piece + 1));
+        else
+          CHECK((next.epoch == now.epoch + 1 && next.piece == order.at(i % rows).piece));
+        if (both_ways && i % 4 < 2) CHECK(order.at(i + 2).piece == now.piece);  // the second half of the same batch
       }
       CHECK(seen.size() == 3 * order.parts() * order.steps());
       for (const auto& [piece, times] : seen) CHECK(times == (both_ways ? 2 : 1));

@@ -41,10 +41,15 @@ void flip(const std::string& path, size_t at) {
 
 TEST_CASE("text, JSON lines and WikiExtractor give their documents", "[data][reader]") {
   TempDir dir;
-  CHECK(read_all({.inputs = {dir.write("a.txt", "\xEF\xBB\xBFone\r\ntwo\n\n\n three\n")}}) == std::vector<std::vector<std::string>>{{"one", "two"}, {" three"}});
-  CHECK(read_all({.inputs = {dir.write("a.jsonl", "{\"text\": \"one\\ntwo\"}\n\n{\"text\": \"three\"}\n")}}) == std::vector<std::vector<std::string>>{{"one", "two"}, {"three"}});
-  CHECK(read_all({.inputs = {dir.write("wiki", "<doc id=\"1\" url=\"u\" title=\"A & B\">\nA & B\n\nFirst.\nSecond <doc id=.\n</doc>\n<doc id=\"2\" url=\"u\" title=\"C\">\nC\n\nThird.\n</doc>\n")}}) ==
-        std::vector<std::vector<std::string>>{{"First.", "Second <doc id=."}, {"Third."}});
+  CHECK(read_all({.inputs = {dir.write("a.txt", "\xEF\xBB\xBFone\r\ntwo\n\n\n three\n")}}) ==
+        std::vector<std::vector<std::string>>{{"one", "two"}, {" three"}});
+  CHECK(read_all({.inputs = {dir.write("a.jsonl", "{\"text\": \"one\\ntwo\"}\n\n{\"text\": \"three\"}\n")}}) ==
+        std::vector<std::vector<std::string>>{{"one", "two"}, {"three"}});
+  CHECK(
+      read_all({.inputs = {dir.write("wiki",
+                                     "<doc id=\"1\" url=\"u\" title=\"A & B\">\nA & B\n\nFirst.\nSecond <doc "
+                                     "id=.\n</doc>\n<doc id=\"2\" url=\"u\" title=\"C\">\nC\n\nThird.\n</doc>\n")}}) ==
+      std::vector<std::vector<std::string>>{{"First.", "Second <doc id=."}, {"Third."}});
   dir.write("g/1.txt", "x\n"), dir.write("g/2.txt", "y\n");
   CHECK(read_all({.inputs = {dir / "g/*.txt"}}) == std::vector<std::vector<std::string>>{{"x"}, {"y"}});
 }
@@ -60,27 +65,41 @@ TEST_CASE("packed files are read as they are, cut off ones are named", "[data][r
   for (const std::string end : {"gz", "xz"}) {
     const auto whole = read_file(dir / ("t.txt." + end));
     const auto cut = dir.write("cut.txt." + end, whole.substr(0, whole.size() / 2));
-    CHECK_THROWS_WITH(read_all({.inputs = {cut}}), Catch::Contains("cut.txt." + end + ": the ") && Catch::Contains("file is cut off or damaged near byte"));
+    CHECK_THROWS_WITH(read_all({.inputs = {cut}}), Catch::Contains("cut.txt." + end + ": the ") &&
+                                                       Catch::Contains("file is cut off or damaged near byte"));
   }
 }
 
 TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   TempDir dir;
-  CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}), Catch::Contains("none.txt: no such file; check the name"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}),
+                    Catch::Contains("none.txt: no such file; check the name"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "*.zzz"}}), Catch::Contains("no file matches this pattern"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.path.string()}}), Catch::Contains("is a folder; name its files"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}), Catch::Contains("b:1: a NUL byte, so this looks binary and not like text"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}), Catch::Contains("long:1: the line is longer than 16 MB"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}), Catch::Contains("u:2: byte 2 of the line is not valid UTF-8"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}),
+                    Catch::Contains("b:1: a NUL byte, so this looks binary and not like text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}),
+                    Catch::Contains("long:1: the line is longer than 16 MB"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}),
+                    Catch::Contains("u:2: byte 2 of the line is not valid UTF-8"));
   CHECK(read_all({.inputs = {dir.write("u", "a\xFF\xFEz\n")}}) == std::vector<std::vector<std::string>>{{"a\uFFFDz"}});
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}), Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}), Catch::Contains("'text' is not a text"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}), Catch::Contains("not a JSON object"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}), Catch::Contains("j.jsonl:1: the text holds a NUL; remove it"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")}, .format = "pairs"}), Catch::Contains("p.jsonl:2: not a JSON object, as the lines before are"));
-  CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) == std::vector<std::vector<std::string>>{{"a", "b"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}),
+                    Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}),
+                    Catch::Contains("'text' is not a text"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
+                    Catch::Contains("not a JSON object"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}),
+                    Catch::Contains("j.jsonl:1: the text holds a NUL; remove it"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")},
+                .format = "pairs"}),
+      Catch::Contains("p.jsonl:2: not a JSON object, as the lines before are"));
+  CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) ==
+        std::vector<std::vector<std::string>>{{"a", "b"}});
   const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
-  CHECK_THROWS_WITH(read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}), Catch::Contains("one.en: 2 files of sources were given 1 of targets; name one for each"));
+  CHECK_THROWS_WITH(read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}),
+                    Catch::Contains("one.en: 2 files of sources were given 1 of targets; name one for each"));
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
 }
 
@@ -123,10 +142,13 @@ TEST_CASE("pairs are the two columns of a table, two of more by their names, and
 }
 
 TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
-  CHECK(split("He came. She left! Did they? \"Yes.\" It was 3.14 and more... and so on.") ==
-        std::vector<std::string>{"He came.", "She left!", "Did they?", "\"Yes.\"", "It was 3.14 and more... and so on."});
-  CHECK(split("Dr. Smith met J. R. Ewing in the U.S. Army. It rained.") == std::vector<std::string>{"Dr. Smith met J. R. Ewing in the U.S. Army.", "It rained."});
-  CHECK(split("\u4ECA\u65E5\u306F\u3002\u660E\u65E5\u3002") == std::vector<std::string>{"\u4ECA\u65E5\u306F\u3002", "\u660E\u65E5\u3002"});
+  CHECK(
+      split("He came. She left! Did they? \"Yes.\" It was 3.14 and more... and so on.") ==
+      std::vector<std::string>{"He came.", "She left!", "Did they?", "\"Yes.\"", "It was 3.14 and more... and so on."});
+  CHECK(split("Dr. Smith met J. R. Ewing in the U.S. Army. It rained.") ==
+        std::vector<std::string>{"Dr. Smith met J. R. Ewing in the U.S. Army.", "It rained."});
+  CHECK(split("\u4ECA\u65E5\u306F\u3002\u660E\u65E5\u3002") ==
+        std::vector<std::string>{"\u4ECA\u65E5\u306F\u3002", "\u660E\u65E5\u3002"});
   CHECK(split("   ").empty());
 }
 
@@ -149,7 +171,9 @@ TEST_CASE("the store gives back documents, sentences and ids", "[data][store]") 
 
 TEST_CASE("every flipped byte of a store is found, never a crash", "[data][store]") {
   TempDir dir;
-  { tiny_store(dir, 6, 3); }
+  {
+    tiny_store(dir, 6, 3);
+  }
   const auto file = dir / "tokens/train-00000.tokens", manifest = dir / "tokens/manifest.json";
   const auto check = [&] {
     const TokenStore store(dir / "tokens", "train");
@@ -172,11 +196,14 @@ TEST_CASE("every flipped byte of a store is found, never a crash", "[data][store
 
 TEST_CASE("preparing gives the same bytes for any number of threads", "[data][prepare]") {
   TempDir dir;
-  { tiny_store(dir); }
+  {
+    tiny_store(dir);
+  }
   std::string bytes[2];
   for (const int64_t threads : {1, 5}) {
     PrepareOptions options;
-    options.inputs = {dir / "text.txt"}, options.out = dir / ("t" + std::to_string(threads)), options.tokenizer = dir / "vocab.txt", options.threads = threads, options.held_out = 0.1;
+    options.inputs = {dir / "text.txt"}, options.out = dir / ("t" + std::to_string(threads)),
+    options.tokenizer = dir / "vocab.txt", options.threads = threads, options.held_out = 0.1;
     options.format = "lines";
     prepare(options);
     bytes[threads > 1] = read_file(options.out + "/train-00000.tokens");
@@ -186,12 +213,17 @@ TEST_CASE("preparing gives the same bytes for any number of threads", "[data][pr
 
 TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][prepare]") {
   TempDir dir;
-  { tiny_store(dir); }
+  {
+    tiny_store(dir);
+  }
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.out = dir / "tokens", options.tokenizer = dir / "vocab.txt", options.held_out = 0.1, options.format = "lines";
+  options.inputs = {dir / "text.txt"}, options.out = dir / "tokens", options.tokenizer = dir / "vocab.txt",
+  options.held_out = 0.1, options.format = "lines";
   CHECK(prepare(options).reused);
   options.held_out = 0.2;
-  CHECK_THROWS_WITH(prepare(options), Catch::Contains("holds tokens of other text or options; name another --out, or make it anew with --force"));
+  CHECK_THROWS_WITH(
+      prepare(options),
+      Catch::Contains("holds tokens of other text or options; name another --out, or make it anew with --force"));
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
 }
@@ -218,11 +250,14 @@ bool killed_behind(const PrepareOptions& options, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("a preparation that was killed goes on behind its closed files and ends in the same bytes", "[data][prepare]") {
+TEST_CASE("a preparation that was killed goes on behind its closed files and ends in the same bytes",
+          "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   std::string text;
-  for (int d = 0; d < 60000; ++d) text += "w" + std::to_string(d % 20) + "q w" + std::to_string(d * 7 % 20) + "q. w3q w" + std::to_string(d / 20 % 20) + "q.\n\n";
+  for (int d = 0; d < 60000; ++d)
+    text += "w" + std::to_string(d % 20) + "q w" + std::to_string(d * 7 % 20) + "q. w3q w" +
+            std::to_string(d / 20 % 20) + "q.\n\n";
   PrepareOptions options;
   options.inputs = {dir.write("text.txt", text)};
   options.tokenizer = dir / "vocab.txt";
@@ -243,18 +278,21 @@ TEST_CASE("a preparation that was killed goes on behind its closed files and end
   CHECK(files > 3);
 }
 
-TEST_CASE("a preparation that was cut off reports in the end what one that was not reports, the pairs left out included", "[data][prepare]") {
+TEST_CASE(
+    "a preparation that was cut off reports in the end what one that was not reports, the pairs left out included",
+    "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   std::string pairs;
   uint64_t incomplete = 0;
   for (int i = 0; i < 40000; ++i) {
     for (int k = 0; k < 16; ++k) pairs += "w" + std::to_string((i + k) % 20) + "q ";
-    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";   // a zero-width space has no piece
+    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";  // a zero-width space has no piece
     incomplete += i % 7 == 0 || i % 11 == 0;
   }
   PrepareOptions options;
-  options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)}, options.format = "pairs";
+  options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)},
+  options.format = "pairs";
   options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
   options.out = dir / "whole";
   const auto whole = prepare(options);
@@ -399,8 +437,10 @@ TEST_CASE("as many sequences of an epoch have a random second segment as were as
       }
       const auto share = static_cast<double>(random) / static_cast<double>(sampler.size());
       CHECK(share == Approx(sampler.random_next_share()));
-      if (asked == 0) CHECK(random == single);
-      else CHECK(std::abs(share - asked) <= 1.0 / static_cast<double>(sampler.size()));
+      if (asked == 0)
+        CHECK(random == single);
+      else
+        CHECK(std::abs(share - asked) <= 1.0 / static_cast<double>(sampler.size()));
     }
 }
 
@@ -421,19 +461,22 @@ TEST_CASE("whole sentences are packed as long as they fit, across documents or n
       uint64_t length = spans.size() - 1;
       for (const auto& span : spans) {
         length += span.count;
-        CHECK(store.first_token(store.sentence_of(span.first)) == span.first);   // begins with a sentence, ends with one
+        CHECK(store.first_token(store.sentence_of(span.first)) == span.first);  // begins with a sentence, ends with one
         const uint64_t end = span.first + span.count;
         CHECK((end == store.num_tokens() || store.first_token(store.sentence_of(end)) == end));
       }
       crosses = crosses || spans.size() > 1;
-      const uint64_t sentence = store.sentence_of(spans.front().first), first_length = store.first_token(sentence + 1) - store.first_token(sentence);
+      const uint64_t sentence = store.sentence_of(spans.front().first),
+                     first_length = store.first_token(sentence + 1) - store.first_token(sentence);
       CHECK((length <= 24 || (spans.size() == 1 && spans[0].count == first_length)));
       CHECK(pieces[p].target_length == length);
       if (p + 1 == pieces.size()) continue;
       const uint64_t next = pieces[p + 1].spans.front().first, following = store.sentence_of(next);
-      const bool new_document = pieces[p + 1].document != pieces[p].document && store.document_token(pieces[p + 1].document) == next;
+      const bool new_document =
+          pieces[p + 1].document != pieces[p].document && store.document_token(pieces[p + 1].document) == next;
       if (packing == Packing::doc_sentences && new_document) continue;
-      CHECK(length + (new_document ? 1 : 0) + store.first_token(following + 1) - next > 24);   // the next sentence had no room
+      CHECK(length + (new_document ? 1 : 0) + store.first_token(following + 1) - next >
+            24);  // the next sentence had no room
     }
     CHECK(crosses == (packing == Packing::full_sentences));
   }

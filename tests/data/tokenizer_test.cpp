@@ -20,11 +20,13 @@ TEST_CASE("BERT's basic tokenizer cleans, folds and splits", "[data][tokenizer]"
   CHECK(basic_tokenize("Hello,  W\u00F6rld!\n", WordPieceRules::bert(false)) == " Hello , W\u00F6rld !");
   CHECK(basic_tokenize("\u4E2D\u6587ab", WordPieceRules::bert(true)) == " \u4E2D \u6587 ab");
   CHECK(basic_tokenize(std::string("a\0b\u200Bc\uFFFDd", 11), WordPieceRules::bert(true)) == " abcd");
-  CHECK(basic_tokenize("\u039F\u0394\u039F\u03A3", WordPieceRules::bert(true)) == " \u03BF\u03B4\u03BF\u03C2");   // a sigma at the end of a word
+  CHECK(basic_tokenize("\u039F\u0394\u039F\u03A3", WordPieceRules::bert(true)) ==
+        " \u03BF\u03B4\u03BF\u03C2");  // a sigma at the end of a word
 }
 
 TEST_CASE("WordPiece takes the longest piece first and knows what it does not know", "[data][tokenizer]") {
-  const auto wordpiece = make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", WordPieceRules::bert(true));
+  const auto wordpiece =
+      make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", WordPieceRules::bert(true));
   const auto encode = [&](const std::string& text) {
     std::vector<int32_t> ids;
     wordpiece->encode(text, ids);
@@ -38,15 +40,19 @@ TEST_CASE("WordPiece takes the longest piece first and knows what it does not kn
 
 TEST_CASE("broken vocabularies and models are refused in words", "[data][tokenizer]") {
   TempDir dir;
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/vocab.txt", "[PAD]\nx\n")), Catch::Contains("the vocabulary has no piece [UNK]"));
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("b/vocab.txt", "[UNK]\nx\nx\n")), Catch::Contains("vocab.txt:3: the piece 'x' is there twice"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/vocab.txt", "[PAD]\nx\n")),
+                    Catch::Contains("the vocabulary has no piece [UNK]"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("b/vocab.txt", "[UNK]\nx\nx\n")),
+                    Catch::Contains("vocab.txt:3: the piece 'x' is there twice"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("c/vocab.txt", "")), Catch::Contains("is empty; it holds no tokenizer"));
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("d/x.model", "no proto at all")), Catch::Contains("is not a SentencePiece model, or it is damaged"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("d/x.model", "no proto at all")),
+                    Catch::Contains("is not a SentencePiece model, or it is damaged"));
   CHECK_THROWS_WITH(Tokenizer::open(dir / "none"), Catch::Contains("no such tokenizer"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.path.string()), Catch::Contains("holds no tokenizer (vocab.txt, spiece.model"));
 }
 
-TEST_CASE("special tokens that a vocabulary lacks are appended, and a saved tokenizer opens as it was", "[data][tokenizer]") {
+TEST_CASE("special tokens that a vocabulary lacks are appended, and a saved tokenizer opens as it was",
+          "[data][tokenizer]") {
   TempDir dir;
   const auto bare = Tokenizer::open(dir.write("vocab.txt", "[UNK]\na\n##b\nc\n"));
   CHECK(bare.size() == 4);
@@ -69,7 +75,8 @@ TEST_CASE("special tokens that a vocabulary lacks are appended, and a saved toke
 TEST_CASE("a SentencePiece model is trained in the process, with BERT's special tokens in front", "[data][tokenizer]") {
   TempDir dir;
   std::string text;
-  for (int i = 0; i < 400; ++i) text += "the cat number " + std::to_string(i * 37 % 91) + " sat on mat " + std::to_string(i % 13) + ".\n";
+  for (int i = 0; i < 400; ++i)
+    text += "the cat number " + std::to_string(i * 37 % 91) + " sat on mat " + std::to_string(i % 13) + ".\n";
   for (const std::string kind : {"unigram", "bpe"}) {
     PrepareOptions options;
     options.inputs = {dir.write("text.txt", text)};
@@ -93,7 +100,7 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.encode_behind(" sat") == tokenizer.encode("sat"));
     CHECK(tokenizer.encode_behind("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
-    CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());   // text that spells a special token is text
+    CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is text
     const auto cat = tokenizer.encode("the cat sat");
     CHECK(tokenizer.decode(std::vector<int64_t>(cat.begin(), cat.end())) == "the cat sat");
   }
@@ -114,9 +121,17 @@ TEST_CASE("ids equal those of the reference implementations on published vocabul
   std::filesystem::copy_file(folder + "gpt2-encoder.json", dir / "gpt2/vocab.json");
   std::filesystem::copy_file(folder + "gpt2-vocab.bpe", dir / "gpt2/merges.txt");
   const std::vector<std::pair<std::string, std::string>> models{
-      {"bert_uncased", dir / "uncased"}, {"bert_cased", dir / "cased"}, {"gpt2", dir / "gpt2"}, {"t5", folder + "t5-32000.model"}, {"albert", folder + "albert-base-v2-30k.model"},
-      {"pegasus", folder + "pegasus-96103.model"}, {"bigbird", folder + "bigbird-roberta-gpt2.model"}, {"hf_test_unigram", folder + "hf-test_sentencepiece.model"},
-      {"hf_test_bpe", folder + "hf-test_sentencepiece_bpe.model"}, {"spm_test", folder + "spm-test_model.model"}, {"spm_test_ja", folder + "spm-test_ja_model.model"}};
+      {"bert_uncased", dir / "uncased"},
+      {"bert_cased", dir / "cased"},
+      {"gpt2", dir / "gpt2"},
+      {"t5", folder + "t5-32000.model"},
+      {"albert", folder + "albert-base-v2-30k.model"},
+      {"pegasus", folder + "pegasus-96103.model"},
+      {"bigbird", folder + "bigbird-roberta-gpt2.model"},
+      {"hf_test_unigram", folder + "hf-test_sentencepiece.model"},
+      {"hf_test_bpe", folder + "hf-test_sentencepiece_bpe.model"},
+      {"spm_test", folder + "spm-test_model.model"},
+      {"spm_test_ja", folder + "spm-test_ja_model.model"}};
   for (const auto& [key, path] : models) {
     const auto tokenizer = Tokenizer::open(path);
     std::ifstream in(folder + "expected-ids.jsonl");
@@ -135,7 +150,9 @@ TEST_CASE("ids equal those of the reference implementations on published vocabul
 TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][tokenizer]") {
   TempDir dir;
   std::string text;
-  for (int i = 0; i < 400; ++i) text += "the cat" + std::to_string(i % 7) + " sat on caf\u00E9 mat " + std::to_string(i % 13) + " \u00A8x \uFF21.\n";
+  for (int i = 0; i < 400; ++i)
+    text +=
+        "the cat" + std::to_string(i % 7) + " sat on caf\u00E9 mat " + std::to_string(i % 13) + " \u00A8x \uFF21.\n";
   std::vector<std::string> models;
   for (const std::string kind : {"unigram", "bpe"}) {
     PrepareOptions options;
@@ -145,11 +162,14 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
     models.push_back(dir / (kind + "/spiece.model"));
   }
   const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
-  for (const auto* name : {"albert-base-v2-30k.model", "t5-32000.model", "pegasus-96103.model", "bigbird-roberta-gpt2.model", "hf-test_sentencepiece_bpe.model", "spm-test_ja_model.model"})
+  for (const auto* name : {"albert-base-v2-30k.model", "t5-32000.model", "pegasus-96103.model",
+                           "bigbird-roberta-gpt2.model", "hf-test_sentencepiece_bpe.model", "spm-test_ja_model.model"})
     if (std::filesystem::exists(folder + name)) models.push_back(folder + name);
   // Pieces of text that normalisation moves: accents alone, wide spaces, marks of the tokenizer itself, broken bytes.
-  const std::vector<std::string> parts{" ", "  ", "a", "the", "cat", "caf\u00E9", "\u0301", "\u00A8", "\u00A0", "\u3000", "\u2581", "\t", "\u200B", "\uFF21", "7", ".", ",", "<s>", "[MASK]",
-                                       "\U0001F600", "\u304C", "\xFF", "\u0085", "-", "\u2019s", "\u1FEF", "\uFB01", "\u0344"};
+  const std::vector<std::string> parts{" ",      "  ",     "a",      "the",     "cat",    "caf\u00E9",  "\u0301",
+                                       "\u00A8", "\u00A0", "\u3000", "\u2581",  "\t",     "\u200B",     "\uFF21",
+                                       "7",      ".",      ",",      "<s>",     "[MASK]", "\U0001F600", "\u304C",
+                                       "\xFF",   "\u0085", "-",      "\u2019s", "\u1FEF", "\uFB01",     "\u0344"};
   for (const auto& model : models) {
     sentencepiece::SentencePieceProcessor reference;
     REQUIRE(reference.Load(model).ok());

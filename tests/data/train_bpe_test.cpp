@@ -50,7 +50,8 @@ std::vector<std::string> sentences() {
     std::string text;
     for (int w = 0; w < 8; ++w) {
       text += w ? " " : "";
-      for (uint64_t k = 0, n = 1 + stream.below(7); k < n; ++k) text += static_cast<char>('a' + stream.below(1 + stream.below(5)));
+      for (uint64_t k = 0, n = 1 + stream.below(7); k < n; ++k)
+        text += static_cast<char>('a' + stream.below(1 + stream.below(5)));
     }
     list.push_back(text + ", 42! Ünïcode");
   }
@@ -66,7 +67,8 @@ TEST_CASE("merges are those of the algorithm that counts every pair again", "[da
     for (int w = 0; w < 40; ++w) {
       auto& word = words.emplace_back();
       word.count = 1 + stream.below(9);
-      for (uint64_t k = 0, n = 1 + stream.below(9); k < n; ++k) word.symbols.push_back(static_cast<int32_t>(stream.below(3)));
+      for (uint64_t k = 0, n = 1 + stream.below(9); k < n; ++k)
+        word.symbols.push_back(static_cast<int32_t>(stream.below(3)));
     }
     std::vector<std::pair<int32_t, int32_t>> found;
     learn_merges(words, [&](int32_t left, int32_t right) -> std::optional<int32_t> {
@@ -78,11 +80,13 @@ TEST_CASE("merges are those of the algorithm that counts every pair again", "[da
   }
 }
 
-TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also from its tokenizer.json alone", "[data][tokenizer]") {
+TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also from its tokenizer.json alone",
+          "[data][tokenizer]") {
   TempDir dir;
   const auto files = train_byte_bpe(sentences(), 400);
   dir.write("bpe/merges.txt", files.merges);
-  const auto tokenizer = Tokenizer::open(std::filesystem::path(dir.write("bpe/vocab.json", files.vocabulary)).parent_path().string());
+  const auto tokenizer =
+      Tokenizer::open(std::filesystem::path(dir.write("bpe/vocab.json", files.vocabulary)).parent_path().string());
   CHECK(tokenizer.kind() == "byte_bpe");
   CHECK(tokenizer.size() == 400);
   CHECK(tokenizer.special().cls == 0);
@@ -91,38 +95,48 @@ TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also 
   const std::string text = "aaab cc, Ünïcode \xE4\xB8\xAD \t 7!";
   const auto ids = tokenizer.encode(text);
   CHECK(tokenizer.decode(std::vector<int64_t>(ids.begin(), ids.end())) == text);
-  CHECK(tokenizer.encode("Ünïcode").size() < 9);   // it occurs in every sentence, so its bytes were merged
+  CHECK(tokenizer.encode("Ünïcode").size() < 9);  // it occurs in every sentence, so its bytes were merged
   tokenizer.save(dir / "saved");
-  for (const auto* file : {"vocab.json", "merges.txt", "cloze_tokenizer.json"}) std::filesystem::remove(dir / ("saved/" + std::string(file)));
+  for (const auto* file : {"vocab.json", "merges.txt", "cloze_tokenizer.json"})
+    std::filesystem::remove(dir / ("saved/" + std::string(file)));
   CHECK(Tokenizer::open(dir / "saved/tokenizer.json").encode(text) == ids);
-  CHECK_THROWS_WITH(train_byte_bpe(sentences(), 260), "--vocab-size 260 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
+  CHECK_THROWS_WITH(
+      train_byte_bpe(sentences(), 260),
+      "--vocab-size 260 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
 }
 
-TEST_CASE("a WordPiece vocabulary that was trained here covers its text, also from its tokenizer.json alone", "[data][tokenizer]") {
+TEST_CASE("a WordPiece vocabulary that was trained here covers its text, also from its tokenizer.json alone",
+          "[data][tokenizer]") {
   TempDir dir;
   const auto file = train_wordpiece(sentences(), 120, true);
   const auto tokenizer = Tokenizer::open(dir.write("wp/vocab.txt", file));
   CHECK(tokenizer.size() == 120);
   CHECK(tokenizer.piece(4) == "[MASK]");
-  CHECK(tokenizer.id("unicode") > 0);   // lower case, without accents
+  CHECK(tokenizer.id("unicode") > 0);  // lower case, without accents
   CHECK(tokenizer.id("##a") > 0);
-  CHECK(tokenizer.id("##!") == -1);     // never inside a word
+  CHECK(tokenizer.id("##!") == -1);  // never inside a word
   for (const auto& sentence : sentences())
     for (const auto id : tokenizer.encode(sentence)) CHECK(id != tokenizer.special().unk);
   tokenizer.save(dir / "saved");
-  for (const auto* other : {"vocab.txt", "cloze_tokenizer.json"}) std::filesystem::remove(dir / ("saved/" + std::string(other)));
+  for (const auto* other : {"vocab.txt", "cloze_tokenizer.json"})
+    std::filesystem::remove(dir / ("saved/" + std::string(other)));
   const auto again = Tokenizer::open(dir / "saved/tokenizer.json");
   CHECK(again.encode("aab Ünïcode!") == tokenizer.encode("aab Ünïcode!"));
-  CHECK_THROWS_WITH(train_wordpiece(sentences(), 10, true), Catch::Contains("--vocab-size 10 is too small for WordPiece on this text, whose special tokens and characters are"));
+  CHECK_THROWS_WITH(
+      train_wordpiece(sentences(), 10, true),
+      Catch::Contains(
+          "--vocab-size 10 is too small for WordPiece on this text, whose special tokens and characters are"));
 }
 
-TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor for the size gets fewer pieces", "[data][prepare]") {
+TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor for the size gets fewer pieces",
+          "[data][prepare]") {
   TempDir dir;
   std::string text;
   for (const auto& sentence : sentences()) text += sentence + "\n";
   for (const std::string kind : {"wordpiece", "byte_bpe"}) {
     PrepareOptions options;
-    options.inputs = {dir.write("text.txt", text + "\n" + text)}, options.out = dir / kind, options.format = "lines", options.train_kind = kind, options.vocab_size = 300, options.threads = 1, options.held_out = 0;
+    options.inputs = {dir.write("text.txt", text + "\n" + text)}, options.out = dir / kind, options.format = "lines",
+    options.train_kind = kind, options.vocab_size = 300, options.threads = 1, options.held_out = 0;
     const auto report = prepare(options);
     CHECK(report.unknown_tokens == 0);
     CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).kind() == kind);
@@ -141,12 +155,14 @@ TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokeni
     CHECK_THROWS_WITH(Tokenizer::open(dir / folder), Catch::Contains(reason));
   };
   refused("[1, 2]", good.merges, "is not a JSON object of pieces and ids; it is damaged");
-  refused("{\"a\": 0, \"b\": 0}", good.merges, "piece 'b' has id 0, which is taken or beyond the 2 pieces; ids must be 0, 1, 2, ...");
+  refused("{\"a\": 0, \"b\": 0}", good.merges,
+          "piece 'b' has id 0, which is taken or beyond the 2 pieces; ids must be 0, 1, 2, ...");
   refused("{\"a\": 0, \"b\": 7}", good.merges, "piece 'b' has id 7");
   refused("{\"a\": 0, \"b\": 1}", good.merges, "has no piece for byte 0; a byte-level vocabulary needs all 256");
   refused(good.vocabulary, "#version: 0.2\nab\n", "merges:2: 'ab' is not two pieces with a space between them");
   refused(good.vocabulary, "#version: 0.2\nqq zz\n", "merges:2: 'qq zz' names a piece that the vocabulary lacks");
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("t/tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}")), Catch::Contains("tokenizer.json"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("t/tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}")),
+                    Catch::Contains("tokenizer.json"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("u/tokenizer.json", "no json")), Catch::Contains("tokenizer.json"));
 }
 
@@ -157,14 +173,15 @@ TEST_CASE("ALBERT's conventions over SentencePiece give the ids of transformers"
     return;
   }
   TempDir dir;
-  dir.write("albert/tokenizer_config.json", "{\"tokenizer_class\": \"AlbertTokenizer\", \"do_lower_case\": true, \"keep_accents\": false}");
+  dir.write("albert/tokenizer_config.json",
+            "{\"tokenizer_class\": \"AlbertTokenizer\", \"do_lower_case\": true, \"keep_accents\": false}");
   std::filesystem::copy_file(folder + "albert-base-v2-30k.model", dir / "albert/spiece.model");
   const auto tokenizer = Tokenizer::open(dir / "albert");
   const auto expected = nlohmann::json::parse(read_file(folder + "hf-expected-encodings.json"));
   for (size_t i = 0; i < expected["texts"].size(); ++i) {
     auto wanted = expected["expected"]["albert-base-v2"]["input_ids"][i].get<std::vector<int32_t>>();
-    wanted.erase(std::find(wanted.begin(), wanted.end(), 3), wanted.end());   // [SEP] and padding
-    wanted.erase(wanted.begin());                                             // [CLS]
+    wanted.erase(std::find(wanted.begin(), wanted.end(), 3), wanted.end());  // [SEP] and padding
+    wanted.erase(wanted.begin());                                            // [CLS]
     CHECK(tokenizer.encode(expected["texts"][i].get<std::string>()) == wanted);
   }
   // A comma behind a digit stands alone, accents go, capitals are folded.

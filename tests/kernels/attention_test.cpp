@@ -10,7 +10,8 @@
 
 using namespace cloze;
 
-TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout", "[kernels][attention]") {
+TEST_CASE("fused attention equals its plain form for any width and length, with masks, causal, with dropout",
+          "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
@@ -20,21 +21,26 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
         for (const bool masked : {false, true})
           for (const double p : {0.0, 0.2}) {
             const int64_t heads = 2, width = heads * head_width;
-            INFO(isa << " C " << head_width << " T " << length << " causal " << causal << " masked " << masked << " p " << p);
+            INFO(isa << " C " << head_width << " T " << length << " causal " << causal << " masked " << masked << " p "
+                     << p);
             const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
             const auto bias = param({3 * width}, 0.5);
             AttentionContext context{.causal = causal};
             if (masked) {
               context.key_mask = at::ones({2, length}, at::kBool);
-              context.key_mask[0].narrow(0, length / 2, length - length / 2).fill_(false);   // length 1: the query sees nothing
+              context.key_mask[0]
+                  .narrow(0, length / 2, length - length / 2)
+                  .fill_(false);  // length 1: the query sees nothing
             }
             const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
             compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
-                    [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
+                    [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias},
+                    type);
           }
 }
 
-TEST_CASE("a bias that all keys share has no gradient but for rounding, however large the scores", "[kernels][attention]") {
+TEST_CASE("a bias that all keys share has no gradient but for rounding, however large the scores",
+          "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const int64_t length = 40, heads = 2, width = 48;
@@ -42,14 +48,15 @@ TEST_CASE("a bias that all keys share has no gradient but for rounding, however 
   if (context.window > 0) context.key_mask = at::ones({3, length}, at::kBool);
   for (const double p : {0.0, 0.2}) {
     auto qkv = numbers({3, length, 3 * width}, 0.1, 2);
-    qkv.narrow(2, 0, 2 * width).mul_(4);   // scores of some tens
+    qkv.narrow(2, 0, 2 * width).mul_(4);  // scores of some tens
     const auto dout = numbers({3, length, width}, 0.3, 1) + 1;
     const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
     const auto x = qkv.clone().requires_grad_(true);
     fused::self_attention(x, Param(), heads, context, drop).backward(dout);
     const auto keys = x.grad().narrow(2, width, width);
     INFO(isa << " causal " << context.causal << " window " << context.window << " p " << p);
-    CHECK(keys.sum(at::IntArrayRef({0, 1})).abs().max().item<double>() < 1e-6 * keys.abs().sum(at::IntArrayRef({0, 1})).max().item<double>());
+    CHECK(keys.sum(at::IntArrayRef({0, 1})).abs().max().item<double>() <
+          1e-6 * keys.abs().sum(at::IntArrayRef({0, 1})).max().item<double>());
   }
 }
 
@@ -66,20 +73,24 @@ TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels
     for (int64_t t = 0; t < length; ++t) {
       for (int64_t k = 0; k < 3; ++k) {
         part[k].emplace_back();
-        for (int64_t c = 0; c < head_width; ++c) part[k][t].push_back(qkv[0][t][k * width + h * head_width + c].item<double>());
+        for (int64_t c = 0; c < head_width; ++c)
+          part[k][t].push_back(qkv[0][t][k * width + h * head_width + c].item<double>());
       }
-      for (int64_t s = 0; s < length; ++s) visible[t][s] = s <= t && mask[0][s].item<bool>(), f[t][s] = factors[0][h][t][s].item<double>();
+      for (int64_t s = 0; s < length; ++s)
+        visible[t][s] = s <= t && mask[0][s].item<bool>(), f[t][s] = factors[0][h][t][s].item<double>();
     }
     const auto wanted = naive::attention(part[0], part[1], part[2], visible, f);
     for (int64_t t = 0; t < length; ++t)
-      for (int64_t c = 0; c < head_width; ++c) CHECK(got[0][t][h * head_width + c].item<double>() == Approx(wanted[t][c]).margin(1e-7));
+      for (int64_t c = 0; c < head_width; ++c)
+        CHECK(got[0][t][h * head_width + c].item<double>() == Approx(wanted[t][c]).margin(1e-7));
   }
 }
 
 namespace {
 
 /// Attention in a window by the formula, over a full table of who sees whom. x [B, T, 3 D] with the bias added.
-Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global, const AttentionContext& context) {
+Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global,
+                   const AttentionContext& context) {
   const int64_t length = x.size(1), width = x.size(2) / 3 / heads;
   const auto parts = x.to(at::kDouble).view({x.size(0), length, 3, heads, width}).permute({2, 0, 3, 1, 4});
   const auto place = at::arange(length, at::kLong);
@@ -87,9 +98,13 @@ Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Ten
   std::vector<Tensor> by_head;
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t step = context.dilated_heads == 0 || h < context.dilated_heads ? context.dilation : 1;
-    by_head.push_back(apart.le(context.window * step).logical_and(apart.remainder(step).eq(0)).unsqueeze(0).logical_or(global.unsqueeze(1)).logical_and(real.unsqueeze(1)));
+    by_head.push_back(apart.le(context.window * step)
+                          .logical_and(apart.remainder(step).eq(0))
+                          .unsqueeze(0)
+                          .logical_or(global.unsqueeze(1))
+                          .logical_and(real.unsqueeze(1)));
   }
-  const auto seen = at::stack(by_head, 1);   // [B, H, T, T]
+  const auto seen = at::stack(by_head, 1);  // [B, H, T, T]
   const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
   const auto p = at::softmax(scores.masked_fill(seen.logical_not(), -1e30), -1).masked_fill(seen.logical_not(), 0);
   return at::matmul(p, parts[2]).transpose(1, 2).flatten(2);
@@ -97,7 +112,10 @@ Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Ten
 
 }  // namespace
 
-TEST_CASE("attention in a window equals its formula, and the fused form the plain one, with dilation, global keys, padding and dropout", "[kernels][window]") {
+TEST_CASE(
+    "attention in a window equals its formula, and the fused form the plain one, with dilation, global keys, padding "
+    "and dropout",
+    "[kernels][window]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
@@ -108,25 +126,31 @@ TEST_CASE("attention in a window equals its formula, and the fused form the plai
     for (const int64_t window : {0, 2, 7, 40})
       for (const auto steps : {Steps{1, 0}, Steps{3, 0}, Steps{2, 1}, Steps{70, 0}})
         for (const int globals : {0, 1, 3})
-        for (const double p : {0.0, 0.2}) {
-          if (steps.dilation > 1 && type != at::kFloat) continue;
-          const int64_t heads = 2, width = 24;
-          INFO(isa << " T " << length << " w " << window << " dilation " << steps.dilation << " of " << steps.heads << " globals " << globals << " p " << p);
-          const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
-          const auto bias = param({3 * width}, 0.5);
-          AttentionContext context{.key_mask = at::ones({2, length}, at::kBool), .window = window, .dilation = steps.dilation, .dilated_heads = steps.heads};
-          if (length > 5) context.key_mask[1].narrow(0, length - 4, 4).fill_(false);
-          auto global = at::zeros({2, length}, at::kBool);
-          for (int64_t g = 0; g < globals; ++g) global[0][g * 5 % length] = true;
-          if (globals > 0) global[1][length / 2] = true;
-          if (globals > 0) context.global_mask = global;
-          const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
-          compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); }, [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias}, type);
-          if (p > 0 || type != at::kFloat) continue;
-          at::NoGradGuard no_grad;
-          const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, context);
-          CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
-        }
+          for (const double p : {0.0, 0.2}) {
+            if (steps.dilation > 1 && type != at::kFloat) continue;
+            const int64_t heads = 2, width = 24;
+            INFO(isa << " T " << length << " w " << window << " dilation " << steps.dilation << " of " << steps.heads
+                     << " globals " << globals << " p " << p);
+            const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
+            const auto bias = param({3 * width}, 0.5);
+            AttentionContext context{.key_mask = at::ones({2, length}, at::kBool),
+                                     .window = window,
+                                     .dilation = steps.dilation,
+                                     .dilated_heads = steps.heads};
+            if (length > 5) context.key_mask[1].narrow(0, length - 4, 4).fill_(false);
+            auto global = at::zeros({2, length}, at::kBool);
+            for (int64_t g = 0; g < globals; ++g) global[0][g * 5 % length] = true;
+            if (globals > 0) global[1][length / 2] = true;
+            if (globals > 0) context.global_mask = global;
+            const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
+            compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
+                    [&](auto& in) { return plain::self_attention(in[0], bias, heads, context, drop); }, {qkv}, {bias},
+                    type);
+            if (p > 0 || type != at::kFloat) continue;
+            at::NoGradGuard no_grad;
+            const auto slow = slow_window(qkv + bias.value(), heads, context.key_mask, global, context);
+            CHECK((plain::self_attention(qkv, bias, heads, context, {}) - slow).abs().max().item<double>() < 1e-5);
+          }
 }
 
 namespace {
@@ -137,13 +161,16 @@ RandomFeatures features(int64_t count, int64_t head_width, const std::string& ke
   return {.projection = w, .kernel = kernel, .epsilon = epsilon};
 }
 
-/// Choromanski et al. 2021, equations 4 and 9, over every pair of a query and a key; x [T, 3 C] with the bias added, of one head.
+/// Choromanski et al. 2021, equations 4 and 9, over every pair of a query and a key; x [T, 3 C] with the bias added, of
+/// one head.
 Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, const RandomFeatures& f) {
   const int64_t length = x.size(0), width = x.size(1) / 3, count = f.projection.size(0);
   naive::Matrix q, k, v, w;
   for (int64_t t = 0; t < length; ++t) {
     q.emplace_back(), k.emplace_back(), v.emplace_back();
-    for (int64_t c = 0; c < width; ++c) q[t].push_back(x[t][c].item<double>()), k[t].push_back(x[t][width + c].item<double>()), v[t].push_back(x[t][2 * width + c].item<double>());
+    for (int64_t c = 0; c < width; ++c)
+      q[t].push_back(x[t][c].item<double>()), k[t].push_back(x[t][width + c].item<double>()),
+          v[t].push_back(x[t][2 * width + c].item<double>());
   }
   for (int64_t r = 0; r < count; ++r) {
     w.emplace_back();
@@ -158,18 +185,22 @@ Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, c
 
 }  // namespace
 
-TEST_CASE("attention by random features equals its formula, and the fused form the plain one, causal or not, with padding", "[kernels][performer]") {
+TEST_CASE(
+    "attention by random features equals its formula, and the fused form the plain one, causal or not, with padding",
+    "[kernels][performer]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const std::string kernel = GENERATE("softmax", "relu");
-  if (kernel == "relu" && type == at::kBFloat16) return;   // at its corner, rounding to bf16 moves a slope from 0 to 1
+  if (kernel == "relu" && type == at::kBFloat16) return;  // at its corner, rounding to bf16 moves a slope from 0 to 1
   const double epsilon = kernel == "softmax" ? GENERATE(1e-6, 1e-2) : 1e-3;
   for (const int64_t length : {1, 7, 48, 49, 131})
-    for (const auto& [heads, head_width, count] : {std::tuple<int64_t, int64_t, int64_t>{2, 7, 5}, {1, 16, 40}, {3, 24, 64}})
+    for (const auto& [heads, head_width, count] :
+         {std::tuple<int64_t, int64_t, int64_t>{2, 7, 5}, {1, 16, 40}, {3, 24, 64}})
       for (const bool causal : {false, true})
         for (const bool masked : {false, true}) {
-          INFO(isa << " " << kernel << " T " << length << " C " << head_width << " R " << count << " causal " << causal << " masked " << masked << " eps " << epsilon << " " << c10::toString(type));
+          INFO(isa << " " << kernel << " T " << length << " C " << head_width << " R " << count << " causal " << causal
+                   << " masked " << masked << " eps " << epsilon << " " << c10::toString(type));
           const int64_t width = heads * head_width;
           const auto qkv = numbers({2, length, 3 * width}, 0.1, 2);
           const auto bias = param({3 * width}, 0.5);
@@ -177,10 +208,14 @@ TEST_CASE("attention by random features equals its formula, and the fused form t
           AttentionContext context{.causal = causal};
           if (masked) {
             context.key_mask = at::ones({2, length}, at::kBool);
-            context.key_mask[0].narrow(0, length / 2, length - length / 2).fill_(false);   // length 1: the query sees nothing
-            context.key_mask[1][0].fill_(false);                                           // and a first token that is not there
+            context.key_mask[0]
+                .narrow(0, length / 2, length - length / 2)
+                .fill_(false);                    // length 1: the query sees nothing
+            context.key_mask[1][0].fill_(false);  // and a first token that is not there
           }
-          compare([&](auto& in) { return fused::favor_attention(in[0], bias, heads, context, f); }, [&](auto& in) { return plain::favor_attention(in[0], bias, heads, context, f); }, {qkv}, {bias}, type);
+          compare([&](auto& in) { return fused::favor_attention(in[0], bias, heads, context, f); },
+                  [&](auto& in) { return plain::favor_attention(in[0], bias, heads, context, f); }, {qkv}, {bias},
+                  type);
           if (type != at::kFloat || isa != "portable" || length > 49) continue;
           at::NoGradGuard no_grad;
           const auto got = plain::favor_attention(qkv, bias, heads, context, f);
@@ -195,25 +230,29 @@ TEST_CASE("attention by random features equals its formula, and the fused form t
         }
 }
 
-TEST_CASE("a causal query by random features does not change when later keys grow without bound", "[kernels][performer]") {
+TEST_CASE("a causal query by random features does not change when later keys grow without bound",
+          "[kernels][performer]") {
   const auto f = features(32, 8, "softmax", 1e-3);
   const auto bias = param({24}, 0.5);
   auto qkv = numbers({1, 100, 24}, 0.1, 2);
   const auto before = fused::favor_attention(qkv, bias, 1, {.causal = true}, f);
   qkv = qkv.clone();
-  qkv.narrow(1, 60, 40).mul_(12);   // scores of e^100 and more
+  qkv.narrow(1, 60, 40).mul_(12);  // scores of e^100 and more
   const auto after = fused::favor_attention(qkv, bias, 1, {.causal = true}, f);
   CHECK(after.isfinite().all().item<bool>());
   CHECK(error_of(after.narrow(1, 0, 60), before.narrow(1, 0, 60)) < 1e-6);
 }
 
-TEST_CASE("random features estimate softmax attention, the better the more there are, by any of the exact kernels", "[kernels][performer]") {
+TEST_CASE("random features estimate softmax attention, the better the more there are, by any of the exact kernels",
+          "[kernels][performer]") {
   at::NoGradGuard no_grad;
   const auto qkv = numbers({1, 20, 24}, 0.1, 1.2);
   const auto bias = Param(at::zeros({24}), Init::zero);
   const auto exact = plain::self_attention(qkv, bias, 1, {}, {});
   for (const std::string kernel : {"softmax", "trigonometric"}) {
-    const auto error = [&](int64_t count) { return error_of(plain::favor_attention(qkv, bias, 1, {}, features(count, 8, kernel, 1e-9)), exact); };
+    const auto error = [&](int64_t count) {
+      return error_of(plain::favor_attention(qkv, bias, 1, {}, features(count, 8, kernel, 1e-9)), exact);
+    };
     INFO(kernel << " " << error(16) << " " << error(65536));
     CHECK(error(65536) < 0.01);
     CHECK(error(16) > error(65536));
@@ -222,7 +261,8 @@ TEST_CASE("random features estimate softmax attention, the better the more there
   }
 }
 
-TEST_CASE("rows of random features are orthogonal in blocks and as long as rows of normal numbers", "[kernels][performer]") {
+TEST_CASE("rows of random features are orthogonal in blocks and as long as rows of normal numbers",
+          "[kernels][performer]") {
   const int64_t width = 16;
   auto w = at::empty({50 * width + 5, width}, at::kFloat);
   draw_features(w, Rng(5).stream("test"));
@@ -231,12 +271,15 @@ TEST_CASE("rows of random features are orthogonal in blocks and as long as rows 
     CHECK((gram - gram.diagonal().diag()).abs().max().item<double>() < 1e-4);
   }
   const auto lengths = w.square().sum(1);
-  CHECK(lengths.mean().item<double>() == Approx(width).epsilon(0.05));                        // chi square of `width` degrees
+  CHECK(lengths.mean().item<double>() == Approx(width).epsilon(0.05));  // chi square of `width` degrees
   CHECK(lengths.var().item<double>() == Approx(2.0 * width).epsilon(0.25));
   CHECK(std::abs(w.mean().item<double>()) < 4.5 / std::sqrt(static_cast<double>(w.numel())));
 }
 
-TEST_CASE("attention over other tokens equals its plain form, with biases by distance, a scale, and queries that stand at the last keys", "[kernels][attention]") {
+TEST_CASE(
+    "attention over other tokens equals its plain form, with biases by distance, a scale, and queries that stand at "
+    "the last keys",
+    "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
@@ -248,33 +291,44 @@ TEST_CASE("attention over other tokens equals its plain form, with biases by dis
       for (const int facts : {0, 1, 2})
         for (const double p : {0.0, 0.2}) {
           if (causal && queries > keys) continue;
-          const int64_t heads = 2, width = heads * (facts == 1 ? 32 : 12);   // heads of T5 need no copy in bf16: no bias, no scale, whole vectors
+          const int64_t heads = 2,
+                        width =
+                            heads * (facts == 1
+                                         ? 32
+                                         : 12);  // heads of T5 need no copy in bf16: no bias, no scale, whole vectors
           INFO(isa << " T " << queries << " S " << keys << " causal " << causal << " facts " << facts << " p " << p);
-          const auto q = numbers({2, queries, width}, 0.1), kv = numbers({2, keys, 2 * width}, 0.4), distance = numbers({heads, queries + keys - 1}, 0.9, 1);
-          const auto q_bias = facts == 1 ? Param() : param({width}, 0.5), kv_bias = facts == 1 ? Param() : param({2 * width}, 0.7);
+          const auto q = numbers({2, queries, width}, 0.1), kv = numbers({2, keys, 2 * width}, 0.4),
+                     distance = numbers({heads, queries + keys - 1}, 0.9, 1);
+          const auto q_bias = facts == 1 ? Param() : param({width}, 0.5),
+                     kv_bias = facts == 1 ? Param() : param({2 * width}, 0.7);
           AttentionContext context{.causal = causal, .scale = facts == 1 ? 1.0 : 0.0};
           if (facts == 2) context.key_mask = numbers({2, keys}, 0.2).gt(-0.3);
           const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
           const auto form = [&](bool fast, const std::vector<Tensor>& in) {
             auto facts_of = context;
             if (facts == 2) facts_of.distance_bias = in[2].to(at::kFloat);
-            return fast ? fused::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop) : plain::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop);
+            return fast ? fused::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop)
+                        : plain::cross_attention(in[0], q_bias, in[1], kv_bias, heads, facts_of, drop);
           };
           std::vector<Tensor> inputs{q, kv};
           if (facts == 2) inputs.push_back(distance);
-          compare([&](auto& in) { return form(true, in); }, [&](auto& in) { return form(false, in); }, inputs, facts == 1 ? std::vector<Param>{} : std::vector<Param>{q_bias, kv_bias}, type);
+          compare([&](auto& in) { return form(true, in); }, [&](auto& in) { return form(false, in); }, inputs,
+                  facts == 1 ? std::vector<Param>{} : std::vector<Param>{q_bias, kv_bias}, type);
         }
 }
 
 TEST_CASE("a bias by distance is added to the score of each pair that lies so far apart", "[kernels][attention]") {
   const int64_t queries = 3, keys = 5;
-  const auto q = numbers({1, queries, 4}, 0.1).to(at::kDouble), kv = numbers({1, keys, 8}, 0.4).to(at::kDouble), distance = numbers({1, queries + keys - 1}, 0.9).to(at::kDouble);
-  const auto got = plain::cross_attention(q, Param(), kv, Param(), 1, {.causal = true, .distance_bias = distance, .scale = 1}, {});
+  const auto q = numbers({1, queries, 4}, 0.1).to(at::kDouble), kv = numbers({1, keys, 8}, 0.4).to(at::kDouble),
+             distance = numbers({1, queries + keys - 1}, 0.9).to(at::kDouble);
+  const auto got =
+      plain::cross_attention(q, Param(), kv, Param(), 1, {.causal = true, .distance_bias = distance, .scale = 1}, {});
   for (int64_t t = 0; t < queries; ++t) {
     double total = 0;
     std::vector<double> mixed(4);
     for (int64_t s = 0; s <= t + keys - queries; ++s) {
-      const double e = std::exp(at::dot(q[0][t], kv[0][s].slice(0, 0, 4)).item<double>() + distance[0][s - t + queries - 1].item<double>());
+      const double e = std::exp(at::dot(q[0][t], kv[0][s].slice(0, 0, 4)).item<double>() +
+                                distance[0][s - t + queries - 1].item<double>());
       total += e;
       for (int64_t c = 0; c < 4; ++c) mixed[c] += e * kv[0][s][4 + c].item<double>();
     }
@@ -282,18 +336,22 @@ TEST_CASE("a bias by distance is added to the score of each pair that lies so fa
   }
 }
 
-TEST_CASE("a prefix is seen by every query of its row, what lies behind it only by what follows", "[kernels][attention]") {
+TEST_CASE("a prefix is seen by every query of its row, what lies behind it only by what follows",
+          "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t length : {5, 131})
-    for (const int64_t behind : {0, 7}) {   // keys before the first query
+    for (const int64_t behind : {0, 7}) {  // keys before the first query
       INFO(isa << " T " << length << " behind " << behind);
       const int64_t heads = 2, width = 2 * 16;
-      const AttentionContext context{.key_mask = numbers({3, length + behind}, 0.4).gt(-0.5), .causal = true, .prefix = at::tensor({int64_t{0}, length / 2, length}, at::kLong)};
+      const AttentionContext context{.key_mask = numbers({3, length + behind}, 0.4).gt(-0.5),
+                                     .causal = true,
+                                     .prefix = at::tensor({int64_t{0}, length / 2, length}, at::kLong)};
       const Dropout drop{.p = 0.2, .key = 8, .site = 2, .active = true};
       compare([&](auto& in) { return fused::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
-              [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); }, {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
+              [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
+              {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
     }
   // The formula: a key may be seen from behind it, or where it lies in the prefix.
   const auto x = numbers({1, 6, 3 * 10}, 0.1, 2).to(at::kDouble);
@@ -301,7 +359,8 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
   naive::Matrix part[3];
   std::vector<std::vector<bool>> visible(6, std::vector<bool>(6));
   for (int64_t t = 0; t < 6; ++t) {
-    for (int64_t k = 0; k < 3; ++k) part[k].emplace_back(x[0][t].data_ptr<double>() + 10 * k, x[0][t].data_ptr<double>() + 10 * (k + 1));
+    for (int64_t k = 0; k < 3; ++k)
+      part[k].emplace_back(x[0][t].data_ptr<double>() + 10 * k, x[0][t].data_ptr<double>() + 10 * (k + 1));
     for (int64_t s = 0; s < 6; ++s) visible[t][s] = s <= t || s < 3;
   }
   const auto wanted = naive::attention(part[0], part[1], part[2], visible, naive::Matrix(6, naive::Row(6, 1.0)));
@@ -309,35 +368,47 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
     for (int64_t c = 0; c < 10; ++c) CHECK(got[0][t][c].item<double>() == Approx(wanted[t][c]).margin(1e-9));
 }
 
-TEST_CASE("attention with scores by distance and segment equals its plain form, for both streams of XLNet, with orders, memories and dropout", "[kernels][relative]") {
+TEST_CASE(
+    "attention with scores by distance and segment equals its plain form, for both streams of XLNet, with orders, "
+    "memories and dropout",
+    "[kernels][relative]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t head_width : {7, 16, 32, 40})
     for (const int64_t length : {1, 6, 50, 131})
       for (const int64_t past : {0, 9})
-        for (const bool predicts : {false, true})   // the query stream: few queries at places of their own
+        for (const bool predicts : {false, true})  // the query stream: few queries at places of their own
           for (const bool plain_text : {false, true}) {
-            const int64_t heads = 2, width = heads * head_width, keys = length + past, queries = predicts ? (length + 2) / 3 : length;
-            const int64_t rows = plain_text && length == 6 ? 37 : 2;   // so many that several share a sum of gradients
-            INFO(isa << " C " << head_width << " T " << length << " past " << past << " predicts " << predicts << " plain text " << plain_text);
+            const int64_t heads = 2, width = heads * head_width, keys = length + past,
+                          queries = predicts ? (length + 2) / 3 : length;
+            const int64_t rows = plain_text && length == 6 ? 37 : 2;  // so many that several share a sum of gradients
+            INFO(isa << " C " << head_width << " T " << length << " past " << past << " predicts " << predicts
+                     << " plain text " << plain_text);
             const auto small = [&](double phase) { return param({heads, head_width}, phase); };
-            RelativeTerms terms{.r_w = small(0.2), .r_r = small(0.9), .r_s = small(1.3), .segments = param({2, heads, head_width}, 2.1)};
-            if (predicts) terms.number = length - at::arange(rows * queries, at::kLong).mul(5).remainder(length).view({rows, queries});
+            RelativeTerms terms{.r_w = small(0.2),
+                                .r_r = small(0.9),
+                                .r_s = small(1.3),
+                                .segments = param({2, heads, head_width}, 2.1)};
+            if (predicts)
+              terms.number =
+                  length - at::arange(rows * queries, at::kLong).mul(5).remainder(length).view({rows, queries});
             if (!plain_text) {
               terms.list = at::tensor({int64_t{1}, int64_t{predicts ? 0 : 1}}, at::kLong);
               terms.apart = numbers({2, queries, keys}, 0.8).gt(0.1);
               terms.hidden = numbers({2, queries, keys}, 1.9).gt(0.2);
-              terms.hidden[1][0].fill_(true);   // sees nothing
+              terms.hidden[1][0].fill_(true);  // sees nothing
             }
             const Dropout drop{.p = plain_text ? 0.0 : 0.2, .key = 8, .site = 2, .active = true};
             const int threads = at::get_num_threads();
-            if (rows > 2) at::set_num_threads(3);   // which begin in the middle of a head
+            if (rows > 2) at::set_num_threads(3);  // which begin in the middle of a head
             std::vector<Param> params{terms.r_w, terms.r_r};
             if (!plain_text) params.insert(params.end(), {terms.r_s, terms.segments});
             compare([&](auto& in) { return fused::relative_attention(in[0], in[1], in[2], heads, terms, drop); },
                     [&](auto& in) { return plain::relative_attention(in[0], in[1], in[2], heads, terms, drop); },
-                    {numbers({rows, queries, width}, 0.1), numbers({rows, keys, 2 * width}, 0.3), numbers({plain_text ? 1 : 2, keys + length, width}, 0.6)}, params, type);
+                    {numbers({rows, queries, width}, 0.1), numbers({rows, keys, 2 * width}, 0.3),
+                     numbers({plain_text ? 1 : 2, keys + length, width}, 0.6)},
+                    params, type);
             at::set_num_threads(threads);
           }
 }

@@ -19,41 +19,62 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
   INFO(isa << ", width " << width << ", " << c10::toString(type));
   const int64_t rows = 70, out = 19;
   const auto x = numbers({2, rows / 2, width}, 0.1), residual = numbers({2, rows / 2, out}, 0.2);
-  const auto w = param({out, width}, 0.4, 0.3), b = param({out}, 0.5), gamma = param({out}, 0.6, 0.3, 1), beta = param({out}, 0.7);
+  const auto w = param({out, width}, 0.4, 0.3), b = param({out}, 0.5), gamma = param({out}, 0.6, 0.3, 1),
+             beta = param({out}, 0.7);
   const auto drop = GENERATE(Dropout{}, Dropout{.p = 0.2, .key = 99, .site = 4, .active = true});
 
-  compare([&](auto& in) { return fused::linear(in[0], w, b); }, [&](auto& in) { return plain::linear(in[0], w, b); }, {x}, {w, b}, type);
+  compare([&](auto& in) { return fused::linear(in[0], w, b); }, [&](auto& in) { return plain::linear(in[0], w, b); },
+          {x}, {w, b}, type);
   for (const std::string name : {"gelu", "gelu_new", "relu", "silu", "mish"})
-    if (name != "relu" || type == at::kFloat)   // at its corner, rounding to bf16 moves a slope from 0 to 1
-      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name, drop); }, [&](auto& in) { return plain::linear_activation(in[0], w, b, name, drop); }, {x}, {w, b}, type);
+    if (name != "relu" || type == at::kFloat)  // at its corner, rounding to bf16 moves a slope from 0 to 1
+      compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name, drop); },
+              [&](auto& in) { return plain::linear_activation(in[0], w, b, name, drop); }, {x}, {w, b}, type);
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); }, {x, residual}, {w, b, gamma, beta}, type);
-  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, beta, 1e-5); }, [&](auto& in) { return plain::layer_norm(in[0], gamma, beta, 1e-5); }, {residual}, {gamma, beta}, type);
-  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, Param(), 1e-5); }, [&](auto& in) { return plain::layer_norm(in[0], gamma, Param(), 1e-5); }, {residual}, {gamma}, type);
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
+          {x, residual}, {w, b, gamma, beta}, type);
+  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, beta, 1e-5); },
+          [&](auto& in) { return plain::layer_norm(in[0], gamma, beta, 1e-5); }, {residual}, {gamma, beta}, type);
+  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, Param(), 1e-5); },
+          [&](auto& in) { return plain::layer_norm(in[0], gamma, Param(), 1e-5); }, {residual}, {gamma}, type);
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); }, {x, residual}, {w, b, gamma}, type);
-  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, b, drop, in[1]); }, [&](auto& in) { return plain::linear_dropout_add(in[0], w, b, drop, in[1]); }, {x, residual}, {w, b}, type);
-  if (drop.on()) compare([&](auto& in) { return fused::dropout(in[0], drop); }, [&](auto& in) { return plain::dropout(in[0], drop); }, {x}, {}, type);
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); },
+          {x, residual}, {w, b, gamma}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, b, drop, in[1]); },
+          [&](auto& in) { return plain::linear_dropout_add(in[0], w, b, drop, in[1]); }, {x, residual}, {w, b}, type);
+  if (drop.on())
+    compare([&](auto& in) { return fused::dropout(in[0], drop); },
+            [&](auto& in) { return plain::dropout(in[0], drop); }, {x}, {}, type);
   const auto index = at::tensor({3, 0, 69, 12}, at::kLong);
-  compare([&](auto& in) { return fused::take_rows(in[0].flatten(0, 1), index); }, [&](auto& in) { return plain::take_rows(in[0].flatten(0, 1), index); }, {x}, {}, type);
-  for (const int64_t vocab : {37, 2 * 2048 + 5}) {   // of one block, and of three
+  compare([&](auto& in) { return fused::take_rows(in[0].flatten(0, 1), index); },
+          [&](auto& in) { return plain::take_rows(in[0].flatten(0, 1), index); }, {x}, {}, type);
+  for (const int64_t vocab : {37, 2 * 2048 + 5}) {  // of one block, and of three
     const auto table = param({vocab, width}, 0.8, 0.3), bias = param({vocab}, 0.9);
     auto labels = at::arange(rows, at::kLong).mul(vocab / 37 + 1).remainder(vocab);
     labels[0] = vocab - 1;
-    for (const LossShape& shape : {LossShape{}, LossShape{.label_smoothing = 0.1}, LossShape{.label_smoothing = 0.2, .z_loss = 0.01}})
+    for (const LossShape& shape :
+         {LossShape{}, LossShape{.label_smoothing = 0.1}, LossShape{.label_smoothing = 0.2, .z_loss = 0.01}})
       for (const auto& added : {bias, Param()}) {
         const auto params = added.defined() ? std::vector<Param>{table, added} : std::vector<Param>{table};
         int64_t correct = -1, wanted = -2;
-        compare([&](auto& in) { return fused::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &correct); },
-                [&](auto& in) { return plain::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &wanted); }, {x}, params, type);
-        if (type == at::kFloat) CHECK(correct == wanted);   // in bf16 two logits may round to one
+        compare(
+            [&](auto& in) {
+              return fused::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &correct);
+            },
+            [&](auto& in) {
+              return plain::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &wanted);
+            },
+            {x}, params, type);
+        if (type == at::kFloat) CHECK(correct == wanted);  // in bf16 two logits may round to one
       }
   }
-  const Param none;   // products without a bias
-  compare([&](auto& in) { return fused::linear_activation(in[0], w, none, "gelu"); }, [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
-  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); }, [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
+  const Param none;  // products without a bias
+  compare([&](auto& in) { return fused::linear_activation(in[0], w, none, "gelu"); },
+          [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
+  compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); },
+          [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
   compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); }, {x, residual}, {w, gamma}, type);
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
+          {x, residual}, {w, gamma}, type);
 }
 
 TEST_CASE("fused embedding equals its plain form, frozen row and absent segments included", "[kernels]") {
@@ -61,23 +82,32 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   const int64_t width = 29;
   auto word = param({11, width}, 0.1);
   word.set_frozen_row(2);
-  const auto position = param({9, width}, 0.2), segment = param({3, width}, 0.3), gamma = param({width}, 0.6, 0.3, 1), beta = param({width}, 0.7);
+  const auto position = param({9, width}, 0.2), segment = param({3, width}, 0.3), gamma = param({width}, 0.6, 0.3, 1),
+             beta = param({width}, 0.7);
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8});
   const auto types = GENERATE(0, 1) ? ids.remainder(3) : Tensor();
   const Dropout drop{.p = 0.3, .key = 5, .site = 0, .active = true};
-  const EmbeddingTables tables{.word = word, .position = position, .type = segment, .gamma = gamma, .beta = beta, .eps = 1e-12};
-  compare([&](auto&) { return fused::embed({ids, types}, tables, drop); }, [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta}, type);
-  const EmbeddingTables bare{.word = word, .position = position, .scale = 3.5};   // without a norm, as a decoder's
-  compare([&](auto&) { return fused::embed({ids}, bare, drop); }, [&](auto&) { return plain::embed({ids}, bare, drop); }, {}, {word, position}, type);
+  const EmbeddingTables tables{
+      .word = word, .position = position, .type = segment, .gamma = gamma, .beta = beta, .eps = 1e-12};
+  compare([&](auto&) { return fused::embed({ids, types}, tables, drop); },
+          [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta},
+          type);
+  const EmbeddingTables bare{.word = word, .position = position, .scale = 3.5};  // without a norm, as a decoder's
+  compare([&](auto&) { return fused::embed({ids}, bare, drop); },
+          [&](auto&) { return plain::embed({ids}, bare, drop); }, {}, {word, position}, type);
 }
 
 TEST_CASE("labels and rows that the kernels would read outside their tables are refused", "[kernels]") {
   const auto table = param({5, 3}, 0.4);
   const auto x = numbers({1, 3}, 0.3).set_requires_grad(true);
-  for (const int64_t label : {-100, 5}) CHECK_THROWS_WITH(token_cross_entropy(x, table, Param(), at::tensor({label}, at::kLong), {}, nullptr), Catch::Contains("a label lies outside the 5 tokens of the model"));
+  for (const int64_t label : {-100, 5})
+    CHECK_THROWS_WITH(token_cross_entropy(x, table, Param(), at::tensor({label}, at::kLong), {}, nullptr),
+                      Catch::Contains("a label lies outside the 5 tokens of the model"));
   const auto q = numbers({6, 2, 4}, 0.1), kv = numbers({2, 7, 8}, 0.2);
-  CHECK_THROWS_WITH(cached_attention(q, kv, 2, {}), Catch::Contains("queries have 6 rows, keys 2 and their mask 2; they must be as many"));
-  CHECK_THROWS_WITH(cached_attention(q, numbers({6, 7, 8}, 0.2), 2, {.key_mask = at::ones({2, 7}, at::kBool)}), Catch::Contains("queries have 6 rows, keys 6 and their mask 2; they must be as many"));
+  CHECK_THROWS_WITH(cached_attention(q, kv, 2, {}),
+                    Catch::Contains("queries have 6 rows, keys 2 and their mask 2; they must be as many"));
+  CHECK_THROWS_WITH(cached_attention(q, numbers({6, 7, 8}, 0.2), 2, {.key_mask = at::ones({2, 7}, at::kBool)}),
+                    Catch::Contains("queries have 6 rows, keys 6 and their mask 2; they must be as many"));
 }
 
 TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
@@ -88,25 +118,27 @@ TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
   const double lse = at::logsumexp(logits, {0}).item<double>();
   double wanted = 0.01 * lse * lse;
   for (int64_t v = 0; v < vocab; ++v) wanted -= ((v == 2 ? 0.8 : 0) + 0.2 / vocab) * (logits[v].item<double>() - lse);
-  CHECK(fused::token_cross_entropy(x, table, Param(), at::tensor({2}, at::kLong), {.label_smoothing = 0.2, .z_loss = 0.01}, nullptr).item<double>() == Approx(wanted).epsilon(1e-5));
+  CHECK(fused::token_cross_entropy(x, table, Param(), at::tensor({2}, at::kLong),
+                                   {.label_smoothing = 0.2, .z_loss = 0.01}, nullptr)
+            .item<double>() == Approx(wanted).epsilon(1e-5));
 }
 
 TEST_CASE("tokens are drawn as often as the softmax says, and the vector form draws the same ones", "[kernels]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
-  const int64_t rows = 20000, vocab = GENERATE(301, 2048 + 301);   // of one block, and of two
+  const int64_t rows = 20000, vocab = GENERATE(301, 2048 + 301);  // of one block, and of two
   const auto table = param({vocab, 6}, 0.4), bias = param({vocab}, 0.9);
   const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
   const TokenDraw draw{.temperature = 0.7, .uniform = uniform_numbers(rows, 11)};
   const auto drawn = draw_tokens(hidden, table, bias, draw);
   TokenDraw beside = draw;
   token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), {}, nullptr, &beside);
-  CHECK(at::equal(beside.drawn, drawn));   // from the logits of the loss
+  CHECK(at::equal(beside.drawn, drawn));  // from the logits of the loss
   at::NoGradGuard no_grad;
   set_fused(false);
   const auto plain_drawn = draw_tokens(hidden, table, bias, draw);
   set_fused(true);
-  CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);   // a number may fall on the edge between two tokens
+  CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);  // a number may fall on the edge between two tokens
   const auto check = [&](const Tensor& tokens, const Tensor& logits) {
     const auto expected = at::softmax((logits.to(at::kFloat) + bias.value()) / 0.7, -1)[0] * rows;
     const auto counts = at::bincount(tokens, {}, vocab);
@@ -118,7 +150,8 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   check(drawn, at::linear(hidden.narrow(0, 0, 1), table.value()));
   auto rounded = table;
   rounded.set_shadow(table.value().to(at::kBFloat16));
-  check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, draw), at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
+  check(draw_tokens(hidden.to(at::kBFloat16), rounded, bias, draw),
+        at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
 }
 
 TEST_CASE("fused embedding takes positions of its own, and does without segments", "[kernels]") {
@@ -129,30 +162,38 @@ TEST_CASE("fused embedding takes positions of its own, and does without segments
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8}), positions = ids.remainder(8) + 1;
   const EmbeddingTables tables{.word = word, .position = position, .gamma = gamma, .beta = beta};
   const EmbeddingIds in{.ids = ids, .positions = positions};
-  compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {}, {word, position, gamma, beta}, at::kFloat);
-  const EmbeddingTables bare{.word = word, .gamma = gamma};   // no places, and an RMS norm
-  compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {}, {word, gamma}, at::kFloat);
+  compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {},
+          {word, position, gamma, beta}, at::kFloat);
+  const EmbeddingTables bare{.word = word, .gamma = gamma};  // no places, and an RMS norm
+  compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {},
+          {word, gamma}, at::kFloat);
 }
 
 TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kernels]") {
   const auto x = numbers({1, 13}, 0.4, 3);
   const auto gamma = param({13}, 0.6, 0.3, 1), beta = param({13}, 0.7);
   naive::Row row, g, b;
-  for (int64_t i = 0; i < 13; ++i) row.push_back(x[0][i].item<double>()), g.push_back(gamma.value()[i].item<double>()), b.push_back(beta.value()[i].item<double>());
+  for (int64_t i = 0; i < 13; ++i)
+    row.push_back(x[0][i].item<double>()), g.push_back(gamma.value()[i].item<double>()),
+        b.push_back(beta.value()[i].item<double>());
   const auto wanted = naive::layer_norm(row, g, b, 1e-5), wanted_rms = naive::rms_norm(row, g, 1e-5);
   const auto got = fused::layer_norm(x, gamma, beta, 1e-5), rms = fused::layer_norm(x, gamma, Param(), 1e-5);
   for (int64_t i = 0; i < 13; ++i) CHECK(got[0][i].item<double>() == Approx(wanted[i]).margin(2e-6));
   for (int64_t i = 0; i < 13; ++i) CHECK(rms[0][i].item<double>() == Approx(wanted_rms[i]).margin(2e-6));
   auto u = at::linspace(-9, 9, 999), out = at::empty_like(u);
-  for (const auto& [act, formula] : {std::pair{kernels::Activation::gelu, &naive::gelu}, std::pair{kernels::Activation::gelu_tanh, &naive::gelu_tanh}}) {
+  for (const auto& [act, formula] : {std::pair{kernels::Activation::gelu, &naive::gelu},
+                                     std::pair{kernels::Activation::gelu_tanh, &naive::gelu_tanh}}) {
     kernels::table().f32.activation_forward(act, 1, 0, 999, u.data_ptr<float>(), nullptr, {}, out.data_ptr<float>());
     double worst = 0;
-    for (int64_t i = 0; i < 999; ++i) worst = std::max(worst, std::abs(out[i].item<double>() - formula(u[i].item<double>())));
+    for (int64_t i = 0; i < 999; ++i)
+      worst = std::max(worst, std::abs(out[i].item<double>() - formula(u[i].item<double>())));
     CHECK(worst < 2e-6);
   }
-  const auto table = Param(at::eye(13).set_requires_grad(true), Init::weight), bias = Param(at::zeros({13}).set_requires_grad(true), Init::zero);
+  const auto table = Param(at::eye(13).set_requires_grad(true), Init::weight),
+             bias = Param(at::zeros({13}).set_requires_grad(true), Init::zero);
   int64_t correct = -1;
-  CHECK(fused::token_cross_entropy(x, table, bias, at::tensor({4}, at::kLong), {}, &correct).item<double>() == Approx(naive::cross_entropy(row, 4)).epsilon(1e-6));
+  CHECK(fused::token_cross_entropy(x, table, bias, at::tensor({4}, at::kLong), {}, &correct).item<double>() ==
+        Approx(naive::cross_entropy(row, 4)).epsilon(1e-6));
   CHECK(correct == (x.argmax().item<int64_t>() == 4));
 }
 
@@ -199,12 +240,18 @@ TEST_CASE("masks of dropout, made by operators of any device, are those of the c
 
 TEST_CASE("products of LibTorch are the same bits for any number of threads, of whatever shape", "[kernels]") {
   const auto run = [](int64_t rows, int64_t in, int64_t out, at::ScalarType type) {
-    const auto x = numbers({rows, in}, 0.1).to(type), w = numbers({out, in}, 0.2).to(type), dy = numbers({rows, out}, 0.3).to(type);
+    const auto x = numbers({rows, in}, 0.1).to(type), w = numbers({out, in}, 0.2).to(type),
+               dy = numbers({rows, out}, 0.3).to(type);
     auto grad = numbers({out, in}, 0.4), sum = numbers({rows, in}, 0.5);
     add_outer(grad, dy, x);
     add_times(sum, dy, w);
-    return std::vector<Tensor>{times_transposed(x, w), times_transposed(x, w, numbers({out}, 0.6)), times(dy, w), grad, sum,
-                               times_each(x.view({1, rows, in}), w.t().unsqueeze(0)), times_each(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
+    return std::vector<Tensor>{times_transposed(x, w),
+                               times_transposed(x, w, numbers({out}, 0.6)),
+                               times(dy, w),
+                               grad,
+                               sum,
+                               times_each(x.view({1, rows, in}), w.t().unsqueeze(0)),
+                               times_each(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
   };
   for (const auto type : {at::kFloat, at::kBFloat16})
     for (const int64_t rows : {1, 7, 13, 300})
@@ -224,7 +271,8 @@ TEST_CASE("products of LibTorch are the same bits for any number of threads, of 
           if (type == at::kFloat) {
             const auto x = numbers({rows, in}, 0.1).to(at::kDouble), w = numbers({out, in}, 0.2).to(at::kDouble);
             const auto wanted = at::mm(x, w.t()) + numbers({out}, 0.6).to(at::kDouble);
-            CHECK((found[0][1].to(at::kDouble) - wanted).abs().max().item<double>() < 1e-5 * std::max(1.0, wanted.abs().max().item<double>()));
+            CHECK((found[0][1].to(at::kDouble) - wanted).abs().max().item<double>() <
+                  1e-5 * std::max(1.0, wanted.abs().max().item<double>()));
           }
         }
 }
@@ -233,15 +281,19 @@ TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
   const auto bias = param({96}, 0.5);
   const auto run = [&](int threads) {
     at::set_num_threads(threads);
-    return outcome([&](auto& in) { return fused::self_attention(in[0], bias, 4, {}, {.p = 0.1, .key = 4, .site = 1, .active = true}); }, {numbers({5, 40, 96}, 0.2)}, {bias}, at::kFloat);
+    return outcome(
+        [&](auto& in) {
+          return fused::self_attention(in[0], bias, 4, {}, {.p = 0.1, .key = 4, .site = 1, .active = true});
+        },
+        {numbers({5, 40, 96}, 0.2)}, {bias}, at::kFloat);
   };
   const auto one = run(1), three = run(3);
   CHECK(at::equal(one.value, three.value));
   for (size_t i = 0; i < one.gradients.size(); ++i) CHECK(at::equal(one.gradients[i], three.gradients[i]));
 }
 
-
-TEST_CASE("packed weights give the products of the usual ones, for any number of rows, and go with their scope", "[kernels][linear]") {
+TEST_CASE("packed weights give the products of the usual ones, for any number of rows, and go with their scope",
+          "[kernels][linear]") {
   struct Two : Layer {
     Two() : weight(own_param("weight", {37, 20}, Init::weight)), bias(own_param("bias", {37}, Init::zero)) {}
     Param weight, bias;

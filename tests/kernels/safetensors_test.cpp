@@ -20,7 +20,8 @@ std::string file_of(const std::string& header, const std::string& data) {
 TEST_CASE("tensors of every type come back as they went", "[safetensors]") {
   TempDir dir;
   std::vector<NamedTensor> all;
-  for (const auto type : {at::kFloat, at::kDouble, at::kLong, at::kInt, at::kHalf, at::kBFloat16, at::kBool, at::kByte, at::kChar, at::kShort})
+  for (const auto type : {at::kFloat, at::kDouble, at::kLong, at::kInt, at::kHalf, at::kBFloat16, at::kBool, at::kByte,
+                          at::kChar, at::kShort})
     all.push_back({c10::toString(type), at::arange(6).remainder(2).view({2, 3}).to(type)});
   all.push_back({"empty", at::empty({0, 4})});
   all.push_back({"scalar", at::scalar_tensor(3.5)});
@@ -48,13 +49,24 @@ TEST_CASE("broken and hostile files are refused in words", "[safetensors]") {
   CHECK_THAT(message(std::string(8, '\xff') + "{}"), Catch::Contains("it is cut off or no safetensors file"));
   CHECK_THAT(message(file_of("[1]", "")), Catch::Contains("is not JSON"));
   CHECK_THAT(message(file_of(std::string(1000, '['), "")), Catch::Contains("nested too deep"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("names 'a' twice"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("its shape needs 8 bytes"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("shape that is too large"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "abcdefgh")), Catch::Contains("bytes 0 to 4 of its data belong to no tensor"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcdefgh")), Catch::Contains("holds 8 bytes of data, its header says 4"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("has dtype F99, which is not supported"));
-  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "abcd")), Catch::Contains("not made of whole numbers"));
+  CHECK_THAT(
+      message(file_of(
+          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+          "abcd")),
+      Catch::Contains("names 'a' twice"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd")),
+             Catch::Contains("its shape needs 8 bytes"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})",
+                             "abcd")),
+             Catch::Contains("shape that is too large"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", "abcdefgh")),
+             Catch::Contains("bytes 0 to 4 of its data belong to no tensor"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcdefgh")),
+             Catch::Contains("holds 8 bytes of data, its header says 4"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}})", "abcd")),
+             Catch::Contains("has dtype F99, which is not supported"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "abcd")),
+             Catch::Contains("not made of whole numbers"));
 }
 
 TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safetensors]") {
@@ -74,10 +86,12 @@ TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safeten
       damaged[at] = static_cast<char>(damaged[at] ^ mask);
       survives(damaged);
     }
-  for (size_t length = 0; length < whole.size(); ++length) CHECK_THROWS_AS(SafeTensors::open(dir.write("c.safetensors", whole.substr(0, length))), CheckpointError);
+  for (size_t length = 0; length < whole.size(); ++length)
+    CHECK_THROWS_AS(SafeTensors::open(dir.write("c.safetensors", whole.substr(0, length))), CheckpointError);
 }
 
 TEST_CASE("a full disk is named, and nothing half written stays", "[safetensors]") {
   TempDir dir;
-  CHECK_THROWS_WITH(save_safetensors(dir / "none/a.safetensors", {{"a", at::ones({1})}}), Catch::Contains("cannot be written (No such file or directory)"));
+  CHECK_THROWS_WITH(save_safetensors(dir / "none/a.safetensors", {{"a", at::ones({1})}}),
+                    Catch::Contains("cannot be written (No such file or directory)"));
 }

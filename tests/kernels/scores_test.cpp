@@ -12,11 +12,14 @@ using namespace cloze;
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN(), lowest = std::numeric_limits<float>::lowest();
+constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN(),
+                lowest = std::numeric_limits<float>::lowest();
 
 }  // namespace
 
-TEST_CASE("loops over scores are their formulas, for every instruction set, with forbidden tokens and numbers that are none", "[kernels][scores]") {
+TEST_CASE(
+    "loops over scores are their formulas, for every instruction set, with forbidden tokens and numbers that are none",
+    "[kernels][scores]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto& over = kernels::table().scores;
@@ -42,11 +45,14 @@ TEST_CASE("loops over scores are their formulas, for every instruction set, with
     over.minus(n, x.data(), 1.5F, 0.25F, out.data());
     for (size_t i = 0; i < x.size(); ++i) CHECK(out[i] == (x[i] - 1.5F) - 0.25F);
     CHECK(over.weights(n, x.data(), most - 6, most, out.data()) == Approx(kept).epsilon(1e-6));
-    for (size_t i = 0; i < x.size(); ++i) CHECK(out[i] == (x[i] >= most - 6 ? Approx(std::exp(double{x[i]} - double{most})).epsilon(1e-6) : Approx(0)));
-    CHECK(out.back() == 77);   // nothing is written behind the row
+    for (size_t i = 0; i < x.size(); ++i)
+      CHECK(out[i] == (x[i] >= most - 6 ? Approx(std::exp(double{x[i]} - double{most})).epsilon(1e-6) : Approx(0)));
+    CHECK(out.back() == 77);  // nothing is written behind the row
     for (const float bound : {-infinity, most - 3, most}) {
       std::vector<int64_t> found, wanted;
-      for (int64_t i = over.next_above(x.data(), 0, n, 0.5F, bound); i < n; i = over.next_above(x.data(), i + 1, n, 0.5F, bound)) found.push_back(i);
+      for (int64_t i = over.next_above(x.data(), 0, n, 0.5F, bound); i < n;
+           i = over.next_above(x.data(), i + 1, n, 0.5F, bound))
+        found.push_back(i);
       for (int64_t i = 0; i < n; ++i)
         if (x[static_cast<size_t>(i)] + 0.5F > bound) wanted.push_back(i);
       CHECK(found == wanted);
@@ -67,16 +73,18 @@ TEST_CASE("loops over scores are their formulas, for every instruction set, with
 TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][scores]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
-  for (const uint32_t bits : {0x7FC00000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {   // as processors and graphics cards write them
+  for (const uint32_t bits : {0x7FC00000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {  // as processors and graphics cards write them
     auto weights = numbers({40, 3}, 0.4);
-    weights[20].fill_(std::bit_cast<float>(bits));   // of a token that is no label
+    weights[20].fill_(std::bit_cast<float>(bits));  // of a token that is no label
     const Param table(weights.set_requires_grad(true), Init::weight);
-    CHECK(std::isnan(token_cross_entropy(numbers({2, 3}, 0.3).set_requires_grad(true), table, Param(), at::tensor({2, 5}, at::kLong), {}, nullptr).item<float>()));
+    CHECK(std::isnan(token_cross_entropy(numbers({2, 3}, 0.3).set_requires_grad(true), table, Param(),
+                                         at::tensor({2, 5}, at::kLong), {}, nullptr)
+                         .item<float>()));
   }
 }
 
 TEST_CASE("losses of single predictions are those of the sum, made in blocks of rows", "[kernels][scores]") {
-  const int64_t rows = 700, width = 9001;   // more than one block
+  const int64_t rows = 700, width = 9001;  // more than one block
   const Param table(numbers({width, 6}, 0.4), Init::weight);
   const auto hidden = numbers({rows, 6}, 0.7);
   const auto labels = (at::arange(rows, at::kLong) * 7919).remainder(width);

@@ -20,7 +20,9 @@ std::shared_ptr<Backbone> make(const BertConfig& c, uint64_t seed = 1) {
   return model;
 }
 
-Tensor some_ids(int64_t rows, int64_t columns) { return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns}); }
+Tensor some_ids(int64_t rows, int64_t columns) {
+  return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns});
+}
 
 double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
@@ -33,7 +35,9 @@ TEST_CASE("padded tokens change nothing for the real ones", "[models]") {
   const auto alone = model->hidden({.input_ids = ids, .token_type_ids = types});
   const auto padded_ids = at::cat({ids, at::full({2, 4}, 5, at::kLong)}, 1);
   const auto mask = at::cat({at::ones({2, 6}, at::kBool), at::zeros({2, 4}, at::kBool)}, 1);
-  const auto padded = model->hidden({.input_ids = padded_ids, .attention_mask = mask, .token_type_ids = at::cat({types, at::ones({2, 4}, at::kLong)}, 1)});
+  const auto padded = model->hidden({.input_ids = padded_ids,
+                                     .attention_mask = mask,
+                                     .token_type_ids = at::cat({types, at::ones({2, 4}, at::kLong)}, 1)});
   CHECK(difference(alone, padded.narrow(1, 0, 6)) < 1e-5);
 }
 
@@ -63,7 +67,8 @@ TEST_CASE("the past of a causal model ignores the future", "[models]") {
 TEST_CASE("published shapes have the published number of parameters", "[models]") {
   const auto count = [](int64_t layers, int64_t width, int64_t vocab, bool pooler) {
     BertConfig c;
-    c.num_hidden_layers = layers, c.hidden_size = width, c.num_attention_heads = width / 64, c.intermediate_size = 4 * width;
+    c.num_hidden_layers = layers, c.hidden_size = width, c.num_attention_heads = width / 64,
+    c.intermediate_size = 4 * width;
     c.vocab_size = vocab;
     int64_t n = 0;
     for (const auto& p : collect_params(*make_backbone(c, {.pooler = pooler}))) n += p.param.value().numel();
@@ -84,10 +89,14 @@ TEST_CASE("parameter names and shapes are a contract with checkpoints", "[models
     if (name.find("stack.0.output.bias") != std::string::npos) break;
   }
   CHECK(names ==
-        "embeddings.word 23 12\nembeddings.position 16 12\nembeddings.token_type 2 12\nembeddings.norm.weight 12\nembeddings.norm.bias 12\n"
-        "stack.0.attention.output.weight 12 12\nstack.0.attention.output.bias 12\nstack.0.attention.qkv.weight 36 12\nstack.0.attention.qkv.bias 36\n"
-        "stack.0.attention_norm.weight 12\nstack.0.attention_norm.bias 12\nstack.0.output_norm.weight 12\nstack.0.output_norm.bias 12\n"
-        "stack.0.intermediate.weight 20 12\nstack.0.intermediate.bias 20\nstack.0.output.weight 12 20\nstack.0.output.bias 12\n");
+        "embeddings.word 23 12\nembeddings.position 16 12\nembeddings.token_type 2 12\nembeddings.norm.weight "
+        "12\nembeddings.norm.bias 12\n"
+        "stack.0.attention.output.weight 12 12\nstack.0.attention.output.bias 12\nstack.0.attention.qkv.weight 36 "
+        "12\nstack.0.attention.qkv.bias 36\n"
+        "stack.0.attention_norm.weight 12\nstack.0.attention_norm.bias 12\nstack.0.output_norm.weight "
+        "12\nstack.0.output_norm.bias 12\n"
+        "stack.0.intermediate.weight 20 12\nstack.0.intermediate.bias 20\nstack.0.output.weight 12 "
+        "20\nstack.0.output.bias 12\n");
 }
 
 TEST_CASE("gradients of every parameter agree with finite differences in double", "[models]") {
@@ -162,7 +171,8 @@ TEST_CASE("every activation of the list is known and an unknown one is refused i
 TEST_CASE("heads that do not divide the width are refused in words", "[models]") {
   auto config = small();
   config.num_attention_heads = 5;
-  CHECK_THROWS_WITH(make_backbone(config, {}), "hidden_size 12 is not a multiple of num_attention_heads 5; choose a width that the heads divide");
+  CHECK_THROWS_WITH(make_backbone(config, {}),
+                    "hidden_size 12 is not a multiple of num_attention_heads 5; choose a width that the heads divide");
 }
 
 TEST_CASE("the same name and shape start equal in every network of a seed", "[models]") {

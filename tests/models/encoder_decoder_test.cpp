@@ -12,7 +12,8 @@ namespace {
 
 template <class Config>
 Config small(Config c) {
-  c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2, c.max_position_embeddings = 16, c.layer_norm_eps = 1e-6;
+  c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2,
+  c.max_position_embeddings = 16, c.layer_norm_eps = 1e-6;
   if (c.is_encoder_decoder) c.num_decoder_layers = 3;
   if (c.d_kv > 0) c.d_kv = 6;
   return c;
@@ -24,15 +25,19 @@ std::vector<std::pair<std::string, EncoderConfig>> families() {
   gated.feed_forward = "gated", gated.hidden_act = "gelu_new";
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
-  return {{"gpt2", small(Gpt2Config{})}, {"gpt2, prefix", prefix}, {"t5", small(T5Config{})}, {"t5 1.1", gated}, {"bart", small(BartConfig{})}, {"mbart", small(MBartConfig{})}, {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
+  return {{"gpt2", small(Gpt2Config{})},       {"gpt2, prefix", prefix},
+          {"t5", small(T5Config{})},           {"t5 1.1", gated},
+          {"bart", small(BartConfig{})},       {"mbart", small(MBartConfig{})},
+          {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
 }
 
 std::shared_ptr<Backbone> make(const EncoderConfig& c) {
   auto model = make_backbone(c, {});
   initialize(collect_params(*model), 0.3, false, Rng(5));
   at::NoGradGuard no_grad;
-  for (auto [name, param] : collect_params(*model))   // no norm of one, no bias of zero
-    if (!param.fixed() && param.value().dim() == 1) param.value().add_(at::sin(at::arange(param.value().numel(), at::kFloat)) * 0.2);
+  for (auto [name, param] : collect_params(*model))  // no norm of one, no bias of zero
+    if (!param.fixed() && param.value().dim() == 1)
+      param.value().add_(at::sin(at::arange(param.value().numel(), at::kFloat)) * 0.2);
   model->eval();
   return model;
 }
@@ -44,16 +49,22 @@ std::shared_ptr<Backbone> make_exact(const EncoderConfig& c) {
   return model;
 }
 
-Tensor some_ids(int64_t rows, int64_t length, int64_t step = 7) { return at::arange(rows * length, at::kLong).mul(step).remainder(19).add(3).view({rows, length}); }
+Tensor some_ids(int64_t rows, int64_t length, int64_t step = 7) {
+  return at::arange(rows * length, at::kLong).mul(step).remainder(19).add(3).view({rows, length});
+}
 
 double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 }  // namespace
 
 TEST_CASE("buckets of distances are those of the published code, at every edge", "[models][t5]") {
-  const auto at_distance = [](int64_t n, bool causal) { return DistanceBuckets(32, 128, causal)(at::tensor({n}, at::kLong)).item<int64_t>(); };
+  const auto at_distance = [](int64_t n, bool causal) {
+    return DistanceBuckets(32, 128, causal)(at::tensor({n}, at::kLong)).item<int64_t>();
+  };
   // Where each bucket begins: counted from the formula with exact logarithms.
-  const std::vector<int64_t> both{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91}, past{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
+  const std::vector<int64_t> both{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91},
+      past{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+           16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
   for (size_t k = 0; k < both.size(); ++k) {
     CHECK(at_distance(-both[k], false) == static_cast<int64_t>(k));
     if (k > 0) CHECK(at_distance(both[k], false) == static_cast<int64_t>(k) + 16);
@@ -84,18 +95,19 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
       whole = model->hidden({.input_ids = text, .prefix = config.prefix_lm ? at::full({2}, 2, at::kLong) : Tensor()});
     }
     std::vector<BlockCache> cache;
-    auto states = model->decode(text.narrow(1, 0, 2), memory, cache);   // the beginning at once
+    auto states = model->decode(text.narrow(1, 0, 2), memory, cache);  // the beginning at once
     for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), memory, cache)}, 1);
     CHECK(difference(states, whole) < 1e-12);
   }
 }
 
-TEST_CASE("rows that read the same states have what rows with a copy each have, in fp32 as in double", "[models][decoder]") {
+TEST_CASE("rows that read the same states have what rows with a copy each have, in fp32 as in double",
+          "[models][decoder]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, config] : families()) {
     if (!config.is_encoder_decoder) continue;
     INFO(name);
-    const auto exact = make_exact(config), fast = make(config);   // fp32 has an operator of its own for a few queries
+    const auto exact = make_exact(config), fast = make(config);  // fp32 has an operator of its own for a few queries
     const auto text = some_ids(6, 5, 5);
     auto mask = at::ones({2, 7}, at::kBool);
     mask[1].narrow(0, 5, 2).fill_(false);
@@ -112,22 +124,26 @@ TEST_CASE("rows that read the same states have what rows with a copy each have, 
     CHECK(difference(states(*fast, true), wanted) < 2e-5);
     CHECK(difference(states(*fast, false), wanted) < 2e-5);
     std::vector<BlockCache> cache;
-    CHECK_THROWS_WITH(fast->decode(some_ids(5, 2), fast->encode({.input_ids = some_ids(2, 7)}), cache), Catch::Contains("5 rows cannot read the states of 2 in equal numbers"));
+    CHECK_THROWS_WITH(fast->decode(some_ids(5, 2), fast->encode({.input_ids = some_ids(2, 7)}), cache),
+                      Catch::Contains("5 rows cannot read the states of 2 in equal numbers"));
   }
 }
 
-TEST_CASE("tokens of a prefix see each other, those behind it see the past alone, in each row by its own prefix", "[models][decoder]") {
+TEST_CASE("tokens of a prefix see each other, those behind it see the past alone, in each row by its own prefix",
+          "[models][decoder]") {
   at::NoGradGuard no_grad;
   auto config = small(Gpt2Config{});
   config.prefix_lm = true;
   auto model = make_exact(config);
   const auto read = at::cat({some_ids(1, 6), some_ids(1, 6)});
-  const auto states = [&](const Tensor& ids) { return model->hidden({.input_ids = ids, .prefix = at::tensor({int64_t{3}, int64_t{0}}, at::kLong)}); };
+  const auto states = [&](const Tensor& ids) {
+    return model->hidden({.input_ids = ids, .prefix = at::tensor({int64_t{3}, int64_t{0}}, at::kLong)});
+  };
   const auto before = states(read);
   for (int64_t place = 0; place < 6; ++place) {
     auto changed = read.clone();
     changed.select(1, place).fill_(22);
-    const auto moved = (states(changed) - before).abs().amax(-1).gt(1e-9);   // [B, T]
+    const auto moved = (states(changed) - before).abs().amax(-1).gt(1e-9);  // [B, T]
     for (int64_t row = 0; row < 2; ++row)
       for (int64_t t = 0; t < 6; ++t) CHECK(moved[row][t].item<bool>() == (t >= place || (row == 0 && place < 3)));
   }
@@ -139,7 +155,10 @@ TEST_CASE("a decoder ignores what follows, what pads its source, and other rows"
     INFO(name);
     auto model = make_exact(config);
     const bool two = config.is_encoder_decoder;
-    const auto run = [&](const Tensor& ids, const Tensor& mask, const Tensor& read) { return model->hidden(two ? Inputs{.input_ids = ids, .attention_mask = mask, .decoder_input_ids = read} : Inputs{.input_ids = read}); };
+    const auto run = [&](const Tensor& ids, const Tensor& mask, const Tensor& read) {
+      return model->hidden(two ? Inputs{.input_ids = ids, .attention_mask = mask, .decoder_input_ids = read}
+                               : Inputs{.input_ids = read});
+    };
     const auto ids = some_ids(1, 5), read = some_ids(1, 6, 5);
     const auto alone = run(ids, {}, read);
     auto changed = read.clone();
@@ -147,13 +166,15 @@ TEST_CASE("a decoder ignores what follows, what pads its source, and other rows"
     CHECK(difference(run(ids, {}, changed).narrow(1, 0, 4), alone.narrow(1, 0, 4)) < 1e-12);
     CHECK(difference(run(ids, {}, changed).narrow(1, 4, 1), alone.narrow(1, 4, 1)) > 1e-3);
     if (!two) continue;
-    const auto padded = at::cat({ids, at::full({1, 3}, config.pad_token_id, at::kLong)}, 1), mask = at::cat({at::ones({1, 5}, at::kBool), at::zeros({1, 3}, at::kBool)}, 1);
+    const auto padded = at::cat({ids, at::full({1, 3}, config.pad_token_id, at::kLong)}, 1),
+               mask = at::cat({at::ones({1, 5}, at::kBool), at::zeros({1, 3}, at::kBool)}, 1);
     CHECK(difference(run(padded, mask, read), alone) < 1e-12);
-    const auto beside = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}), at::cat({some_ids(1, 6, 11), read}));
+    const auto beside = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}),
+                            at::cat({some_ids(1, 6, 11), read}));
     CHECK(difference(beside[1], alone[0]) < 1e-12);
     auto other = ids.clone();
     other[0][2] = 22;
-    CHECK(difference(run(other, {}, read), alone) > 1e-3);   // the source is read
+    CHECK(difference(run(other, {}, read), alone) > 1e-3);  // the source is read
   }
 }
 
@@ -171,7 +192,8 @@ TEST_CASE("the fused step of every decoder has the values and gradients of the p
       const auto states = model->hidden(in);
       (states * at::cos(at::arange(states.numel(), at::kFloat).view(states.sizes()))).sum().backward();
       std::vector<Tensor> all{states.detach()};
-      for (auto [n, p] : collect_params(*model)) all.push_back(p.value().grad().defined() ? p.value().grad().clone() : at::zeros_like(p.value()));
+      for (auto [n, p] : collect_params(*model))
+        all.push_back(p.value().grad().defined() ? p.value().grad().clone() : at::zeros_like(p.value()));
       set_fused(true);
       return all;
     };
@@ -184,7 +206,10 @@ TEST_CASE("the fused step of every decoder has the values and gradients of the p
   }
 }
 
-TEST_CASE("checkpointed decoders give the same gradients to the last bit, those of the encoder and of the bias by distance among them", "[models][decoder]") {
+TEST_CASE(
+    "checkpointed decoders give the same gradients to the last bit, those of the encoder and of the bias by distance "
+    "among them",
+    "[models][decoder]") {
   for (const auto& [name, config] : families()) {
     INFO(name);
     const auto gradients = [&, &chosen = config](bool checkpointing) {
@@ -204,7 +229,8 @@ TEST_CASE("checkpointed decoders give the same gradients to the last bit, those 
   }
 }
 
-TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each part, a bias of scores by distance", "[models][t5]") {
+TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each part, a bias of scores by distance",
+          "[models][t5]") {
   at::NoGradGuard no_grad;
   auto config = small(T5Config{});
   config.num_hidden_layers = config.num_decoder_layers = 1;
@@ -212,21 +238,25 @@ TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(*model)) w[name] = param.value().detach();
   const auto ids = some_ids(1, 6);
-  const auto norm = [&](const Tensor& x, const std::string& name) { return x / (x.square().mean(-1, true) + 1e-6).sqrt() * w.at(name + ".weight"); };
+  const auto norm = [&](const Tensor& x, const std::string& name) {
+    return x / (x.square().mean(-1, true) + 1e-6).sqrt() * w.at(name + ".weight");
+  };
   const int64_t heads = 3, width = 6;
-  auto x = w.at("embeddings.word").index_select(0, ids[0]);   // [T, D]
+  auto x = w.at("embeddings.word").index_select(0, ids[0]);  // [T, D]
   const auto y = norm(x, "encoder.0.attention_norm");
-  const auto qkv = at::matmul(y, w.at("encoder.0.attention.qkv.weight").t());   // [T, 3 H C]
+  const auto qkv = at::matmul(y, w.at("encoder.0.attention.qkv.weight").t());  // [T, 3 H C]
   std::vector<Tensor> mixed;
   for (int64_t h = 0; h < heads; ++h) {
     const auto part = [&](int64_t k) { return qkv.narrow(1, (k * heads + h) * width, width); };
     auto scores = at::matmul(part(0), part(1).t());
     for (int64_t t = 0; t < 6; ++t)
-      for (int64_t s = 0; s < 6; ++s) scores[t][s] += w.at("encoder.relative_attention_bias")[std::abs(s - t) + (s > t ? 16 : 0)][h];
+      for (int64_t s = 0; s < 6; ++s)
+        scores[t][s] += w.at("encoder.relative_attention_bias")[std::abs(s - t) + (s > t ? 16 : 0)][h];
     mixed.push_back(at::matmul(at::softmax(scores, -1), part(2)));
   }
   x = x + at::matmul(at::cat(mixed, 1), w.at("encoder.0.attention.output.weight").t());
-  x = x + at::matmul(at::relu(at::matmul(norm(x, "encoder.0.output_norm"), w.at("encoder.0.intermediate.weight").t())), w.at("encoder.0.output.weight").t());
+  x = x + at::matmul(at::relu(at::matmul(norm(x, "encoder.0.output_norm"), w.at("encoder.0.intermediate.weight").t())),
+                     w.at("encoder.0.output.weight").t());
   CHECK(difference(model->encode({.input_ids = ids}).states[0], norm(x, "encoder.final_norm")) < 1e-12);
 }
 
@@ -236,10 +266,15 @@ TEST_CASE("a model that cannot write refuses to, in words", "[models][decoder]")
     const Memory memory{at::zeros({1, 2, 12}), {}};
     CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), memory, cache), sentence);
   };
-  refused(small(BertConfig{}), "this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill blanks with `cloze fill`");
-  const auto keeps_nothing = "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: full, model.relative_positions: 0 and a table of positions";
+  refused(small(BertConfig{}),
+          "this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill "
+          "blanks with `cloze fill`");
+  const auto keeps_nothing =
+      "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
+      "full, model.relative_positions: 0 and a table of positions";
   EncoderConfig estimates = small(Gpt2Config{}), relative = small(TransformerConfig{}), flat = small(Gpt2Config{});
-  estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3, flat.num_hidden_layers = 0;
+  estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3,
+  flat.num_hidden_layers = 0;
   refused(estimates, keeps_nothing);
   refused(relative, keeps_nothing);
   refused(flat, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");

@@ -19,19 +19,26 @@ std::vector<std::pair<std::string, EncoderConfig>> choices() {
   add("plain", [](auto&) {});
   add("pre-norm", [](auto& c) { c.norm_place = "pre"; });
   add("rms", [](auto& c) { c.norm_kind = "rms", c.layer_norm_eps = 1e-6; });
-  add("pre-norm, rms, gated", [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated", c.hidden_act = "silu"; });
+  add("pre-norm, rms, gated",
+      [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated", c.hidden_act = "silu"; });
   add("gated", [](auto& c) { c.feed_forward = "gated"; });
   add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = "none"; });
   add("distances of queries", [](auto& c) { c.position_embeddings = "relative_key"; });
   add("distances of queries and keys", [](auto& c) { c.position_embeddings = "relative_key_query"; });
   add("no positions", [](auto& c) { c.position_embeddings = "none"; });
   add("sinusoidal", [](auto& c) { c.position_embeddings = "sinusoidal"; });
-  add("window", [](auto& c) { c.attention = WindowAttention{.attention_window = "4,6", .attention_dilation = "1,2", .dilated_heads = 1, .global_tokens = "first"}; });
+  add("window", [](auto& c) {
+    c.attention = WindowAttention{
+        .attention_window = "4,6", .attention_dilation = "1,2", .dilated_heads = 1, .global_tokens = "first"};
+  });
   add("performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; });
-  add("performer, relu", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16, .kernel = "relu", .kernel_epsilon = 1e-3}; });
-  add("performer, trigonometric", [](auto& c) { c.attention = PerformerAttention{.nb_features = 64, .kernel = "trigonometric"}; });
+  add("performer, relu",
+      [](auto& c) { c.attention = PerformerAttention{.nb_features = 16, .kernel = "relu", .kernel_epsilon = 1e-3}; });
+  add("performer, trigonometric",
+      [](auto& c) { c.attention = PerformerAttention{.nb_features = 64, .kernel = "trigonometric"}; });
   add("linformer", [](auto& c) { c.attention = LinformerAttention{}; });
-  add("linformer, shared", [](auto& c) { c.attention = LinformerAttention{.compressed = 8, .shared_kv_compressed = true}; });
+  add("linformer, shared",
+      [](auto& c) { c.attention = LinformerAttention{.compressed = 8, .shared_kv_compressed = true}; });
   add("bigbird", [](auto& c) { c.attention = BigBirdAttention{.block_size = 3, .num_random_blocks = 1}; });
   return list;
 }
@@ -41,7 +48,9 @@ struct Weights {
   explicit Weights(const Layer& layer) {
     for (const auto& [name, param] : collect_params(layer)) all[name] = param.value().detach().to(at::kDouble);
   }
-  Tensor linear(const Tensor& x, const std::string& name) const { return at::linear(x, all.at(name + ".weight"), all.at(name + ".bias")); }
+  Tensor linear(const Tensor& x, const std::string& name) const {
+    return at::linear(x, all.at(name + ".weight"), all.at(name + ".bias"));
+  }
   std::map<std::string, Tensor> all;
 };
 
@@ -68,7 +77,8 @@ TEST_CASE("every choice of the stack trains the same with fused operators as wit
   }
 }
 
-TEST_CASE("where few places are read, the last block computes those alone, with the same numbers and gradients", "[models][stack]") {
+TEST_CASE("where few places are read, the last block computes those alone, with the same numbers and gradients",
+          "[models][stack]") {
   const auto places = at::tensor({0, 4, 5, 16, 17, 20, 28}, at::kLong);
   for (const auto& [name, config] : choices()) {
     for (const bool fused : {false, true}) {
@@ -80,7 +90,10 @@ TEST_CASE("where few places are read, the last block computes those alone, with 
         FlatParameters flat(collect_params(*model), at::kCPU);
         const auto mask = at::ones({2, 17}, at::kBool);
         mask[1].narrow(0, 12, 5).fill_(false);
-        const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .attention_mask = mask, .read_places = read, .dropout_key = 3}).flatten(0, 1).index_select(0, places);
+        const auto hidden =
+            model->hidden({.input_ids = some_ids(2, 17), .attention_mask = mask, .read_places = read, .dropout_key = 3})
+                .flatten(0, 1)
+                .index_select(0, places);
         (hidden * numbers(hidden.sizes(), 0.2)).sum().backward();
         set_fused(true);
         return std::pair{hidden.detach(), flat.grads.clone()};
@@ -107,12 +120,13 @@ TEST_CASE("nothing may be read at all", "[models][stack]") {
 TEST_CASE("padding changes nothing for real tokens, whatever the stack is made of", "[models][stack]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, config] : choices()) {
-    if (name == "bigbird") continue;   // its last block is that of the padded length, as in the published code
+    if (name == "bigbird") continue;  // its last block is that of the padded length, as in the published code
     INFO(name);
     auto model = make(config);
     const auto ids = some_ids(2, 11);
     const auto mask = at::cat({at::ones({2, 11}, at::kBool), at::zeros({2, 8}, at::kBool)}, 1);
-    const auto padded = model->hidden({.input_ids = at::cat({ids, at::full({2, 8}, 5, at::kLong)}, 1), .attention_mask = mask});
+    const auto padded =
+        model->hidden({.input_ids = at::cat({ids, at::full({2, 8}, 5, at::kLong)}, 1), .attention_mask = mask});
     CHECK(error_of(padded.narrow(1, 0, 11), model->hidden({.input_ids = ids})) < 2e-5);
   }
 }
@@ -124,7 +138,8 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
       for (const std::string feed : {"plain", "gated"}) {
         INFO(place << " " << kind << " " << feed);
         auto config = small();
-        config.norm_place = place, config.norm_kind = kind, config.feed_forward = feed, config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
+        config.norm_place = place, config.norm_kind = kind, config.feed_forward = feed, config.num_hidden_layers = 1,
+        config.layer_norm_eps = 1e-5;
         auto model = make(config);
         Traces traces;
         const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &traces);
@@ -135,8 +150,9 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
           return kind == "rms" ? scaled : scaled + w.all.at(name + ".bias");
         };
         const auto attention = [&](const Tensor& x) {
-          const auto parts = w.linear(x, "stack.0.attention.qkv").view({2, 7, 3, 3, 4}).permute({2, 0, 3, 1, 4});   // [3, B, H, T, C]
-          const auto p = at::softmax(at::matmul(parts[0], parts[1].transpose(-1, -2)) / 2.0, -1);                     // sqrt(4)
+          const auto parts =
+              w.linear(x, "stack.0.attention.qkv").view({2, 7, 3, 3, 4}).permute({2, 0, 3, 1, 4});  // [3, B, H, T, C]
+          const auto p = at::softmax(at::matmul(parts[0], parts[1].transpose(-1, -2)) / 2.0, -1);   // sqrt(4)
           return w.linear(at::matmul(p, parts[2]).transpose(1, 2).flatten(2), "stack.0.attention.output");
         };
         const auto feed_forward = [&](const Tensor& x) {
@@ -177,20 +193,23 @@ TEST_CASE("relative positions are Shaw's equations, written as loops", "[models]
       const auto near = [](int64_t d) { return std::clamp<int64_t>(d, -2, 2) + 2; };
       for (int64_t j = 0; j < 6; ++j) {
         const auto key = qkv[j].narrow(0, 12 + 4 * h, 4) + w.all.at("distance_key")[near(j - i)];
-        e[j] = mask[0][j].item<bool>() && (!config.is_decoder || j <= i) ? std::exp((q * key).sum().item<double>() / 2) : 0;
+        e[j] = mask[0][j].item<bool>() && (!config.is_decoder || j <= i) ? std::exp((q * key).sum().item<double>() / 2)
+                                                                         : 0;
         total += e[j];
       }
-      for (int64_t j = 0; j < 6; ++j) z += e[j] / total * (qkv[j].narrow(0, 24 + 4 * h, 4) + w.all.at("distance_value")[near(j - i)]);
+      for (int64_t j = 0; j < 6; ++j)
+        z += e[j] / total * (qkv[j].narrow(0, 24 + 4 * h, 4) + w.all.at("distance_value")[near(j - i)]);
       CHECK(error_of(got[0][i].narrow(0, 4 * h, 4), z) < 1e-5);
     }
 }
 
-TEST_CASE("vectors of distances are multiplied with queries, and with keys too where asked for, written as loops", "[models][stack]") {
+TEST_CASE("vectors of distances are multiplied with queries, and with keys too where asked for, written as loops",
+          "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
   config.position_embeddings = GENERATE(as<std::string>(), "relative_key", "relative_key_query");
   config.is_decoder = GENERATE(false, true);
-  config.max_position_embeddings = 7;   // one more than are there
+  config.max_position_embeddings = 7;  // one more than are there
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
@@ -220,7 +239,7 @@ TEST_CASE("vectors of distances are multiplied with queries, and with keys too w
 TEST_CASE("Linformer compresses places, then adds the biases, then attends to the slots", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.attention = LinformerAttention{.compressed = 8};   // 5 slots
+  config.attention = LinformerAttention{.compressed = 8};  // 5 slots
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({2, 9, 12}, 0.3);
@@ -232,8 +251,10 @@ TEST_CASE("Linformer compresses places, then adds the biases, then attends to th
     const auto rows = x[b].to(at::kDouble), real = rows * mask[b].unsqueeze(-1);
     const auto weight = w.all.at("qkv.weight"), bias = w.all.at("qkv.bias");
     const auto q = at::linear(real, weight.narrow(0, 0, 12), bias.narrow(0, 0, 12));
-    const auto k = at::linear(at::matmul(w.all.at("compress_key").narrow(1, 0, 9), real), weight.narrow(0, 12, 12), bias.narrow(0, 12, 12));     // fairseq's order: hidden states first
-    const auto v = at::linear(at::matmul(w.all.at("compress_value").narrow(1, 0, 9), real), weight.narrow(0, 24, 12), bias.narrow(0, 24, 12));
+    const auto k = at::linear(at::matmul(w.all.at("compress_key").narrow(1, 0, 9), real), weight.narrow(0, 12, 12),
+                              bias.narrow(0, 12, 12));  // fairseq's order: hidden states first
+    const auto v = at::linear(at::matmul(w.all.at("compress_value").narrow(1, 0, 9), real), weight.narrow(0, 24, 12),
+                              bias.narrow(0, 24, 12));
     for (int64_t h = 0; h < 3; ++h) {
       const auto head = [&](const Tensor& t) { return t.narrow(1, 4 * h, 4); };
       const auto wanted = at::matmul(at::softmax(at::matmul(head(q), head(k).t()) / 2.0, -1), head(v));
@@ -242,14 +263,17 @@ TEST_CASE("Linformer compresses places, then adds the biases, then attends to th
   }
 }
 
-TEST_CASE("BigBird's queries see first and last block, neighbours and random blocks, each once, and attend to them by softmax", "[models][stack]") {
-  const int64_t block = 3, random = 2, length = 35, blocks = 12;   // the last block is short
+TEST_CASE(
+    "BigBird's queries see first and last block, neighbours and random blocks, each once, and attend to them by "
+    "softmax",
+    "[models][stack]") {
+  const int64_t block = 3, random = 2, length = 35, blocks = 12;  // the last block is short
   auto config = small();
   config.attention = BigBirdAttention{.block_size = block, .num_random_blocks = random};
   const auto attention = make_attention(config, 1);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, length, 12}, 0.3).set_requires_grad(true);
-  const auto got = attention->mix(x, {}, {});   // [1, T, D]
+  const auto got = attention->mix(x, {}, {});  // [1, T, D]
   const auto qkv = Weights(*attention).linear(x.detach().to(at::kDouble), "qkv")[0];
   std::set<std::string> patterns;
   for (int64_t h = 0; h < 3; ++h)
@@ -257,12 +281,13 @@ TEST_CASE("BigBird's queries see first and last block, neighbours and random blo
       x.mutable_grad() = Tensor();
       got[0][t].narrow(0, 4 * h, 4).sum().backward({}, /*retain_graph=*/true);
       auto seen = x.grad()[0].abs().sum(-1).gt(1e-9);
-      seen[t] = true;   // its own block is always seen
+      seen[t] = true;  // its own block is always seen
       const int64_t i = t / block;
       std::set<int64_t> found;
       for (int64_t s = 0; s < length; ++s)
         if (seen[s].item<bool>()) found.insert(s / block);
-      for (const int64_t j : {int64_t{0}, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)}) CHECK(found.count(j) == 1);
+      for (const int64_t j : {int64_t{0}, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)})
+        CHECK(found.count(j) == 1);
       const std::set<int64_t> fixed{0, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)};
       CHECK(found.size() == (i == 0 || i == blocks - 1 ? blocks : fixed.size() + random));
       std::string pattern;
@@ -271,10 +296,11 @@ TEST_CASE("BigBird's queries see first and last block, neighbours and random blo
       auto open = at::zeros({length}, at::kBool);
       for (int64_t s = 0; s < length; ++s) open[s] = found.count(s / block) > 0;
       const auto scores = at::matmul(qkv.narrow(1, 12 + 4 * h, 4), qkv[t].narrow(0, 4 * h, 4)) / 2.0;
-      const auto wanted = at::matmul(at::softmax(scores.masked_fill(open.logical_not(), -1e30), -1), qkv.narrow(1, 24 + 4 * h, 4));
+      const auto wanted =
+          at::matmul(at::softmax(scores.masked_fill(open.logical_not(), -1e30), -1), qkv.narrow(1, 24 + 4 * h, 4));
       CHECK(error_of(got[0][t].narrow(0, 4 * h, 4), wanted) < 1e-5);
     }
-  CHECK(patterns.size() > 1);   // heads have random blocks of their own
+  CHECK(patterns.size() > 1);  // heads have random blocks of their own
 }
 
 TEST_CASE("BigBird sees everything where the text is short, and ignores padded keys", "[models][stack]") {
@@ -284,7 +310,7 @@ TEST_CASE("BigBird sees everything where the text is short, and ignores padded k
   config.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 2};
   const auto blocks = make_attention(config, 0);
   for (const auto& layer : {full, blocks}) initialize(collect_params(*layer), 0.3, false, Rng(2));
-  for (const int64_t length : {1, 4, 5, 24}) {   // up to 4 + r blocks
+  for (const int64_t length : {1, 4, 5, 24}) {  // up to 4 + r blocks
     const auto x = numbers({2, length, 12}, 0.3);
     auto mask = at::ones({2, length}, at::kBool);
     if (length > 4) mask[1].narrow(0, length - 3, 3).fill_(false);
@@ -305,7 +331,7 @@ TEST_CASE("features are drawn anew at their interval, the same ones for a seed a
   auto a = make(config), b = make(config);
   const auto first = features(*a);
   REQUIRE(first.size() == 2);
-  CHECK_FALSE(at::equal(first[0], first[1]));   // layers have features of their own
+  CHECK_FALSE(at::equal(first[0], first[1]));  // layers have features of their own
   for (int64_t step = 0; step <= 9; ++step) a->before_step(step, Rng(1));
   b->before_step(5, Rng(1));
   CHECK_FALSE(at::equal(features(*a)[0], first[0]));
@@ -317,7 +343,8 @@ TEST_CASE("features are drawn anew at their interval, the same ones for a seed a
 TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in groups of their own", "[models][stack]") {
   const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
     auto config = small();
-    config.share = share, config.num_hidden_layers = layers, config.num_hidden_groups = groups, config.inner_group_num = inner;
+    config.share = share, config.num_hidden_layers = layers, config.num_hidden_groups = groups,
+    config.inner_group_num = inner;
     int64_t attention = 0, feed = 0;
     for (const auto& [name, param] : collect_params(*make_backbone(config, {}))) {
       attention += name.find("attention.qkv.weight") != std::string::npos;
@@ -339,7 +366,8 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in gro
     config.share = share;
     auto model = make_backbone(config, {});
     for (const auto& [name, param] : collect_params(*model)) {
-      const auto part = name.substr(name.find('.', name.rfind("stack.") == std::string::npos ? 0 : 6) + 1);   // without the layer's number
+      const auto part = name.substr(name.find('.', name.rfind("stack.") == std::string::npos ? 0 : 6) +
+                                    1);  // without the layer's number
       param.value().copy_(numbers(param.value().sizes(), static_cast<double>(name_hash(part) % 97)) * 0.3);
     }
     return model->hidden({.input_ids = some_ids(2, 5)});
@@ -357,11 +385,13 @@ TEST_CASE("a table of sinusoids is the formula, and does not train", "[models][s
     for (const int64_t place : {0, 1, 39})
       for (const int64_t column : {0, 1, 6, 11}) {
         const double angle = static_cast<double>(place) / std::pow(10000.0, 2.0 * static_cast<double>(column / 2) / 12);
-        CHECK(param.value()[place][column].item<double>() == Approx(column % 2 == 0 ? std::sin(angle) : std::cos(angle)).margin(1e-6));
+        CHECK(param.value()[place][column].item<double>() ==
+              Approx(column % 2 == 0 ? std::sin(angle) : std::cos(angle)).margin(1e-6));
       }
   }
   FlatParameters flat(collect_params(*model), at::kCPU);
   model->hidden({.input_ids = some_ids(2, 5)}).square().sum().backward();
   for (const auto& slot : flat.slots())
-    if (slot.param.name == "embeddings.position") CHECK(flat.grads.narrow(0, slot.offset, slot.numel).abs().sum().item<double>() == 0);
+    if (slot.param.name == "embeddings.position")
+      CHECK(flat.grads.narrow(0, slot.offset, slot.numel).abs().sum().item<double>() == 0);
 }

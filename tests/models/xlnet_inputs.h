@@ -12,7 +12,8 @@ inline Tensor flags(at::IntArrayRef sizes, int64_t step) {
   return at::arange(n, at::kLong).mul(step).remainder(11).lt(6).view(sizes);
 }
 
-/// Everything that XLNet can read: two rows of 7 tokens, segments, a padded row, an order, three targets or fewer, a memory of 3.
+/// Everything that XLNet can read: two rows of 7 tokens, segments, a padded row, an order, three targets or fewer, a
+/// memory of 3.
 inline Inputs everything(int64_t layers = 2) {
   Inputs in{.input_ids = some_ids(2, 7)};
   in.attention_mask = at::ones({2, 7}, at::kBool);

@@ -14,9 +14,13 @@ namespace {
 
 /// One layer as loops over the paper's equations. `from` says which stream: h, or g with the places of its rows.
 /// Source: Yang et al. 2019, section 2.3 and appendix A.2; Dai et al. 2019, section 3.3.
-naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c, const Inputs& in, const Tensor& h, const Tensor& start, int64_t b, int64_t place, bool content) {
-  const int64_t width = c.hidden_size, heads = c.num_attention_heads, each = width / heads, length = in.input_ids.size(1), past = in.memories.empty() ? 0 : in.memories[0].size(1);
-  const auto row_of = [](const Tensor& t) { return naive::Row(t.data_ptr<double>(), t.data_ptr<double>() + t.numel()); };
+naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c, const Inputs& in, const Tensor& h,
+                    const Tensor& start, int64_t b, int64_t place, bool content) {
+  const int64_t width = c.hidden_size, heads = c.num_attention_heads, each = width / heads,
+                length = in.input_ids.size(1), past = in.memories.empty() ? 0 : in.memories[0].size(1);
+  const auto row_of = [](const Tensor& t) {
+    return naive::Row(t.data_ptr<double>(), t.data_ptr<double>() + t.numel());
+  };
   const auto times = [&](const std::string& name, const naive::Row& x, int64_t first = 0, int64_t count = -1) {
     const auto& matrix = w.at(name);
     naive::Row out;
@@ -36,35 +40,43 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
     double total = 0;
     for (int64_t j = 0; j < past + length; ++j) {
       const bool memory = j < past;
-      const auto source = row_of(memory ? in.memories[0][b][j].to(at::kDouble).contiguous() : h[b][j - past].contiguous());
+      const auto source =
+          row_of(memory ? in.memories[0][b][j].to(at::kDouble).contiguous() : h[b][j - past].contiguous());
       int64_t distance = place + past - j;
-      bool seen = memory || (in.attention_mask[b][j - past].item<bool>() && in.visible[b][place][j - past].item<bool>());
+      bool seen =
+          memory || (in.attention_mask[b][j - past].item<bool>() && in.visible[b][place][j - past].item<bool>());
       if (c.attn_type == "uni" && distance < 0) seen = false;
       if (c.same_length && distance > past) seen = false;
       if (content && distance == 0) seen = true;
       if (place < 0) seen = false;
-      const int64_t own = place < 0 ? 0 : in.token_type_ids[b][place].item<int64_t>(), other = memory ? 0 : in.token_type_ids[b][j - past].item<int64_t>();
+      const int64_t own = place < 0 ? 0 : in.token_type_ids[b][place].item<int64_t>(),
+                    other = memory ? 0 : in.token_type_ids[b][j - past].item<int64_t>();
       if (c.clamp_len > 0) distance = std::clamp(distance, -c.clamp_len, c.clamp_len);
       if (in.backward.defined() && in.backward[b].item<bool>()) distance = -distance;
       naive::Row angle;
       for (const bool cosine : {false, true})
         for (int64_t i = 0; i < width / 2; ++i) {
-          const double a = static_cast<double>(distance) / std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(width));
+          const double a = static_cast<double>(distance) /
+                           std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(width));
           angle.push_back(cosine ? std::cos(a) : std::sin(a));
         }
-      const auto k = times("stack.0.attention.key_value.weight", source, head * each, each), r = times("stack.0.attention.position.weight", angle, head * each, each);
+      const auto k = times("stack.0.attention.key_value.weight", source, head * each, each),
+                 r = times("stack.0.attention.position.weight", angle, head * each, each);
       double score = 0;
       for (int64_t d = 0; d < each; ++d) {
         const int64_t n = head * each + d;
-        score += (q[n] + element("stack.0.attention.r_w_bias", n)) * k[d] + (q[n] + element("stack.0.attention.r_r_bias", n)) * r[d] +
-                 (q[n] + element("stack.0.attention.r_s_bias", n)) * element("stack.0.attention.seg_embed", (own == other ? 0 : width) + n);
+        score += (q[n] + element("stack.0.attention.r_w_bias", n)) * k[d] +
+                 (q[n] + element("stack.0.attention.r_r_bias", n)) * r[d] +
+                 (q[n] + element("stack.0.attention.r_s_bias", n)) *
+                     element("stack.0.attention.seg_embed", (own == other ? 0 : width) + n);
       }
       e.push_back(seen ? std::exp(score / std::sqrt(static_cast<double>(each))) : 0);
       total += e.back();
       values.push_back(times("stack.0.attention.key_value.weight", source, width + head * each, each));
     }
     for (size_t j = 0; j < e.size() && total > 0; ++j)
-      for (int64_t d = 0; d < each; ++d) joined[static_cast<size_t>(head * each + d)] += e[j] / total * values[j][static_cast<size_t>(d)];
+      for (int64_t d = 0; d < each; ++d)
+        joined[static_cast<size_t>(head * each + d)] += e[j] / total * values[j][static_cast<size_t>(d)];
   }
   const auto norm = [&](naive::Row sum, const naive::Row& more, const std::string& name) {
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
@@ -72,7 +84,8 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
   };
   const auto a = norm(times("stack.0.attention.output.weight", joined), x, "stack.0.attention_norm");
   auto inner = times("stack.0.intermediate.weight", a);
-  for (size_t i = 0; i < inner.size(); ++i) inner[i] = naive::gelu(inner[i] + element("stack.0.intermediate.bias", static_cast<int64_t>(i)));
+  for (size_t i = 0; i < inner.size(); ++i)
+    inner[i] = naive::gelu(inner[i] + element("stack.0.intermediate.bias", static_cast<int64_t>(i)));
   auto out = times("stack.0.output.weight", inner);
   for (size_t i = 0; i < out.size(); ++i) out[i] += element("stack.0.output.bias", static_cast<int64_t>(i));
   return norm(out, a, "stack.0.output_norm");
@@ -87,8 +100,9 @@ TEST_CASE("the shift brings each distance to its key: row t begins at number T -
     const auto got = plain::relative_shift(x, at::arange(s, at::kLong));
     REQUIRE(got.sizes() == at::IntArrayRef({2, 3, t, s}));
     for (int64_t i = 0; i < t; ++i)
-      for (int64_t j = 0; j < s; ++j) CHECK(at::equal(got.select(2, i).select(2, j), x.select(2, i).select(2, t - i + j)));
-    got.sum().backward();   // every number that is used, once
+      for (int64_t j = 0; j < s; ++j)
+        CHECK(at::equal(got.select(2, i).select(2, j), x.select(2, i).select(2, t - i + j)));
+    got.sum().backward();  // every number that is used, once
     CHECK(x.grad().sum().item<double>() == Approx(2 * 3 * t * s));
     CHECK(x.grad().max().item<double>() == 1);
   }
@@ -108,20 +122,26 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
   auto model = make(config);
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(*model)) w[name] = param.value().to(at::kDouble).contiguous();
-  for (const auto* name : {"stack.0.attention_norm.bias", "stack.0.output_norm.weight", "stack.0.output.bias", "stack.0.intermediate.bias"}) {
+  for (const auto* name : {"stack.0.attention_norm.bias", "stack.0.output_norm.weight", "stack.0.output.bias",
+                           "stack.0.intermediate.bias"}) {
     for (const auto& [own, param] : collect_params(*model))
-      if (own == name) param.value().add_(numbers(param.value().sizes(), 0.7)), w[name] = param.value().to(at::kDouble).contiguous();
+      if (own == name)
+        param.value().add_(numbers(param.value().sizes(), 0.7)), w[name] = param.value().to(at::kDouble).contiguous();
   }
   Traces traces;
   const auto got = model->hidden(in, &traces);
   const auto& states = traces.encoder.hidden_states;
-  REQUIRE(states.size() == 4);   // content and query, before and behind the layer
+  REQUIRE(states.size() == 4);  // content and query, before and behind the layer
   CHECK(at::equal(got, states[3]));
   const auto h = states[0].to(at::kDouble);
   for (int64_t b = 0; b < 2; ++b) {
-    for (int64_t t = 0; t < 7; ++t) CHECK(error_of(states[2][b][t], at::tensor(slow_row(w, config, in, h, h[b][t].contiguous(), b, t, true), at::kDouble)) < 1e-5);
+    for (int64_t t = 0; t < 7; ++t)
+      CHECK(error_of(states[2][b][t],
+                     at::tensor(slow_row(w, config, in, h, h[b][t].contiguous(), b, t, true), at::kDouble)) < 1e-5);
     for (int64_t n = 0; n < 3; ++n)
-      CHECK(error_of(got[b][n], at::tensor(slow_row(w, config, in, h, w["mask_emb"].flatten(), b, in.target_places[b][n].item<int64_t>(), false), at::kDouble)) < 1e-5);
+      CHECK(error_of(got[b][n], at::tensor(slow_row(w, config, in, h, w["mask_emb"].flatten(), b,
+                                                    in.target_places[b][n].item<int64_t>(), false),
+                                           at::kDouble)) < 1e-5);
   }
 }
 
@@ -148,7 +168,8 @@ TEST_CASE("gradients of both streams are those of finite differences", "[models]
   }
 }
 
-TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in bf16 to three digits", "[models][xlnet]") {
+TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in bf16 to three digits",
+          "[models][xlnet]") {
   const auto run = [](bool fused, bool bf16, const Inputs& in) {
     set_fused(fused);
     auto model = make(small<XlnetConfig>());
@@ -201,18 +222,24 @@ TEST_CASE("padding changes nothing for real tokens and targets, on the left as o
   const auto queries = model->hidden(in);
   for (const auto& [left, right] : {std::pair<int64_t, int64_t>{0, 4}, {3, 0}, {2, 5}}) {
     INFO(left << " on the left, " << right << " on the right");
-    const auto pad = [&, l = left, r = right](const Tensor& x, int64_t with) { return at::constant_pad_nd(x, {l, r}, with); };
-    Inputs padded{.input_ids = pad(in.input_ids, 5), .attention_mask = pad(at::ones_like(in.input_ids), 0).to(at::kBool), .token_type_ids = pad(in.token_type_ids, 1)};
+    const auto pad = [&, l = left, r = right](const Tensor& x, int64_t with) {
+      return at::constant_pad_nd(x, {l, r}, with);
+    };
+    Inputs padded{.input_ids = pad(in.input_ids, 5),
+                  .attention_mask = pad(at::ones_like(in.input_ids), 0).to(at::kBool),
+                  .token_type_ids = pad(in.token_type_ids, 1)};
     padded.visible = at::constant_pad_nd(in.visible.to(at::kLong), {left, right, left, right}, 1).to(at::kBool);
     CHECK(error_of(model->hidden(padded).narrow(1, left, 7), content) < 1e-5);
-    padded.target_places = at::constant_pad_nd(in.target_places + left, {0, 2}, -1);   // rows of fewer targets
+    padded.target_places = at::constant_pad_nd(in.target_places + left, {0, 2}, -1);  // rows of fewer targets
     const auto got = model->hidden(padded);
     CHECK(error_of(got.narrow(1, 0, 3), queries) < 1e-5);
     CHECK(at::isfinite(got).all().item<bool>());
   }
 }
 
-TEST_CASE("a segment behind its memory has the states that it has in one piece, where the first half does not see the second", "[models][xlnet]") {
+TEST_CASE(
+    "a segment behind its memory has the states that it has in one piece, where the first half does not see the second",
+    "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   const bool uni = GENERATE(false, true);
@@ -221,20 +248,27 @@ TEST_CASE("a segment behind its memory has the states that it has in one piece, 
   const auto ids = some_ids(2, 10);
   const auto half = at::arange(10, at::kLong).ge(4);
   Inputs whole{.input_ids = ids, .token_type_ids = at::zeros_like(ids)};
-  if (!uni) whole.visible = half.unsqueeze(1).logical_or(half.logical_not().unsqueeze(0)).unsqueeze(0).expand({2, 10, 10});
+  if (!uni)
+    whole.visible = half.unsqueeze(1).logical_or(half.logical_not().unsqueeze(0)).unsqueeze(0).expand({2, 10, 10});
   std::vector<Tensor> memories, later;
-  Inputs first{.input_ids = ids.narrow(1, 0, 4), .token_type_ids = at::zeros({2, 4}, at::kLong), .new_memories = &memories};
+  Inputs first{
+      .input_ids = ids.narrow(1, 0, 4), .token_type_ids = at::zeros({2, 4}, at::kLong), .new_memories = &memories};
   const auto a = model->hidden(first);
   REQUIRE(memories.size() == 2);
-  Inputs second{.input_ids = ids.narrow(1, 4, 6), .token_type_ids = at::zeros({2, 6}, at::kLong), .memories = memories, .new_memories = &later};
+  Inputs second{.input_ids = ids.narrow(1, 4, 6),
+                .token_type_ids = at::zeros({2, 6}, at::kLong),
+                .memories = memories,
+                .new_memories = &later};
   const auto b = model->hidden(second);
   CHECK(error_of(at::cat({a, b}, 1), model->hidden(whole)) < 1e-5);
   // Targets too: a query stream reads the memory as the content does.
-  second.target_places = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}), whole.target_places = second.target_places + 4;
+  second.target_places = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}),
+  whole.target_places = second.target_places + 4;
   CHECK(error_of(model->hidden(second), model->hidden(whole)) < 1e-5);
 }
 
-TEST_CASE("a memory holds what layers read: the last mem_len of what was kept and of the first reuse_len new states", "[models][xlnet]") {
+TEST_CASE("a memory holds what layers read: the last mem_len of what was kept and of the first reuse_len new states",
+          "[models][xlnet]") {
   auto config = small<XlnetConfig>();
   auto in = everything();
   std::vector<Tensor> kept;
@@ -243,7 +277,7 @@ TEST_CASE("a memory holds what layers read: the last mem_len of what was kept an
     auto model = make(config);
     Traces traces;
     model->hidden(in, &traces);
-    return traces.encoder.hidden_states;   // content and query in turns
+    return traces.encoder.hidden_states;  // content and query in turns
   };
   const auto all = states();
   for (size_t i = 0; i < 2; ++i) {
@@ -252,13 +286,15 @@ TEST_CASE("a memory holds what layers read: the last mem_len of what was kept an
   }
   config.mem_len = 5, config.reuse_len = 4;
   CHECK(at::equal(states()[2], all[2]));
-  for (size_t i = 0; i < 2; ++i) CHECK(at::equal(kept[i], at::cat({in.memories[i], all[2 * i].narrow(1, 0, 4)}, 1).narrow(1, 2, 5)));
-  config.mem_len = 100;   // shorter than that: everything
+  for (size_t i = 0; i < 2; ++i)
+    CHECK(at::equal(kept[i], at::cat({in.memories[i], all[2 * i].narrow(1, 0, 4)}, 1).narrow(1, 2, 5)));
+  config.mem_len = 100;  // shorter than that: everything
   states();
   CHECK(kept[0].size(1) == 7);
 }
 
-TEST_CASE("without an order and a memory, the content stream is attention to both sides, and targets do not change it", "[models][xlnet]") {
+TEST_CASE("without an order and a memory, the content stream is attention to both sides, and targets do not change it",
+          "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto model = make(small<XlnetConfig>());
   auto in = everything();
@@ -269,7 +305,7 @@ TEST_CASE("without an order and a memory, the content stream is attention to bot
   REQUIRE(with.encoder.hidden_states.size() == 6);
   REQUIRE(without.encoder.hidden_states.size() == 3);
   for (size_t i = 0; i < 3; ++i) CHECK(at::equal(with.encoder.hidden_states[2 * i], without.encoder.hidden_states[i]));
-  CHECK(with.encoder.attentions[1].sizes() == at::IntArrayRef({2, 3, 3, 10}));   // a row for each target
+  CHECK(with.encoder.attentions[1].sizes() == at::IntArrayRef({2, 3, 3, 10}));  // a row for each target
   // A row that stands nowhere sees nothing.
   CHECK(with.encoder.attentions[1][1].select(1, 2).abs().sum().item<double>() == 0);
   // Segments of no kind are all one segment; distances alone matter, so a row may stand anywhere.
@@ -279,7 +315,8 @@ TEST_CASE("without an order and a memory, the content stream is attention to bot
   CHECK(error_of(model->hidden(in), bare) < 1e-6);
 }
 
-TEST_CASE("a target's query depends neither on its own token nor on those behind it in the order, over all layers", "[models][xlnet]") {
+TEST_CASE("a target's query depends neither on its own token nor on those behind it in the order, over all layers",
+          "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.num_hidden_layers = 3;
@@ -312,19 +349,26 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
   for (const auto& p : collect_params(*model)) p.param.value().set_requires_grad(false);
   for (const bool predicts : {false, true}) {
     const auto run = [&](const torch::jit::Stack& in) {
-      Inputs inputs{.input_ids = in[0].toTensor(), .attention_mask = in[1].toTensor(), .token_type_ids = in[2].toTensor()};
+      Inputs inputs{
+          .input_ids = in[0].toTensor(), .attention_mask = in[1].toTensor(), .token_type_ids = in[2].toTensor()};
       if (backward) inputs.backward = inputs.input_ids.select(1, 0).remainder(2).eq(0);
-      if (predicts) inputs.visible = in[3].toTensor(), inputs.target_places = in[4].toTensor(), inputs.memories = {in[5].toTensor(), in[6].toTensor()};
+      if (predicts)
+        inputs.visible = in[3].toTensor(), inputs.target_places = in[4].toTensor(),
+        inputs.memories = {in[5].toTensor(), in[6].toTensor()};
       return model->hidden(inputs);
     };
     const auto inputs = [&](int64_t rows, int64_t length, int64_t targets, int64_t past) {
       auto mask = at::ones({rows, length}, at::kBool);
       if (length > 2) mask[rows - 1].narrow(0, length - 2, 2).fill_(false);
       torch::jit::Stack in{some_ids(rows, length), mask, some_ids(rows, length).remainder(3)};
-      if (predicts) in.insert(in.end(), {flags({rows, length, length}, 5), some_ids(rows, targets).remainder(length), numbers({rows, past, 12}, 0.1), numbers({rows, past, 12}, 0.5)});
+      if (predicts)
+        in.insert(in.end(), {flags({rows, length, length}, 5), some_ids(rows, targets).remainder(length),
+                             numbers({rows, past, 12}, 0.1), numbers({rows, past, 12}, 0.5)});
       return in;
     };
-    const auto traced = torch::jit::tracer::trace(inputs(2, 4, 2, 3), [&](torch::jit::Stack in) -> torch::jit::Stack { return {run(in)}; }, [](const torch::autograd::Variable&) { return std::string(); });
+    const auto traced = torch::jit::tracer::trace(
+        inputs(2, 4, 2, 3), [&](torch::jit::Stack in) -> torch::jit::Stack { return {run(in)}; },
+        [](const torch::autograd::Variable&) { return std::string(); });
     torch::jit::GraphExecutor executor(traced.first->graph, "forward");
     for (const auto& [rows, length] : {std::pair<int64_t, int64_t>{1, 1}, {3, 11}, {2, 6}, {4, 3}}) {
       auto stack = inputs(rows, length, 3, 5);
@@ -351,5 +395,6 @@ TEST_CASE("what XLNet does not have is refused in words", "[models][xlnet]") {
   config.hidden_size = 9;
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.hidden_size 9 is odd; sines and cosines need an even width");
   auto in = everything(1);
-  CHECK_THROWS_WITH(make(small<XlnetConfig>())->hidden(in), "xlnet has 2 layers, but was given 1 memories; give one for each layer");
+  CHECK_THROWS_WITH(make(small<XlnetConfig>())->hidden(in),
+                    "xlnet has 2 layers, but was given 1 memories; give one for each layer");
 }

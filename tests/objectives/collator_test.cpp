@@ -26,13 +26,15 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
   TempDir dir;
   const auto store = tiny_store(dir);
   const Objectives objectives{MlmConfig{}, NspConfig{}};
-  const Collator a(store, objectives, data_of(32, 0.1), Rng(5), "train"), b(store, objectives, data_of(32, 0.1), Rng(5), "train");
+  const Collator a(store, objectives, data_of(32, 0.1), Rng(5), "train"),
+      b(store, objectives, data_of(32, 0.1), Rng(5), "train");
   b.batch(90, 3);
   const auto x = a.batch(40, 4), y = b.batch(40, 4);
   CHECK(same(x.input_ids, y.input_ids));
   CHECK(same(x.positions, y.positions));
   CHECK(same(x.pair_label, y.pair_label));
-  const Collator other(store, objectives, data_of(32, 0.1), Rng(6), "train"), valid(store, objectives, data_of(32, 0.1), Rng(5), "valid");
+  const Collator other(store, objectives, data_of(32, 0.1), Rng(6), "train"),
+      valid(store, objectives, data_of(32, 0.1), Rng(5), "valid");
   CHECK_FALSE(same(x.input_ids, other.batch(40, 4).input_ids));
   CHECK_FALSE(same(x.input_ids, valid.batch(40, 4).input_ids));
 }
@@ -40,7 +42,10 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
 TEST_CASE("a pair of sentences is two that follow each other, with and without a pair objective", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
-  const auto whole = [&](const Span& span) { return store.first_token(store.sentence_of(span.first)) == span.first && span.first + span.count == store.first_token(store.sentence_of(span.first) + 1); };
+  const auto whole = [&](const Span& span) {
+    return store.first_token(store.sentence_of(span.first)) == span.first &&
+           span.first + span.count == store.first_token(store.sentence_of(span.first) + 1);
+  };
   for (const double random_next_prob : {0.0, 0.5}) {
     const Sampler sampler(
         store, {.packing = Packing::two_sentences, .length = 29, .random_next_prob = random_next_prob}, Rng(1));
@@ -54,7 +59,7 @@ TEST_CASE("a pair of sentences is two that follow each other, with and without a
       if (pair.label == 0) CHECK(pair.a.first + pair.a.count == pair.b.first);
     }
   }
-  for (const std::string packing : {"sentence_pair", "segment_pair"}) {   // without nsp the rows are pairs all the same
+  for (const std::string packing : {"sentence_pair", "segment_pair"}) {  // without nsp the rows are pairs all the same
     const auto batch = Collator(store, {MlmConfig{}}, data_of(32, 0, packing), Rng(5), "train").batch(0, 16);
     CHECK(batch.token_type_ids.max().item<int64_t>() == 1);
   }
@@ -110,7 +115,8 @@ TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alo
   MlmConfig mlm;
   mlm.mixture.resize(3);
   mlm.mixture[0].unit = "word", mlm.mixture[0].share = 5;
-  mlm.mixture[1].unit = "span", mlm.mixture[1].count = "ceil", mlm.mixture[1].mlm_probability = 0.4, mlm.mixture[1].share = 3;
+  mlm.mixture[1].unit = "span", mlm.mixture[1].count = "ceil", mlm.mixture[1].mlm_probability = 0.4,
+  mlm.mixture[1].share = 3;
   mlm.mixture[2].count = "bernoulli", mlm.mixture[2].share = 2;
   RtdConfig rtd;
   rtd.mlm = mlm;
@@ -126,7 +132,8 @@ TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alo
     MlmConfig alone;
     static_cast<Masking&>(alone) = mlm.mixture[which];
     std::vector<RowDraws> drawn;
-    const auto one = Collator(store, {alone}, data_of(24), Rng(5), "train").batch(7 + static_cast<uint64_t>(row), 1, &drawn);
+    const auto one =
+        Collator(store, {alone}, data_of(24), Rng(5), "train").batch(7 + static_cast<uint64_t>(row), 1, &drawn);
     const int64_t n = one.input_ids.size(1);
     CHECK(at::equal(batch.input_ids[row].narrow(0, 0, n), one.input_ids[0]));
     CHECK(drawn[0].lengths == draws[static_cast<size_t>(row)].lengths);
@@ -235,9 +242,10 @@ TEST_CASE("sentence order prediction swaps half of the pairs, and the label says
   int64_t swapped = 0, pairs = 0;
   for (uint64_t i = 0; i < 4000; ++i) {
     sampler.sample(i, example);
-    const auto pair = arrange_pair({.swap_prob = 0.5}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    const auto pair =
+        arrange_pair({.swap_prob = 0.5}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
     if (example.cuts.empty()) {
-      REQUIRE(pair.label == 1);   // one sentence has nothing to change places with
+      REQUIRE(pair.label == 1);  // one sentence has nothing to change places with
       continue;
     }
     REQUIRE(store.document_of(pair.a.first) == store.document_of(pair.b.first));
@@ -255,18 +263,21 @@ TEST_CASE("full packing fills every row and puts a separator between documents",
   const Collator collator(store, {none}, data_of(40, 0, "full"), Rng(5), "train");
   const auto batch = collator.batch(0, 32);
   CHECK(batch.input_ids.size(1) == 40);
-  CHECK(batch.tokens >= 31 * 40);   // only the last piece of the text may be short
+  CHECK(batch.tokens >= 31 * 40);  // only the last piece of the text may be short
 }
 
 TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
   TempDir dir;
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(20));
-  options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")}, options.out = dir / "one", options.format = "lines", options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")}, options.out = dir / "one",
+  options.format = "lines", options.held_out = 0, options.threads = 1;
   prepare(options);
   const TokenStore store(dir / "one", "train");
   REQUIRE(store.num_documents() == 1);
-  const std::string reason = "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate documents by a blank line, remove that objective, or choose another packing";
+  const std::string reason =
+      "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate "
+      "documents by a blank line, remove that objective, or choose another packing";
   CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"), reason);
   CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, "sentence_pair"), Rng(1), "train"), reason);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);

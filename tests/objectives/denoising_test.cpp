@@ -13,7 +13,7 @@ using namespace cloze;
 
 TEST_CASE("sentences change places whole, in every order, and carry their word starts", "[noising]") {
   const Ids before{2, 10, 20, 21, 30, 31, 32, 40, 3};
-  const Flags starts{1, 1, 1, 0, 1, 0, 0, 0, 1};   // zero where an id does not end in 0, and for 40
+  const Flags starts{1, 1, 1, 0, 1, 0, 0, 0, 1};  // zero where an id does not end in 0, and for 40
   std::map<Ids, int> seen;
   auto stream = stream_of(0);
   for (int i = 0; i < 6000; ++i) {
@@ -22,7 +22,7 @@ TEST_CASE("sentences change places whole, in every order, and carry their word s
     permute_sentences(tokens, flags, Ids{1, 2, 3}, 1, stream);
     REQUIRE(tokens.front() == 2);
     REQUIRE(tokens.back() == 3);
-    REQUIRE(tokens[7] == 40);   // behind the last sentence
+    REQUIRE(tokens[7] == 40);  // behind the last sentence
     for (size_t k = 1; k < 7; ++k) {
       REQUIRE(flags[k] == (tokens[k] % 10 == 0));
       if (tokens[k] % 10) REQUIRE(tokens[k] == tokens[k - 1] + 1);
@@ -40,12 +40,14 @@ TEST_CASE("only the given share of the sentences changes places, and every set o
   for (int i = 0; i < 12000; ++i) {
     auto tokens = framed(5);
     Flags flags(7, 1);
-    permute_sentences(tokens, flags, Ids{1, 1, 1, 1, 1}, 0.3, stream);   // ceil(1.5) = 2 of 5
+    permute_sentences(tokens, flags, Ids{1, 1, 1, 1, 1}, 0.3, stream);  // ceil(1.5) = 2 of 5
     int moved = 0;
     for (size_t k = 1; k < 6; ++k) moved += tokens[k] != static_cast<int64_t>(999 + k);
     REQUIRE((moved == 0 || moved == 2));
-    if (moved) ++seen[tokens];
-    else ++still;
+    if (moved)
+      ++seen[tokens];
+    else
+      ++still;
   }
   CHECK(std::abs(still - 6000.0) < 4.5 * std::sqrt(3000.0));
   check_uniform(seen, 10, 12000.0 - still);
@@ -76,7 +78,7 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
     int64_t last = 999, kept = 0, random = 0;
     for (size_t k = 1; k + 1 < tokens.size(); ++k) {
       if (tokens[k] >= 1000) {
-        REQUIRE(tokens[k] > last);   // what stays keeps its order
+        REQUIRE(tokens[k] > last);  // what stays keeps its order
         last = tokens[k], ++kept;
       } else {
         REQUIRE(tokens[k] >= 4);
@@ -95,7 +97,8 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
 }  // namespace
 
 TEST_CASE("infilling hides what a simulation of the published rules hides", "[noising]") {
-  // Hidden share, masks with inserted ones, length: 4000 draws of a separate program after the rules; its errors are as small as ours.
+  // Hidden share, masks with inserted ones, length: 4000 draws of a separate program after the rules; its errors are as
+  // small as ours.
   BartNoise rules;
   double hidden = 0.2658, masks = 27.13, length = 403.02;
   SECTION("mean 3.5, one mask for a span") {}
@@ -106,8 +109,11 @@ TEST_CASE("infilling hides what a simulation of the published rules hides", "[no
   CHECK(std::abs(found.hidden.mean() - hidden) < 6 * found.hidden.error());
   CHECK(std::abs(found.masks.mean() - masks) < 6 * found.masks.error() + 0.01);
   CHECK(std::abs(found.length.mean() - length) < 6 * found.length.error() + 0.01);
-  // A tenth of the spans, and of n inserted tokens ceil(n / 10): one where there are any, in 0.86 and 0.63 of the texts, for 1.94 and 1.0 tokens.
-  if (rules.replace_length != 0) CHECK(found.random.mean() == Approx(0.1 + (rules.poisson_lambda == 3 ? 0.66 : 0.53) / masks).margin(5 * found.random.error()));
+  // A tenth of the spans, and of n inserted tokens ceil(n / 10): one where there are any, in 0.86 and 0.63 of the
+  // texts, for 1.94 and 1.0 tokens.
+  if (rules.replace_length != 0)
+    CHECK(found.random.mean() ==
+          Approx(0.1 + (rules.poisson_lambda == 3 ? 0.66 : 0.53) / masks).margin(5 * found.random.error()));
 }
 
 TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
@@ -120,11 +126,12 @@ TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
       Ids tokens{2, 10, 11, 12, 13, 14, 3};
       text_infilling(tokens, Flags{1, 0, 1, 0, 1, 0, 1}, rules, kIds, stream);
       REQUIRE(tokens[0] == 2);
-      REQUIRE(std::count(tokens.begin(), tokens.end(), 10) == 1);   // pieces before the first word belong to none
+      REQUIRE(std::count(tokens.begin(), tokens.end(), 10) == 1);  // pieces before the first word belong to none
       REQUIRE(tokens.back() == 3);
       if (rules.mask_length == "word") REQUIRE(tokens == Ids{2, 10, 4, 4, 3});
       // A word is there whole or not at all.
-      for (const int64_t id : {11, 13}) REQUIRE(std::count(tokens.begin(), tokens.end(), id) == std::count(tokens.begin(), tokens.end(), id + 1));
+      for (const int64_t id : {11, 13})
+        REQUIRE(std::count(tokens.begin(), tokens.end(), id) == std::count(tokens.begin(), tokens.end(), id + 1));
     }
   }
 }
@@ -137,9 +144,9 @@ TEST_CASE("token masking and token deletion touch exactly the share, rounded up"
     for (uint64_t item = 0; item < 1000; ++item) {
       auto stream = stream_of(item);
       auto tokens = framed(21);
-      text_infilling(tokens, Flags(23, 0), rules, kIds, stream);   // word starts are not read
+      text_infilling(tokens, Flags(23, 0), rules, kIds, stream);  // word starts are not read
       const auto masks = std::count(tokens.begin(), tokens.end(), 4);
-      REQUIRE(masks == (replace == 0 ? 0 : 7));   // ceil(6.3)
+      REQUIRE(masks == (replace == 0 ? 0 : 7));  // ceil(6.3)
       REQUIRE(tokens.size() == (replace == 0 ? 16u : 23u));
       if (replace == 0) {
         REQUIRE(std::is_sorted(tokens.begin() + 1, tokens.end() - 1));
@@ -164,7 +171,8 @@ TEST_CASE("rules that are none are refused", "[noising]") {
   const Flags starts(12, 1);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.mask_length = "sentence"}, kIds, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.replace_length = 2}, kIds, stream), ConfigError);
-  CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.poisson_lambda = 0}, kIds, stream), ConfigError);   // spans of no word for ever
+  CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.poisson_lambda = 0}, kIds, stream),
+                  ConfigError);  // spans of no word for ever
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{}, NoiseIds{}, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, Flags(3, 1), BartNoise{}, kIds, stream), ShapeError);
   CHECK(tokens == framed(10));
@@ -197,10 +205,11 @@ TEST_CASE("the spans that are reported are those that were drawn, empty ones and
     const auto sum = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
     REQUIRE(sum >= 40);
     REQUIRE(sum - drawn.back() < 40);
-    const auto masks = std::count(tokens.begin(), tokens.end(), 4);   // one for each span, but where two overlap
+    const auto masks = std::count(tokens.begin(), tokens.end(), 4);  // one for each span, but where two overlap
     REQUIRE(masks <= static_cast<int64_t>(drawn.size()));
     REQUIRE(infilled.hidden == 20002 - (static_cast<int64_t>(tokens.size()) - masks));
-    exact += masks == static_cast<int64_t>(drawn.size()) && tokens.size() - 20002 == drawn.size() - 40;   // hidden words go, masks come
+    exact += masks == static_cast<int64_t>(drawn.size()) &&
+             tokens.size() - 20002 == drawn.size() - 40;  // hidden words go, masks come
   }
   CHECK(exact > 90);
 }
@@ -210,15 +219,17 @@ TEST_CASE("inserted tokens are spread evenly between the ends, a fixed number of
   std::map<size_t, int> places, random_places;
   for (int i = 0; i < 20000; ++i) {
     auto tokens = framed(6);
-    insert_tokens(tokens, 4, 0.3, kIds, stream);   // ceil(1.2) = 2 random ones
+    insert_tokens(tokens, 4, 0.3, kIds, stream);  // ceil(1.2) = 2 random ones
     REQUIRE(tokens.size() == 12);
     REQUIRE(tokens.front() == 2);
     REQUIRE(tokens.back() == 3);
     int random = 0;
     int64_t next = 1000;
     for (size_t k = 1; k < 11; ++k) {
-      if (tokens[k] >= 1000) REQUIRE(tokens[k] == next++);
-      else ++places[k], random += tokens[k] != 4, random_places[k] += tokens[k] != 4;
+      if (tokens[k] >= 1000)
+        REQUIRE(tokens[k] == next++);
+      else
+        ++places[k], random += tokens[k] != 4, random_places[k] += tokens[k] != 4;
     }
     REQUIRE(random == 2);
   }
@@ -261,7 +272,7 @@ TEST_CASE("the noises come one after the other: sentences, hidden words, inserte
     auto expected = tokens;
     auto flags = starts;
     permute_sentences(expected, flags, lengths, 1, b);
-    b.bits();   // is it rotated?
+    b.bits();  // is it rotated?
     rotate_document(expected, b);
     CHECK(out == expected);
   }
@@ -282,16 +293,16 @@ TEST_CASE("the noises come one after the other: sentences, hidden words, inserte
   CHECK(std::abs(rotated - 200) < 45);
 }
 
-
 TEST_CASE("every length, any ids and any flags are taken, and a stream gives the same again", "[noising]") {
   for (uint64_t item = 0; item < 3000; ++item) {
     auto stream = stream_of(item, "any");
     const size_t n = stream.below(9);
     Ids tokens(n);
-    for (auto& id : tokens) id = static_cast<int64_t>(stream.below(6));   // masks, sentinels, ends, random ids all over
+    for (auto& id : tokens) id = static_cast<int64_t>(stream.below(6));  // masks, sentinels, ends, random ids all over
     const auto starts = random_starts(n, stream.uniform(), stream);
     BartNoise rules;
-    rules.mask_ratio = stream.uniform(), rules.permute_sentences = stream.uniform(), rules.insert_ratio = stream.uniform(), rules.rotate_prob = 0.5;
+    rules.mask_ratio = stream.uniform(), rules.permute_sentences = stream.uniform(),
+    rules.insert_ratio = stream.uniform(), rules.rotate_prob = 0.5;
     rules.poisson_lambda = 0.1 + 20 * stream.uniform(), rules.random_ratio = stream.uniform();
     rules.mask_length = std::vector<std::string>{"subword", "word", "span-poisson"}[stream.below(3)];
     rules.replace_length = static_cast<int64_t>(stream.below(3)) - 1;
@@ -306,7 +317,8 @@ TEST_CASE("every length, any ids and any flags are taken, and a stream gives the
     if (n < 2) REQUIRE(source == tokens);
     const double density = stream.uniform();
     const auto length = static_cast<int64_t>(n);
-    const auto noise = item % 2 ? random_spans(length, density, 1 + 4 * stream.uniform(), stream) : iid_mask(length, density, stream);
+    const auto noise =
+        item % 2 ? random_spans(length, density, 1 + 4 * stream.uniform(), stream) : iid_mask(length, density, stream);
     REQUIRE(span_corruption(tokens, noise, sentinels(9), 1).source.size() <= n + 1);
     REQUIRE(drop_tokens(tokens, noise, 1).source.size() + drop_tokens(tokens, noise, 1).target.size() == n + 2);
     REQUIRE(mass(tokens, noise, ids, 1).source.size() == n + 1);

@@ -7,7 +7,9 @@
 #include "core/random.h"
 #include "tests/support/catch.h"
 
-inline cloze::Stream stream_of(uint64_t item, const char* purpose = "noise") { return cloze::Rng(7).stream(purpose, 0, item); }
+inline cloze::Stream stream_of(uint64_t item, const char* purpose = "noise") {
+  return cloze::Rng(7).stream(purpose, 0, item);
+}
 
 /// Continuations with probability `share`; the ends are whatever they are.
 inline std::vector<uint8_t> random_starts(size_t n, double share, cloze::Stream& stream) {

@@ -44,7 +44,7 @@ std::set<size_t> principal(const Sentences& sentences, size_t wanted, bool one_b
     size_t who = 0;
     for (size_t s = 0; s < sentences.size(); ++s) {
       const double now = gap.count(s) ? -1 : score(s);
-      if (!gap.count(s) && now > best - 1e-12) best = now, who = s;   // of equals, the later
+      if (!gap.count(s) && now > best - 1e-12) best = now, who = s;  // of equals, the later
     }
     gap.insert(who);
   }
@@ -70,10 +70,12 @@ TEST_CASE("principal sentences are those of the definition", "[noising]") {
       auto stream = stream_of(item);
       Sentences sentences(1 + stream.below(12));
       for (auto& sentence : sentences)
-        for (uint64_t n = 1 + stream.below(8); n > 0; --n) sentence.push_back(10 + static_cast<int64_t>(stream.below(15)));
+        for (uint64_t n = 1 + stream.below(8); n > 0; --n)
+          sentence.push_back(10 + static_cast<int64_t>(stream.below(15)));
       const auto tenths = 2 + item % 7;
       const auto wanted = std::max<size_t>(1, sentences.size() * tenths / 10);
-      const auto expected = with_gaps(sentences, principal(sentences, wanted, choose[0] == 's', choose.substr(4) == "uniq"));
+      const auto expected =
+          with_gaps(sentences, principal(sentences, wanted, choose[0] == 's', choose.substr(4) == "uniq"));
       const auto out = gap_sentences(sentences, static_cast<double>(tenths) / 10, choose, 4, 1, stream);
       REQUIRE(out.source == expected.source);
       REQUIRE(out.target == expected.target);
@@ -81,7 +83,8 @@ TEST_CASE("principal sentences are those of the definition", "[noising]") {
   }
 }
 
-TEST_CASE("a sentence that repeats the rest is a gap, and a repeated word counts once where that is asked for", "[noising]") {
+TEST_CASE("a sentence that repeats the rest is a gap, and a repeated word counts once where that is asked for",
+          "[noising]") {
   auto stream = stream_of(0);
   const Sentences sentences{{10, 11}, {12, 12, 12, 12}, {10, 13, 12}, {12, 14, 12, 12, 12}};
   CHECK(gap_sentences(sentences, 0.3, "ind-orig", 4, 1, stream).target == Ids{12, 14, 12, 12, 12, 1});
@@ -91,7 +94,7 @@ TEST_CASE("a sentence that repeats the rest is a gap, and a repeated word counts
 TEST_CASE("gaps are the first sentences, or any, floor of the share of them", "[noising]") {
   const Sentences sentences{{10, 11}, {12}, {13, 14}, {15}, {16}, {17}, {18}};
   auto stream = stream_of(0);
-  const auto lead = gap_sentences(sentences, 0.3, "lead", 4, 1, stream);   // floor(2.1)
+  const auto lead = gap_sentences(sentences, 0.3, "lead", 4, 1, stream);  // floor(2.1)
   CHECK(lead.source == Ids{4, 4, 13, 14, 15, 16, 17, 18, 1});
   CHECK(lead.target == Ids{10, 11, 12, 1});
   std::map<Ids, int> seen;

@@ -20,7 +20,8 @@ struct Fixture {
 };
 
 struct Counts {
-  int64_t rows = 0, candidates = 0, chosen = 0, masked = 0, random = 0, kept = 0, special_touched = 0, random_special = 0;
+  int64_t rows = 0, candidates = 0, chosen = 0, masked = 0, random = 0, kept = 0, special_touched = 0,
+          random_special = 0;
 };
 
 /// Masks `rows` rows of [CLS] + 62 words + [SEP], every third token a continuation, and counts.
@@ -42,9 +43,12 @@ Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
       REQUIRE(labels[k] == before[at]);
       REQUIRE((k == 0 || positions[k - 1] < at));
       c.special_touched += f.vocabulary.is_special[before[at]];
-      if (ids[at] == f.vocabulary.special.mask) ++c.masked;
-      else if (ids[at] == before[at]) ++c.kept;
-      else ++c.random, c.random_special += f.vocabulary.is_special[ids[at]];
+      if (ids[at] == f.vocabulary.special.mask)
+        ++c.masked;
+      else if (ids[at] == before[at])
+        ++c.kept;
+      else
+        ++c.random, c.random_special += f.vocabulary.is_special[ids[at]];
     }
     for (int64_t i = 0; i < 64; ++i)
       if (ids[i] != before[i]) REQUIRE(std::find(positions.begin(), positions.end(), i) != positions.end());
@@ -57,11 +61,12 @@ double sigmas(int64_t observed, int64_t n, double p) { return (observed - n * p)
 
 }  // namespace
 
-TEST_CASE("google-bert's rule chooses exactly the rounded share of every sequence, never a special token", "[objectives]") {
+TEST_CASE("google-bert's rule chooses exactly the rounded share of every sequence, never a special token",
+          "[objectives]") {
   Fixture f;
   MlmConfig config;
   const auto c = run(f, config, 10000);
-  CHECK(c.chosen == c.rows * 10);   // round half to even of 0.15 * 64 = 9.6
+  CHECK(c.chosen == c.rows * 10);  // round half to even of 0.15 * 64 = 9.6
   CHECK(c.special_touched == 0);
 }
 
@@ -108,7 +113,7 @@ TEST_CASE("the stochastic rule has the exact share as its mean", "[objectives]")
   Fixture f;
   MlmConfig config;
   config.count = "stochastic";
-  const auto c = run(f, config, 100000);   // 9 or 10 of each row, mean 9.6
+  const auto c = run(f, config, 100000);  // 9 or 10 of each row, mean 9.6
   CHECK(std::abs(sigmas(c.chosen - 9 * c.rows, c.rows, 0.6)) < 4.5);
 }
 
@@ -119,7 +124,8 @@ TEST_CASE("a limit on predictions holds", "[objectives]") {
   CHECK(run(f, config, 100).chosen == 400);
 }
 
-TEST_CASE("whole word masking takes every piece of a word or none, and never joins across a special token", "[objectives]") {
+TEST_CASE("whole word masking takes every piece of a word or none, and never joins across a special token",
+          "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.unit = "word";
@@ -160,14 +166,16 @@ TEST_CASE("one draw for a word replaces all of its pieces alike", "[objectives]"
 
 namespace {
 
-/// How many runs come out when `budget` words are chosen in pieces whose lengths have the given probabilities (of 1, 2, ...), the last
-/// one cut to what is left: [runs] probabilities.
+/// How many runs come out when `budget` words are chosen in pieces whose lengths have the given probabilities (of 1, 2,
+/// ...), the last one cut to what is left: [runs] probabilities.
 std::vector<double> runs_of(const std::vector<double>& lengths, int budget) {
-  std::vector<std::vector<double>> after(static_cast<size_t>(budget) + 1, std::vector<double>(static_cast<size_t>(budget) + 1));
+  std::vector<std::vector<double>> after(static_cast<size_t>(budget) + 1,
+                                         std::vector<double>(static_cast<size_t>(budget) + 1));
   after[0][0] = 1;
   for (size_t left = 1; left < after.size(); ++left)
     for (size_t l = 1; l <= lengths.size(); ++l)
-      for (size_t runs = 0; runs + 1 < after.size(); ++runs) after[left][runs + 1] += lengths[l - 1] * after[left - std::min(l, left)][runs];
+      for (size_t runs = 0; runs + 1 < after.size(); ++runs)
+        after[left][runs + 1] += lengths[l - 1] * after[left - std::min(l, left)][runs];
   return after.back();
 }
 
@@ -182,12 +190,13 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   int budget = 0;
   SECTION("spans") {
     config.unit = "span", config.count = "ceil", budget = 10;
-    for (int n = 1; n <= 10; ++n) lengths.push_back(0.2 * std::pow(0.8, n - 1) / (1 - std::pow(0.8, 10)));   // Joshi et al. 2020, section 3.1
+    for (int n = 1; n <= 10; ++n)
+      lengths.push_back(0.2 * std::pow(0.8, n - 1) / (1 - std::pow(0.8, 10)));  // Joshi et al. 2020, section 3.1
     CHECK(lengths[0] == Approx(0.2241).margin(1e-4));
   }
   SECTION("n-grams") {
     config.unit = "ngram", budget = 7;
-    for (int n = 1; n <= 3; ++n) lengths.push_back(1.0 / n / (1 + 0.5 + 1.0 / 3));                            // Lan et al. 2020, section 4.1
+    for (int n = 1; n <= 3; ++n) lengths.push_back(1.0 / n / (1 + 0.5 + 1.0 / 3));  // Lan et al. 2020, section 4.1
   }
   config.max_predictions_per_seq = budget;
   Masker masker(config, f.vocabulary);
@@ -219,9 +228,9 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
   MlmConfig config;
   config.like = "albert";
   config.unit = "ngram", config.max_predictions_per_seq = budget;
-  config.mlm_probability = 0.2;   // so that the limit decides
+  config.mlm_probability = 0.2;  // so that the limit decides
   Masker masker(config, f.vocabulary);
-  std::array<double, 8> ours{}, published{};   // runs of n chosen words; the last: of 7 and more
+  std::array<double, 8> ours{}, published{};  // runs of n chosen words; the last: of 7 and more
   const auto count_runs = [](const std::vector<uint8_t>& chosen, std::array<double, 8>& runs) {
     size_t run = 0;
     for (size_t i = 0; i <= chosen.size(); ++i) {
@@ -275,15 +284,16 @@ TEST_CASE("the lengths that are reported are those that were drawn, and reportin
   config.max_predictions_per_seq = 40;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 200; ++row) {
-    constexpr int64_t words = 100000;   // so many that neighbours seldom meet
+    constexpr int64_t words = 100000;  // so many that neighbours seldom meet
     std::vector<int64_t> ids(words, 7), positions, labels, again, drawn;
     masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), positions, labels);
     std::fill(ids.begin(), ids.end(), 7), labels.clear();
     masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), again, labels, &drawn);
     REQUIRE(again == positions);
     std::vector<int64_t> runs{1};
-    for (size_t k = 1; k < positions.size(); ++k) positions[k] == positions[k - 1] + 1 ? ++runs.back() : (runs.push_back(1), 0);
-    if (runs.size() != drawn.size()) continue;   // two met, or the last n-gram overshot
+    for (size_t k = 1; k < positions.size(); ++k)
+      positions[k] == positions[k - 1] + 1 ? ++runs.back() : (runs.push_back(1), 0);
+    if (runs.size() != drawn.size()) continue;  // two met, or the last n-gram overshot
     // Sorted, runs are draws but for the last draw, which the budget of 40 cuts.
     const auto last = drawn.back();
     drawn.back() -= std::accumulate(drawn.begin(), drawn.end(), int64_t{0}) - 40;
@@ -305,11 +315,12 @@ TEST_CASE("rows draw their masking by its share, and never one without a share",
   for (uint64_t row = 0; row < rows; ++row) ++seen[draw_masking(parts, Rng(5).stream("mixture", 0, row))];
   CHECK(seen[1] == 0);
   for (const size_t k : {0, 2, 3}) CHECK(std::abs(sigmas(seen[k], rows, parts[k].share)) < 4.5);
-  parts[3].share = 0, parts[2].share = 0.5 - 1e-16;   // what rounding leaves is the last one's that has a share
+  parts[3].share = 0, parts[2].share = 0.5 - 1e-16;  // what rounding leaves is the last one's that has a share
   for (uint64_t row = 0; row < 1000; ++row) CHECK(draw_masking(parts, Rng(5).stream("mixture", 0, row)) % 2 == 0);
 }
 
-TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are as frequent as in the text", "[objectives]") {
+TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are as frequent as in the text",
+          "[objectives]") {
   Fixture f;
   std::vector<uint64_t> counts(static_cast<size_t>(f.tokenizer.size()));
   counts[10] = 300, counts[11] = 100;
@@ -324,8 +335,10 @@ TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are 
     for (size_t k = 0; k < positions.size(); ++k) {
       const int64_t now = ids[positions[k]];
       const bool mask = now == counted.special.mask, follows = k > 0 && positions[k] == positions[k - 1] + 1;
-      if (follows) REQUIRE(mask == (ids[positions[k - 1]] == counted.special.mask));
-      else ++spans, masked += mask;
+      if (follows)
+        REQUIRE(mask == (ids[positions[k - 1]] == counted.special.mask));
+      else
+        ++spans, masked += mask;
       if (mask) continue;
       REQUIRE((now == 10 || now == 11));
       ++(now == 10 ? ten : eleven);

@@ -20,10 +20,13 @@ Batch some_batch() {
 
 TEST_CASE("losses and gradients are those over the hidden states of all places", "[objectives][network]") {
   BertConfig model;
-  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 16, model.max_position_embeddings = 16;
+  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 2, model.num_attention_heads = 2,
+  model.intermediate_size = 16, model.max_position_embeddings = 16;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   const auto batch = some_batch();
-  for (const Objectives& objectives : {Objectives{MlmConfig{}}, Objectives{NspConfig{}}, Objectives{MlmConfig{}, NspConfig{}}, Objectives{SopConfig{}, MlmConfig{}, SboConfig{}}}) {
+  for (const Objectives& objectives :
+       {Objectives{MlmConfig{}}, Objectives{NspConfig{}}, Objectives{MlmConfig{}, NspConfig{}},
+        Objectives{SopConfig{}, MlmConfig{}, SboConfig{}}}) {
     INFO(objectives.size());
     const auto run = [&](bool narrow) {
       Network network(model, objectives);
@@ -33,7 +36,8 @@ TEST_CASE("losses and gradients are those over the hidden states of all places",
       if (narrow) {
         parts = network.losses(batch, 0);
       } else {
-        const auto hidden = network.backbone->hidden({.input_ids = batch.input_ids, .token_type_ids = batch.token_type_ids});
+        const auto hidden =
+            network.backbone->hidden({.input_ids = batch.input_ids, .token_type_ids = batch.token_type_ids});
         for (const auto& objective : network.objectives)
           for (auto& part : objective->losses(*network.backbone, hidden, batch)) parts.push_back(part);
       }

@@ -33,10 +33,12 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
     auto stream = Rng(seed).stream("plm", 0, static_cast<uint64_t>(b));
     plm(functional, starts, rules, stream, example);
     for (int64_t i = 0; i < length; ++i)
-      for (int64_t j = 0; j < length; ++j) batch.visible[b][i][j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+      for (int64_t j = 0; j < length; ++j)
+        batch.visible[b][i][j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
     for (size_t n = 0; n < example.targets.size(); ++n) {
       batch.target_places[b][static_cast<int64_t>(n)] = example.targets[n];
-      positions.push_back(7 * b + static_cast<int64_t>(n)), labels.push_back(batch.input_ids[b][example.targets[n]].item<int64_t>());
+      positions.push_back(7 * b + static_cast<int64_t>(n)),
+          labels.push_back(batch.input_ids[b][example.targets[n]].item<int64_t>());
     }
   }
   batch.positions = at::tensor(positions, at::kLong), batch.labels = at::tensor(labels, at::kLong);
@@ -69,7 +71,8 @@ TEST_CASE("predicted spans are those of a simulation of the published rules", "[
   CHECK(std::abs(back.mean() - 10.551) < 6 * back.error());
 }
 
-TEST_CASE("the number of predicted tokens is met where nothing starts a word and where all are wanted", "[objectives][plm]") {
+TEST_CASE("the number of predicted tokens is met where nothing starts a word and where all are wanted",
+          "[objectives][plm]") {
   auto stream = stream_of(0);
   for (const int64_t goal : {-1, 0, 1, 5, 20, 30}) {
     const auto masked = plm_spans(Flags(20, 0), goal, {}, stream);
@@ -78,7 +81,7 @@ TEST_CASE("the number of predicted tokens is met where nothing starts a word and
   CHECK(plm_spans(Flags{}, 5, {}, stream).empty());
   CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.max_ngram = 0}, stream), ConfigError);
   CHECK_THROWS_AS(plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 0}, stream), ConfigError);
-  const auto tight = plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 100}, stream);   // contexts under one token
+  const auto tight = plm_spans(Flags(20, 1), 5, PlmRules{.mask_beta = 100}, stream);  // contexts under one token
   CHECK(std::count(tight.begin(), tight.end(), 1) == 5);
 }
 
@@ -86,15 +89,16 @@ TEST_CASE("a span that reaches the end of its part is given up", "[objectives][p
   int last = 0;
   for (uint64_t item = 0; item < 400; ++item) {
     auto stream = stream_of(item);
-    last += plm_spans(Flags{0, 1}, 1, PlmRules{.mask_alpha = 1, .max_ngram = 1}, stream)[1];   // the only word is the last: a single token instead
+    last += plm_spans(Flags{0, 1}, 1, PlmRules{.mask_alpha = 1, .max_ngram = 1},
+                      stream)[1];  // the only word is the last: a single token instead
   }
   CHECK(std::abs(last - 200) < 45);
 }
 
 namespace {
 
-/// Targets that learn of their own token in four layers of two streams. Query i and content i read content j of the layer below where not
-/// blocked(i, j); content i also reads itself.
+/// Targets that learn of their own token in four layers of two streams. Query i and content i read content j of the
+/// layer below where not blocked(i, j); content i also reads itself.
 template <class Blocked>
 int leaks(size_t n, const Ids& targets, const Blocked& blocked) {
   std::vector<std::vector<bool>> content(n, std::vector<bool>(n));
@@ -128,7 +132,8 @@ void choose_tokens(Stream& stream, Flags& masked, Flags& functional) {
 
 }  // namespace
 
-TEST_CASE("no target learns of its own token, whatever the layers; with Hugging Face's rule it would", "[objectives][plm]") {
+TEST_CASE("no target learns of its own token, whatever the layers; with Hugging Face's rule it would",
+          "[objectives][plm]") {
   int ours = 0, theirs = 0;
   for (uint64_t item = 0; item < 300; ++item) {
     auto stream = stream_of(item);
@@ -156,7 +161,8 @@ TEST_CASE("both parts together leak nothing, and the first sees nothing of the s
     auto stream = stream_of(item);
     const size_t n = stream.below(40);
     auto starts = random_starts(n, 0.25, stream), functional = random_starts(n, 0.9, stream);
-    const PlmRules rules{.num_predict = static_cast<int64_t>(stream.below(20)), .reuse_len = static_cast<int64_t>(stream.below(25)),
+    const PlmRules rules{.num_predict = static_cast<int64_t>(stream.below(20)),
+                         .reuse_len = static_cast<int64_t>(stream.below(25)),
                          .perm_size = static_cast<int64_t>(stream.below(20))};
     plm(functional, starts, rules, stream, example);
     const auto split = std::min<size_t>(n, static_cast<size_t>(rules.reuse_len));
@@ -178,7 +184,7 @@ TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain",
     auto stream = stream_of(item);
     Flags masked, functional;
     choose_tokens(stream, masked, functional);
-    if (item % 2) masked[5] = functional[5] = 1;   // a functional token that was chosen stays functional
+    if (item % 2) masked[5] = functional[5] = 1;  // a functional token that was chosen stays functional
     PlmExample example;
     auto copy = stream;
     local_permutation(masked, functional, 0, stream, example);
@@ -191,7 +197,8 @@ TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain",
       const bool target = masked[i] && !functional[i], plain = !masked[i] && !functional[i];
       if (target) targets.push_back(static_cast<int64_t>(i));
       const int64_t self = plain ? 0 : target ? rank[i] : rank[i] + 1;
-      for (size_t j = 0; j < 16; ++j) REQUIRE(example.blocked(i, j) == (self <= rank[j] && (masked[j] || functional[j])));
+      for (size_t j = 0; j < 16; ++j)
+        REQUIRE(example.blocked(i, j) == (self <= rank[j] && (masked[j] || functional[j])));
     }
     REQUIRE(example.targets == targets);
   }
@@ -210,7 +217,7 @@ TEST_CASE("targets stand in one order, any first, and blocks follow each other",
       seen.push_back(others);
       if (others == 0) ++first[static_cast<int64_t>(i)];
     }
-    for (size_t i = 0; i < 4; ++i) REQUIRE(seen[i + 4] == seen[i] + 4);   // the same permutation in every block
+    for (size_t i = 0; i < 4; ++i) REQUIRE(seen[i + 4] == seen[i] + 4);  // the same permutation in every block
     std::sort(seen.begin(), seen.end());
     REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
   }
@@ -223,7 +230,7 @@ TEST_CASE("of 512 tokens 43 and 42 are predicted in the two halves", "[objective
   plm(Flags(512, 0), Flags(512, 1), {}, stream, example);
   REQUIRE(example.targets.size() == 85);
   CHECK(std::count_if(example.targets.begin(), example.targets.end(), [](int64_t t) { return t < 256; }) == 43);
-  plm(Flags(100, 0), Flags(100, 1), {}, stream, example);   // ends in the first part
+  plm(Flags(100, 0), Flags(100, 1), {}, stream, example);  // ends in the first part
   CHECK(example.targets.size() == 85);
   plm(Flags{}, Flags{}, {}, stream, example);
   CHECK(example.targets.empty());
@@ -235,7 +242,8 @@ TEST_CASE("rules of permutation language modelling take every length and any fla
   for (uint64_t item = 0; item < 3000; ++item) {
     auto stream = stream_of(item, "any");
     const auto starts = random_starts(stream.below(9), stream.uniform(), stream);
-    plm(starts, starts, PlmRules{.num_predict = static_cast<int64_t>(stream.below(8)), .reuse_len = 4, .perm_size = 3}, stream, example);
+    plm(starts, starts, PlmRules{.num_predict = static_cast<int64_t>(stream.below(8)), .reuse_len = 4, .perm_size = 3},
+        stream, example);
     REQUIRE(example.key_rank.size() == starts.size());
   }
 }
@@ -245,22 +253,28 @@ TEST_CASE("no target ever learns its own token, in the orders that XLNet draws",
   const auto network = network_of(small_xlnet());
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const auto batch = some_batch(2, 18, seed);
-    const auto run = [&](const Tensor& ids) { return network->backbone->hidden({.input_ids = ids, .token_type_ids = batch.token_type_ids, .visible = batch.visible, .target_places = batch.target_places}); };
+    const auto run = [&](const Tensor& ids) {
+      return network->backbone->hidden({.input_ids = ids,
+                                        .token_type_ids = batch.token_type_ids,
+                                        .visible = batch.visible,
+                                        .target_places = batch.target_places});
+    };
     const auto before = run(batch.input_ids);
     int64_t moved = 0;
     for (int64_t place = 0; place < 18; ++place) {
       auto ids = batch.input_ids.clone();
       ids.select(1, place).fill_(5);
-      const auto change = (run(ids) - before).abs().amax(-1);   // [B, N]
+      const auto change = (run(ids) - before).abs().amax(-1);  // [B, N]
       const auto own = batch.target_places.eq(place);
       CHECK(change.masked_select(own).sum().item<double>() == 0);
       moved += change.gt(1e-4).sum().item<int64_t>();
     }
-    CHECK(moved > 50);   // others do learn of it
+    CHECK(moved > 50);  // others do learn of it
   }
 }
 
-TEST_CASE("permutation language modelling is the cross entropy of its targets under the token table and a trained bias", "[objectives][plm]") {
+TEST_CASE("permutation language modelling is the cross entropy of its targets under the token table and a trained bias",
+          "[objectives][plm]") {
   const auto network = network_of(small_xlnet());
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto batch = some_batch(2, 18, 1);
@@ -282,11 +296,15 @@ TEST_CASE("permutation language modelling is the cross entropy of its targets un
   }
   REQUIRE(bias.defined());
   at::NoGradGuard no_grad;
-  const auto outputs = network->outputs({.input_ids = batch.input_ids, .token_type_ids = batch.token_type_ids, .visible = batch.visible, .target_places = batch.target_places});
+  const auto outputs = network->outputs({.input_ids = batch.input_ids,
+                                         .token_type_ids = batch.token_type_ids,
+                                         .visible = batch.visible,
+                                         .target_places = batch.target_places});
   CHECK(outputs[0].second.sizes() == at::IntArrayRef({2, 7, 16}));
   const auto logits = outputs[1].second.flatten(0, 1).index_select(0, batch.positions).to(at::kDouble);
   CHECK(outputs[1].first == "logits");
-  CHECK(error_of(outputs[1].second, at::matmul(outputs[0].second, network->backbone->token_embedding().value().t()) + bias) < 1e-5);
+  CHECK(error_of(outputs[1].second,
+                 at::matmul(outputs[0].second, network->backbone->token_embedding().value().t()) + bias) < 1e-5);
   const auto wanted = -at::log_softmax(logits, -1).gather(1, batch.labels.unsqueeze(1)).sum();
   CHECK(parts[0].sum.item<double>() == Approx(wanted.item<double>()).epsilon(1e-5));
 }
@@ -297,7 +315,7 @@ TEST_CASE("a batch carries its memories to the next segment", "[objectives][plm]
   std::vector<Tensor> memories;
   const auto alone = network->losses(batch, 0, &memories)[0].sum.item<double>();
   batch.memories = memories;
-  CHECK(batch.tensors().size() == Batch().tensors().size() + batch.memories.size());   // moved to a device with the rest
+  CHECK(batch.tensors().size() == Batch().tensors().size() + batch.memories.size());  // moved to a device with the rest
   const auto behind = network->losses(batch, 0, &memories)[0].sum.item<double>();
   CHECK(memories[0].size(1) == 36);
   CHECK(std::abs(alone - behind) > 1e-3);
@@ -306,11 +324,14 @@ TEST_CASE("a batch carries its memories to the next segment", "[objectives][plm]
 TEST_CASE("plm and xlnet ask for each other in words", "[objectives][plm]") {
   BertConfig bert;
   bert.vocab_size = 31;
-  CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}), "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet");
-  CHECK_THROWS_WITH(Network(small_xlnet(), {ClmConfig{}}), "xlnet predicts by its query stream; choose objective kind: plm");
+  CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}),
+                    "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet");
+  CHECK_THROWS_WITH(Network(small_xlnet(), {ClmConfig{}}),
+                    "xlnet predicts by its query stream; choose objective kind: plm");
 }
 
-TEST_CASE("rows of permutation language modelling keep their text, are padded on the left, and no target sees itself", "[objectives][xlnet]") {
+TEST_CASE("rows of permutation language modelling keep their text, are padded on the left, and no target sees itself",
+          "[objectives][xlnet]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   DataConfig data;
@@ -324,7 +345,8 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
     CHECK(width <= 24);
     for (int64_t row = 0; row < 8; ++row) {
       const auto ids = batch.input_ids[row];
-      const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width, from = width - length;
+      const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width,
+                    from = width - length;
       CHECK(ids[width - 1].item<int64_t>() == special.cls);
       CHECK(ids[width - 2].item<int64_t>() == special.sep);
       CHECK(ids.narrow(0, 0, from).eq(special.pad).all().item<bool>());
@@ -339,8 +361,10 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
       }
       places += length;
     }
-    const auto rows = batch.positions.div(columns, "floor"), at = batch.target_places.flatten().index_select(0, batch.positions);
-    CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(0, rows * width + at)));   // the text itself, which stays as it is
+    const auto rows = batch.positions.div(columns, "floor"),
+               at = batch.target_places.flatten().index_select(0, batch.positions);
+    CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(
+                                      0, rows * width + at)));  // the text itself, which stays as it is
     const auto alone = collator.batch(first + 3, 1);
     const int64_t own = alone.input_ids.size(1);
     CHECK(at::equal(alone.visible[0], batch.visible[3].narrow(0, width - own, own).narrow(1, width - own, own)));
@@ -365,7 +389,10 @@ TEST_CASE("spans of a text that runs backwards are those of the same text forwar
   }
 }
 
-TEST_CASE("with bi_data every other sequence has its text reversed before [SEP] [CLS], whatever the batch, and the same draws otherwise", "[objectives][plm]") {
+TEST_CASE(
+    "with bi_data every other sequence has its text reversed before [SEP] [CLS], whatever the batch, and the same "
+    "draws otherwise",
+    "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   DataConfig data;

@@ -7,7 +7,8 @@ namespace {
 
 ElectraConfig small() {
   ElectraConfig c;
-  c.vocab_size = 31, c.embedding_size = 10, c.hidden_size = 16, c.num_hidden_layers = 1, c.num_attention_heads = 4, c.intermediate_size = 20, c.max_position_embeddings = 16;
+  c.vocab_size = 31, c.embedding_size = 10, c.hidden_size = 16, c.num_hidden_layers = 1, c.num_attention_heads = 4,
+  c.intermediate_size = 20, c.max_position_embeddings = 16;
   c.hidden_dropout_prob = c.attention_probs_dropout_prob = 0;
   return c;
 }
@@ -58,9 +59,9 @@ TEST_CASE("masked places are filled, and what differs from the text is marked", 
     untouched.index_fill_(0, batch.positions, false);
     CHECK(at::equal(batch.input_ids.flatten().masked_select(untouched), c.text.flatten().masked_select(untouched)));
     right += 6 - batch.replaced.sum().item<int64_t>(), filled += 6;
-    network->losses(c.masked, key);   // the loss of the generator is picked up
+    network->losses(c.masked, key);  // the loss of the generator is picked up
   }
-  CHECK(right < filled / 4);   // by chance one in 31
+  CHECK(right < filled / 4);  // by chance one in 31
 }
 
 TEST_CASE("the same key fills the same tokens, another key others", "[objectives][rtd]") {
@@ -74,7 +75,9 @@ TEST_CASE("the same key fills the same tokens, another key others", "[objectives
   CHECK_FALSE((at::equal(filled(1), filled(2)) && at::equal(filled(1), filled(3))));
 }
 
-TEST_CASE("the loss of replaced token detection is the mean of its formula over real tokens, and leaves the generator alone", "[objectives][rtd]") {
+TEST_CASE(
+    "the loss of replaced token detection is the mean of its formula over real tokens, and leaves the generator alone",
+    "[objectives][rtd]") {
   const auto network = make({});
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto parts = network->losses(some_batch().masked, 7);
@@ -85,7 +88,8 @@ TEST_CASE("the loss of replaced token detection is the mean of its formula over 
   CHECK(parts[1].count == 32);
   Batch batch = some_batch().masked;
   network->objectives[0]->rewrite(batch, 7);
-  const auto outputs = network->outputs({.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids});
+  const auto outputs = network->outputs(
+      {.input_ids = batch.input_ids, .attention_mask = batch.attention_mask, .token_type_ids = batch.token_type_ids});
   double sum = 0;
   for (int64_t i = 0; i < 36; ++i) {
     if (!batch.attention_mask.flatten()[i].item<bool>()) continue;
@@ -101,10 +105,11 @@ TEST_CASE("the loss of replaced token detection is the mean of its formula over 
 TEST_CASE("generator and discriminator share all of the embedding, its tables, or nothing", "[objectives][rtd]") {
   const auto count = [](const char* tie) {
     int64_t n = 0;
-    for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; })))) n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
+    for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; }))))
+      n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
     return n;
   };
-  const int64_t tables = 31 * 10 + 16 * 10, rest = 2 * 10 + 2 * 10;   // words and positions; types and norm
+  const int64_t tables = 31 * 10 + 16 * 10, rest = 2 * 10 + 2 * 10;  // words and positions; types and norm
   CHECK(count("all") == tables + rest);
   CHECK(count("tables") == tables + 2 * rest);
   CHECK(count("none") == 2 * tables + 2 * rest);

@@ -31,22 +31,25 @@ TEST_CASE("the boundary objective predicts runs of chosen tokens from the tokens
   const auto t = span_targets(batch_of({2, 3, 5, 11, 12, 13}), 2);
   CHECK(t.left == std::vector<int64_t>{1, 1, 4, 10, 10});
   CHECK(t.right == std::vector<int64_t>{4, 4, 6, 14, 14});
-  CHECK(t.place == std::vector<int64_t>{0, 1, 0, 0, 1});   // the third of 3-5 lies beyond two targets
+  CHECK(t.place == std::vector<int64_t>{0, 1, 0, 0, 1});  // the third of 3-5 lies beyond two targets
   CHECK(t.prediction == std::vector<int64_t>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("runs at the first and the last position of a text have no targets, as in SpanBERT's code", "[objectives][sbo]") {
-  CHECK(span_targets(batch_of({1, 2, 6, 9, 14}), 9).place.empty());        // next to [CLS] and [SEP]
-  CHECK(span_targets(batch_of({4, 13}, {4, 6}), 9).prediction == std::vector<int64_t>{1});   // the first row is padded: [SEP] stands at 5
-  CHECK(span_targets(batch_of({0, 7, 8}), 9).place.empty());               // [CLS] and [SEP] themselves
+TEST_CASE("runs at the first and the last position of a text have no targets, as in SpanBERT's code",
+          "[objectives][sbo]") {
+  CHECK(span_targets(batch_of({1, 2, 6, 9, 14}), 9).place.empty());  // next to [CLS] and [SEP]
+  CHECK(span_targets(batch_of({4, 13}, {4, 6}), 9).prediction ==
+        std::vector<int64_t>{1});                             // the first row is padded: [SEP] stands at 5
+  CHECK(span_targets(batch_of({0, 7, 8}), 9).place.empty());  // [CLS] and [SEP] themselves
   auto pair = batch_of({2, 4, 10, 12});
-  pair.input_ids[0][3] = 2;                                                // [CLS] A [SEP] B [SEP]
+  pair.input_ids[0][3] = 2;  // [CLS] A [SEP] B [SEP]
   CHECK(span_targets(pair, 9).prediction == std::vector<int64_t>{2, 3});
 }
 
 TEST_CASE("the boundary loss is the paper's formula, and has the published number of parameters", "[objectives][sbo]") {
   BertConfig model;
-  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 16, model.max_position_embeddings = 16;
+  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 1, model.num_attention_heads = 2,
+  model.intermediate_size = 16, model.max_position_embeddings = 16;
   SboConfig sbo;
   sbo.max_pair_targets = 3, sbo.position_embedding_size = 5;
   Network network(model, {MlmConfig{}, sbo});
@@ -60,7 +63,7 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
   const auto found = network.losses(batch, 0);
   REQUIRE(found.size() == 2);
   CHECK(found[1].name == "sbo");
-  CHECK(found[1].count == 5);   // the fourth of the second run is not predicted
+  CHECK(found[1].count == 5);  // the fourth of the second run is not predicted
   CHECK(network.parts(batch)[1].count == 5);
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(network)) w[name] = param.value().to(at::kDouble);
@@ -69,10 +72,12 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
     auto y = at::linear(x, w.at("sbo.linear" + number + ".weight"), w.at("sbo.linear" + number + ".bias"));
     y = 0.5 * y * (1 + at::erf(y / std::sqrt(2.0)));
     const auto centred = y - y.mean(-1, true);
-    return centred / (centred.square().mean(-1, true) + 1e-12).sqrt() * w.at("sbo.layer_norm" + number + ".weight") + w.at("sbo.layer_norm" + number + ".bias");
+    return centred / (centred.square().mean(-1, true) + 1e-12).sqrt() * w.at("sbo.layer_norm" + number + ".weight") +
+           w.at("sbo.layer_norm" + number + ".bias");
   };
   double wanted = 0;
-  for (const auto& [left, right, place, label] : std::vector<std::array<int64_t, 4>>{{1, 4, 0, 3}, {1, 4, 1, 9}, {9, 14, 0, 1}, {9, 14, 1, 22}, {9, 14, 2, 7}}) {
+  for (const auto& [left, right, place, label] :
+       std::vector<std::array<int64_t, 4>>{{1, 4, 0, 3}, {1, 4, 1, 9}, {9, 14, 0, 1}, {9, 14, 1, 22}, {9, 14, 2, 7}}) {
     const auto h = layer(layer(at::cat({rows[left], rows[right], w.at("sbo.position_embeddings")[place]}), "1"), "2");
     const auto logits = at::matmul(w.at("backbone.embeddings.word"), h) + w.at("sbo.bias");
     wanted += (at::logsumexp(logits, 0) - logits[label]).item<double>();

@@ -12,7 +12,8 @@
 using namespace cloze;
 
 TEST_CASE("random spans are as many and as long as the rule says, kept tokens first and noise last", "[noising]") {
-  for (const auto& [length, noise, spans] : {std::tuple{2, 1, 1}, {3, 1, 1}, {30, 4, 1}, {50, 8, 3}, {70, 10, 3}, {568, 85, 28}}) {
+  for (const auto& [length, noise, spans] :
+       {std::tuple{2, 1, 1}, {3, 1, 1}, {30, 4, 1}, {50, 8, 3}, {70, 10, 3}, {568, 85, 28}}) {
     for (uint64_t item = 0; item < 200; ++item) {
       auto stream = stream_of(item);
       const auto mask = random_spans(length, 0.15, 3, stream);
@@ -35,20 +36,33 @@ TEST_CASE("all ways to cut a text into spans are equally likely", "[noising]") {
   check_uniform(seen, 90, 90000);
 }
 
-TEST_CASE("texts of no and of one token have no noise, and there are never more spans than tokens to part them", "[noising]") {
+TEST_CASE("texts of no and of one token have no noise, and there are never more spans than tokens to part them",
+          "[noising]") {
   auto stream = stream_of(0);
   CHECK(random_spans(0, 0.15, 3, stream).empty());
   CHECK(random_spans(1, 0.15, 3, stream) == mask_of("F"));
   CHECK(random_spans(2, 0.9, 1, stream) == mask_of("FT"));
-  const auto dense = random_spans(10, 0.9, 1, stream);   // 9 spans of noise do not fit between one kept token
+  const auto dense = random_spans(10, 0.9, 1, stream);  // 9 spans of noise do not fit between one kept token
   CHECK(dense == mask_of("FTTTTTTTTT"));
   CHECK(std::count(dense.begin(), dense.end(), true) == 9);
 }
 
 TEST_CASE("the lengths of a text and of its target are those of the published table", "[noising]") {
-  struct Row { int64_t inputs; double density, mean; int64_t raw, targets; };
-  for (const auto& r : {Row{512, .15, 3, 568, 114}, {512, .15, 2, 552, 126}, {512, .15, 5, 581, 105}, {512, .15, 10, 591, 99}, {512, .10, 3, 548, 74},
-                        {512, .25, 3, 614, 206}, {512, .50, 3, 766, 512}, {256, .15, 3, 284, 58}, {1024, .15, 3, 1137, 229}, {2048, .15, 3, 2274, 456},
+  struct Row {
+    int64_t inputs;
+    double density, mean;
+    int64_t raw, targets;
+  };
+  for (const auto& r : {Row{512, .15, 3, 568, 114},
+                        {512, .15, 2, 552, 126},
+                        {512, .15, 5, 581, 105},
+                        {512, .15, 10, 591, 99},
+                        {512, .10, 3, 548, 74},
+                        {512, .25, 3, 614, 206},
+                        {512, .50, 3, 766, 512},
+                        {256, .15, 3, 284, 58},
+                        {1024, .15, 3, 1137, 229},
+                        {2048, .15, 3, 2274, 456},
                         {128, .15, 3, 141, 29}}) {
     CHECK(raw_length(r.inputs, r.density, r.mean) == r.raw);
     CHECK(targets_length(r.inputs, r.density, r.mean) == r.targets);
@@ -64,7 +78,8 @@ TEST_CASE("where few tokens are hidden, nothing of a source or a target is cut o
       for (int64_t inputs = 4; inputs < 70; ++inputs) {
         auto stream = stream_of(static_cast<uint64_t>(inputs));
         const auto n = raw_length(inputs, density, mean);
-        const auto out = span_corruption(text(static_cast<size_t>(n)), random_spans(n, density, mean, stream), sentinels(100), 1);
+        const auto out =
+            span_corruption(text(static_cast<size_t>(n)), random_spans(n, density, mean, stream), sentinels(100), 1);
         REQUIRE(static_cast<int64_t>(out.source.size()) <= inputs);
         REQUIRE(static_cast<int64_t>(out.target.size()) == targets_length(inputs, density, mean));
       }
@@ -120,7 +135,8 @@ TEST_CASE("source and target together are the text, for random spans and for sin
     auto stream = stream_of(item);
     const auto n = stream.below(200);
     const auto tokens = text(n);
-    const auto noise = item % 2 ? random_spans(static_cast<int64_t>(n), 0.3, 2, stream) : iid_mask(static_cast<int64_t>(n), 0.3, stream);
+    const auto noise = item % 2 ? random_spans(static_cast<int64_t>(n), 0.3, 2, stream)
+                                : iid_mask(static_cast<int64_t>(n), 0.3, stream);
     const auto out = span_corruption(tokens, noise, s, 1);
     // Sentinels (negative) stand for the other side's runs, in order: take them in turn.
     Ids joined;
@@ -145,8 +161,9 @@ TEST_CASE("source and target together are the text, for random spans and for sin
 TEST_CASE("more spans than sentinels are refused with what to do about it", "[noising]") {
   const auto tokens = text(9);
   const auto noise = mask_of("FTFTFTFTF");
-  CHECK_THROWS_WITH(span_corruption(tokens, noise, sentinels(3), 1),
-                    Catch::Contains("5 spans between noise") && Catch::Contains("3 sentinels") && Catch::Contains("add sentinels"));
+  CHECK_THROWS_WITH(span_corruption(tokens, noise, sentinels(3), 1), Catch::Contains("5 spans between noise") &&
+                                                                         Catch::Contains("3 sentinels") &&
+                                                                         Catch::Contains("add sentinels"));
   CHECK_THROWS_WITH(span_corruption(tokens, mask_of("TFTFTFTFT"), sentinels(4), 1), Catch::Contains("5 noise spans"));
   CHECK_THROWS_AS(span_corruption(tokens, noise, sentinels(4), 1), DataError);
   CHECK_NOTHROW(span_corruption(tokens, noise, sentinels(5), 1));
@@ -156,7 +173,8 @@ TEST_CASE("more spans than sentinels are refused with what to do about it", "[no
 TEST_CASE("single tokens are noise as often as the density says", "[noising]") {
   auto stream = stream_of(0);
   const auto mask = iid_mask(400000, 0.15, stream);
-  CHECK(std::abs(static_cast<double>(std::count(mask.begin(), mask.end(), true)) - 60000) < 4.5 * std::sqrt(400000 * 0.15 * 0.85));
+  CHECK(std::abs(static_cast<double>(std::count(mask.begin(), mask.end(), true)) - 60000) <
+        4.5 * std::sqrt(400000 * 0.15 * 0.85));
 }
 
 TEST_CASE("the other T5 objectives give their sources and targets", "[noising]") {

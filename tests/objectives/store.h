@@ -21,7 +21,8 @@ inline cloze::TokenStore tiny_store(const TempDir& dir, int documents = 40, int 
   for (int d = 0; d < documents; ++d) {
     for (int s = 0; s < sentences; ++s) {
       for (int k = 0; k < 3 + (d + s) % 7; ++k)
-        text += "w" + std::to_string((d * 7 + s * 3 + k) % words) + "q" + (k % 3 == 1 ? "c" + std::to_string(k % words) : "") + " ";
+        text += "w" + std::to_string((d * 7 + s * 3 + k) % words) + "q" +
+                (k % 3 == 1 ? "c" + std::to_string(k % words) : "") + " ";
       text += "\n";
     }
     text += "\n";

@@ -33,7 +33,8 @@ inline Ids sorted(Ids ids) {
   return ids;
 }
 
-inline constexpr cloze::NoiseIds kIds{.mask = 4, .vocabulary = 1000, .first_random = 5};   // no text of these tests has ids under 1000
+inline constexpr cloze::NoiseIds kIds{
+    .mask = 4, .vocabulary = 1000, .first_random = 5};  // no text of these tests has ids under 1000
 
 inline Ids sentinels(int64_t n) {
   Ids ids;

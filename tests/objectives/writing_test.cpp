@@ -34,7 +34,9 @@ std::vector<int64_t> row_of(const Tensor& table, int64_t row, int64_t length) {
 /// What each row of a batch should write.
 std::vector<std::vector<int64_t>> labels_by_row(const Batch& batch, int64_t width, int64_t rows) {
   std::vector<std::vector<int64_t>> found(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < batch.positions.numel(); ++i) found[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i] / width)].push_back(batch.labels.data_ptr<int64_t>()[i]);
+  for (int64_t i = 0; i < batch.positions.numel(); ++i)
+    found[static_cast<size_t>(batch.positions.data_ptr<int64_t>()[i] / width)].push_back(
+        batch.labels.data_ptr<int64_t>()[i]);
   return found;
 }
 
@@ -79,12 +81,13 @@ TEST_CASE("a decoder alone is asked for the token behind each place, a text's en
   }
 }
 
-TEST_CASE("span corruption hides runs behind sentinels, and what is read and written together is the text", "[objectives][writing]") {
+TEST_CASE("span corruption hides runs behind sentinels, and what is read and written together is the text",
+          "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 20);
   const auto& sentinels = store.tokenizer().sentinels();
   REQUIRE(sentinels.size() == 20);
-  CHECK(sentinels[0] == sentinels[19] + 19);   // the first has the highest id
+  CHECK(sentinels[0] == sentinels[19] + 19);  // the first has the highest id
   CHECK(store.tokenizer().piece(sentinels[3]) == "<extra_id_3>");
   const auto model = model_of<T5Config>(store, 0);
   const auto settings = data(store, 32);
@@ -98,26 +101,37 @@ TEST_CASE("span corruption hides runs behind sentinels, and what is read and wri
   for (uint64_t n = 0; n < 40; ++n) {
     const auto batch = collator.batch(n, 1);
     CHECK(batch.input_ids.size(1) <= 32);
-    const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)), target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0], read = row_of(batch.decoder_input_ids, 0, batch.decoder_input_ids.size(1));
+    const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)),
+               target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0],
+               read = row_of(batch.decoder_input_ids, 0, batch.decoder_input_ids.size(1));
     REQUIRE(source.back() == model.eos_token_id);
     REQUIRE(target.back() == model.eos_token_id);
     CHECK(read[0] == 0);
-    CHECK(std::equal(read.begin() + 1, read.end(), target.begin()));   // moved on by one
+    CHECK(std::equal(read.begin() + 1, read.end(), target.begin()));  // moved on by one
     std::map<int64_t, std::vector<int64_t>> hidden;
     int64_t mark = -1;
     for (size_t i = 0; i + 1 < target.size(); ++i)
-      if (std::find(sentinels.begin(), sentinels.end(), target[i]) != sentinels.end()) mark = target[i];
-      else hidden[mark].push_back(target[i]);
+      if (std::find(sentinels.begin(), sentinels.end(), target[i]) != sentinels.end())
+        mark = target[i];
+      else
+        hidden[mark].push_back(target[i]);
     std::vector<int64_t> text;
     for (size_t i = 0; i + 1 < source.size(); ++i)
-      if (const auto found = hidden.find(source[i]); found != hidden.end()) text.insert(text.end(), found->second.begin(), found->second.end());
-      else text.push_back(source[i]);
-    const bool known = std::any_of(documents.begin(), documents.end(), [&](const auto& d) { return std::search(d.begin(), d.end(), text.begin(), text.end()) != d.end(); });
+      if (const auto found = hidden.find(source[i]); found != hidden.end())
+        text.insert(text.end(), found->second.begin(), found->second.end());
+      else
+        text.push_back(source[i]);
+    const bool known = std::any_of(documents.begin(), documents.end(), [&](const auto& d) {
+      return std::search(d.begin(), d.end(), text.begin(), text.end()) != d.end();
+    });
     CHECK(known);
   }
 }
 
-TEST_CASE("every objective of an encoder with a decoder ends both sides, stays within its length, and does not depend on what was asked before", "[objectives][writing]") {
+TEST_CASE(
+    "every objective of an encoder with a decoder ends both sides, stays within its length, and does not depend on "
+    "what was asked before",
+    "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   Objectives all;
@@ -134,7 +148,8 @@ TEST_CASE("every objective of an encoder with a decoder ends both sides, stays w
   for (const auto& objective : all)
     for (const int64_t length : {4, 9, 40})
       for (const bool bart : {false, true}) {
-        const auto model = bart ? model_of<BartConfig>(store, store.tokenizer().special().sep) : model_of<T5Config>(store, 0);
+        const auto model =
+            bart ? model_of<BartConfig>(store, store.tokenizer().special().sep) : model_of<T5Config>(store, 0);
         INFO(std::visit([](const auto& o) { return std::string(o.kind); }, objective) << " " << length << " " << bart);
         const Collator collator(store, {objective}, data(store, length), Rng(1), "train", model);
         const auto batch = collator.batch(0, 16);
@@ -167,7 +182,8 @@ TEST_CASE("where more is hidden than kept, texts are as short as their targets n
   CHECK(batch.input_ids.size(1) < 16);
 }
 
-TEST_CASE("a decoder alone reads source and target in one line, is asked for the target, and the line has room", "[objectives][writing]") {
+TEST_CASE("a decoder alone reads source and target in one line, is asked for the target, and the line has room",
+          "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -182,7 +198,8 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
       const auto* at = batch.positions.data_ptr<int64_t>();
       for (int64_t i = 0; i + 1 < batch.positions.numel(); ++i) {
         if (at[i + 1] != at[i] + 1 || at[i + 1] / width != at[i] / width) continue;
-        CHECK(batch.labels[i].item<int64_t>() == batch.input_ids.flatten()[at[i] + 1].item<int64_t>());   // what stands behind the place
+        CHECK(batch.labels[i].item<int64_t>() ==
+              batch.input_ids.flatten()[at[i] + 1].item<int64_t>());  // what stands behind the place
       }
       const auto labels = labels_by_row(batch, width, 16);
       for (const auto& row : labels) CHECK((row.empty() || row.back() == model.eos_token_id));
@@ -190,20 +207,22 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
       auto whole = model;
       whole.prefix_lm = true;
       const auto marked = Collator(store, {c}, data(store, length), Rng(1), "train", whole).batch(0, 16);
-      for (int64_t row = 0; row < 16; ++row) {   // the place that is asked first lies behind the prefix
+      for (int64_t row = 0; row < 16; ++row) {  // the place that is asked first lies behind the prefix
         const auto first = at::nonzero(batch.positions.ge(row * width)).flatten();
         CHECK(marked.prefix[row].item<int64_t>() == at[first[0].item<int64_t>()] - row * width);
       }
     }
 }
 
-TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run marked in both parts", "[objectives][writing]") {
+TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run marked in both parts",
+          "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 40);
   const auto model = model_of<Gpt2Config>(store, 0);
   const auto& sentinels = store.tokenizer().sentinels();
   const auto marks = [&](std::vector<int64_t> ids) {
-    std::erase_if(ids, [&](int64_t id) { return std::find(sentinels.begin(), sentinels.end(), id) == sentinels.end(); });
+    std::erase_if(ids,
+                  [&](int64_t id) { return std::find(sentinels.begin(), sentinels.end(), id) == sentinels.end(); });
     return ids;
   };
   for (const std::string corruption : {"spans", "iid"})
@@ -219,10 +238,14 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
         for (int64_t row = 0; row < 32; ++row) {
           INFO(corruption << " " << density << " " << length << " row " << row);
           const auto& target = labels[static_cast<size_t>(row)];
-          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width, read = line + 1 - static_cast<int64_t>(target.size());
+          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width,
+                        read = line + 1 - static_cast<int64_t>(target.size());
           const auto source = row_of(batch.input_ids, row, read);
-          const auto hidden = static_cast<int64_t>(marks(source).size()), kept = static_cast<int64_t>(marks(target).size());
-          CHECK(std::abs(hidden - kept) <= (corruption == "iid" ? 1 : 0));   // the target marks the runs that stay, which of `iid` are one more or less
+          const auto hidden = static_cast<int64_t>(marks(source).size()),
+                     kept = static_cast<int64_t>(marks(target).size());
+          CHECK(std::abs(hidden - kept) <=
+                (corruption == "iid" ? 1
+                                     : 0));  // the target marks the runs that stay, which of `iid` are one more or less
           if (corruption == "spans" && length > 9) CHECK(hidden > 0);
           CHECK(source.back() == model.eos_token_id);
           CHECK(target.back() == model.eos_token_id);
@@ -230,7 +253,8 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
       }
 }
 
-TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as many as its line has room for", "[objectives][writing]") {
+TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as many as its line has room for",
+          "[objectives][writing]") {
   TempDir dir;
   const auto store = tiny_store(dir, 60);
   const auto& special = store.tokenizer().special();
@@ -238,9 +262,11 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
   std::vector<int64_t> whole(store.num_tokens());
   store.read(0, whole.size(), whole.data());
   std::set<std::ptrdiff_t> starts;
-  for (uint64_t s = 0; s <= store.num_sentences(); ++s) starts.insert(static_cast<std::ptrdiff_t>(store.first_token(s)));
+  for (uint64_t s = 0; s <= store.num_sentences(); ++s)
+    starts.insert(static_cast<std::ptrdiff_t>(store.first_token(s)));
   GapSentencesConfig c;
-  c.choose = "lead", c.gap_sentences_ratio = 0.6;   // the first ones, so that the target and what stays are the text in its order
+  c.choose = "lead",
+  c.gap_sentences_ratio = 0.6;  // the first ones, so that the target and what stays are the text in its order
   int64_t used = 0;
   for (const int64_t length : {30, 64}) {
     const auto batch = Collator(store, {c}, data(store, length, "doc_sentences"), Rng(1), "train", model).batch(0, 32);
@@ -249,7 +275,8 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
     for (int64_t row = 0; row < 32; ++row) {
       INFO(length << " row " << row);
       auto text = labels[static_cast<size_t>(row)];
-      const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
+      const int64_t line =
+          batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
       auto source = row_of(batch.input_ids, row, line + 1 - static_cast<int64_t>(text.size()));
       CHECK(text.back() == special.sep);
       CHECK(source.back() == special.sep);
@@ -260,7 +287,8 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
       REQUIRE(found != whole.end());
       const auto first = found - whole.begin(), end = first + static_cast<std::ptrdiff_t>(text.size());
       CHECK(starts.count(first) == 1);
-      CHECK((starts.count(end) == 1 || *starts.upper_bound(first) > end));   // a sentence that is longer than the line is cut
+      CHECK((starts.count(end) == 1 ||
+             *starts.upper_bound(first) > end));  // a sentence that is longer than the line is cut
       used += static_cast<int64_t>(text.size());
     }
   }
@@ -286,11 +314,12 @@ TEST_CASE("a source that noise makes longer than its text still holds all of it"
         for (int64_t row = 0; row < 32; ++row) {
           INFO(alone << " lambda " << lambda << " insert " << insert << " length " << length << " row " << row);
           const auto& target = labels[static_cast<size_t>(row)];
-          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : batch.input_ids.size(1);
+          const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>()
+                                                              : batch.input_ids.size(1);
           auto source = row_of(batch.input_ids, row, alone ? line + 1 - static_cast<int64_t>(target.size()) : line);
           CHECK(source.back() == special.sep);
           std::erase(source, special.mask);
-          size_t at = 0;   // what is left of the text comes in its order
+          size_t at = 0;  // what is left of the text comes in its order
           for (const auto id : source) {
             while (at < target.size() && target[at] != id) ++at;
             CHECK(at++ < target.size());
@@ -301,7 +330,8 @@ TEST_CASE("a source that noise makes longer than its text still holds all of it"
     }
 }
 
-TEST_CASE("a decoder alone has room for a text and for what was made of it, with the end of each", "[objectives][writing]") {
+TEST_CASE("a decoder alone has room for a text and for what was made of it, with the end of each",
+          "[objectives][writing]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -316,13 +346,16 @@ TEST_CASE("a decoder alone has room for a text and for what was made of it, with
       for (int64_t row = 0; row < 16; ++row) {
         INFO(kind << " " << length << " row " << row);
         const auto n = static_cast<int64_t>(labels[static_cast<size_t>(row)].size());
-        CHECK(batch.input_ids[row][n - 1].item<int64_t>() == model.eos_token_id);   // the source is as long as the target, and ends
-        CHECK(batch.positions[at::nonzero(batch.positions.ge(row * width)).flatten()[0]].item<int64_t>() == row * width + n - 1);
+        CHECK(batch.input_ids[row][n - 1].item<int64_t>() ==
+              model.eos_token_id);  // the source is as long as the target, and ends
+        CHECK(batch.positions[at::nonzero(batch.positions.ge(row * width)).flatten()[0]].item<int64_t>() ==
+              row * width + n - 1);
       }
     }
 }
 
-TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files", "[objectives][writing]") {
+TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files",
+          "[objectives][writing]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));
   const auto stores = [&] {
@@ -332,23 +365,28 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
     std::string columns, lines, source, target;
     for (int i = 0; i < 20; ++i) {
       const auto a = "w" + std::to_string(i) + "q w1q. w2q", b = "w" + std::to_string(49 - i) + "q";
-      columns += a + "\t" + b + "\n", lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n", source += a + "\n", target += b + "\n";
+      columns += a + "\t" + b + "\n", lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n", source += a + "\n",
+          target += b + "\n";
     }
-    columns += "w1q\t\n";   // lacks a side
+    columns += "w1q\t\n";  // lacks a side
     options.inputs = {dir.write("a.tsv", columns)}, options.out = dir / "a";
     CHECK(prepare(options).incomplete_pairs == 1);
     found.emplace_back(options.out, "train");
     options.inputs = {dir.write("b.jsonl", lines)}, options.field = "x,y", options.out = dir / "b";
     prepare(options);
     found.emplace_back(options.out, "train");
-    options.inputs = {dir.write("c.en", source)}, options.targets = {dir.write("c.de", target)}, options.out = dir / "c";
+    options.inputs = {dir.write("c.en", source)}, options.targets = {dir.write("c.de", target)},
+    options.out = dir / "c";
     prepare(options);
     found.emplace_back(options.out, "train");
     dir.write("d.de", target + "w1q\n");
     options.targets = {dir / "d.de"}, options.out = dir / "d";
     CHECK_THROWS_WITH(prepare(options), Catch::Contains("has more lines than"));
     options.targets.clear();
-    CHECK_THROWS_WITH(prepare(options), Catch::Contains("no tab between source and target; write both in a line, or name the other file with --target"));
+    CHECK_THROWS_WITH(
+        prepare(options),
+        Catch::Contains(
+            "no tab between source and target; write both in a line, or name the other file with --target"));
     return found;
   }();
   for (const auto& store : stores) {
@@ -357,7 +395,8 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
     CHECK(collator.size() == 20);
     for (uint64_t n = 0; n < 20; ++n) {
       const auto batch = collator.batch(n, 1);
-      const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)), target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0];
+      const auto source = row_of(batch.input_ids, 0, batch.input_ids.size(1)),
+                 target = labels_by_row(batch, batch.decoder_input_ids.size(1), 1)[0];
       const auto word = std::stoi(store.tokenizer().piece(source[0]).substr(1));
       REQUIRE(target.size() == 2);
       CHECK(store.tokenizer().piece(target[0]) == "w" + std::to_string(49 - word) + "q");
@@ -366,7 +405,10 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
   }
 }
 
-TEST_CASE("a step reads the pairs that it would read otherwise, those of about one length in a batch, and a row does not depend on what was asked before", "[objectives][writing]") {
+TEST_CASE(
+    "a step reads the pairs that it would read otherwise, those of about one length in a batch, and a row does not "
+    "depend on what was asked before",
+    "[objectives][writing]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));
   constexpr int pairs = 500;
@@ -377,28 +419,37 @@ TEST_CASE("a step reads the pairs that it would read otherwise, those of about o
     for (int k = 0; k < n; ++k) line += (k ? " w" : "w") + std::to_string(word) + "q";
     return line;
   };
-  for (int i = 0; i < pairs; ++i) text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) + "\n";   // the two words tell which one it is
+  for (int i = 0; i < pairs; ++i)
+    text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) +
+            "\n";  // the two words tell which one it is
   PrepareOptions options;
-  options.inputs = {dir.write("a.tsv", text)}, options.format = "pairs", options.tokenizer = dir / "vocab.txt", options.out = dir / "a", options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("a.tsv", text)}, options.format = "pairs", options.tokenizer = dir / "vocab.txt",
+  options.out = dir / "a", options.held_out = 0, options.threads = 1;
   prepare(options);
   const TokenStore store(options.out, "train");
   const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);
-  const auto collator = [&](StepRows step) { return Collator(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, step); };
+  const auto collator = [&](StepRows step) {
+    return Collator(store, {PairsConfig{}}, data(store, 64), Rng(1), "train", model, step);
+  };
   const auto shuffled = collator({rows, 1}), sorted = collator({rows, batches});
   using Pairs = std::vector<std::pair<int64_t, int64_t>>;
   const auto read = [&](const Collator& from, uint64_t first, Pairs& found, double& padding) {
     const auto batch = from.batch(first, rows);
-    padding += 1 - static_cast<double>(batch.tokens) / static_cast<double>(batch.input_ids.numel() + batch.decoder_input_ids.numel());
+    padding += 1 - static_cast<double>(batch.tokens) /
+                       static_cast<double>(batch.input_ids.numel() + batch.decoder_input_ids.numel());
     const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), rows);
-    for (size_t r = 0; r < rows; ++r) found.emplace_back(batch.input_ids[static_cast<int64_t>(r)][0].item<int64_t>(), labels[r][0]);
+    for (size_t r = 0; r < rows; ++r)
+      found.emplace_back(batch.input_ids[static_cast<int64_t>(r)][0].item<int64_t>(), labels[r][0]);
     return batch.decoder_input_ids.size(1);
   };
   double before = 0, after = 0;
   bool by_length = true;
-  for (uint64_t step = 0; step < 12; ++step) {   // nearly two epochs
+  for (uint64_t step = 0; step < 12; ++step) {  // nearly two epochs
     Pairs once, again;
     std::vector<int64_t> widths;
-    for (uint64_t b = 0; b < batches; ++b) read(shuffled, (step * batches + b) * rows, once, before), widths.push_back(read(sorted, (step * batches + b) * rows, again, after));
+    for (uint64_t b = 0; b < batches; ++b)
+      read(shuffled, (step * batches + b) * rows, once, before),
+          widths.push_back(read(sorted, (step * batches + b) * rows, again, after));
     CHECK(once != again);
     std::ranges::sort(once), std::ranges::sort(again);
     CHECK(once == again);
@@ -406,7 +457,7 @@ TEST_CASE("a step reads the pairs that it would read otherwise, those of about o
   }
   CHECK(before / (12 * batches) > 0.3);
   CHECK(after < before / 2);
-  CHECK_FALSE(by_length);   // the first batches of a step are not its shortest
+  CHECK_FALSE(by_length);  // the first batches of a step are not its shortest
   const auto batch = sorted.batch(80, rows);
   for (int64_t r = rows - 1; r >= 0; --r) {
     const auto alone = sorted.batch(80 + static_cast<uint64_t>(r), 1);
@@ -418,6 +469,8 @@ TEST_CASE("texts that an objective cannot use are refused in words", "[objective
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = model_of<T5Config>(store, 0);
-  CHECK_THROWS_WITH(Collator(store, {SpanCorruptionConfig{}}, data(store, 32), Rng(1), "train", model), Catch::Contains("does not have; prepare the text with --sentinels 100"));
-  CHECK_THROWS_WITH(Collator(store, {PairsConfig{}}, data(store, 32), Rng(1), "train", model), Catch::Contains("does not hold pairs of texts; prepare them with --format pairs"));
+  CHECK_THROWS_WITH(Collator(store, {SpanCorruptionConfig{}}, data(store, 32), Rng(1), "train", model),
+                    Catch::Contains("does not have; prepare the text with --sentinels 100"));
+  CHECK_THROWS_WITH(Collator(store, {PairsConfig{}}, data(store, 32), Rng(1), "train", model),
+                    Catch::Contains("does not hold pairs of texts; prepare them with --format pairs"));
 }

@@ -38,7 +38,8 @@ Outcome outcome(const F& f, std::vector<Tensor> inputs, const std::vector<Param>
 
 /// The fused form against the plain one in fp32, values and gradients; bf16 keeps three digits.
 template <class F, class P>
-void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>& inputs, const std::vector<Param>& params, at::ScalarType type) {
+void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>& inputs,
+             const std::vector<Param>& params, at::ScalarType type) {
   const double tolerance = type == at::kFloat ? 3e-5 : 4e-2;
   const auto a = outcome(fused_form, inputs, params, type), b = outcome(plain_form, inputs, params, at::kFloat);
   CHECK(error_of(a.value, b.value) < tolerance);

@@ -27,8 +27,10 @@ inline void not_tested(const std::string& what) {
 inline std::vector<std::string> tested_isas() {
   std::vector<std::string> tested;
   for (const std::string isa : {"portable", "avx2", "avx512", "avx512_bf16"}) {
-    if (cloze::kernels::set_isa(isa)) tested.push_back(isa);
-    else not_tested("kernels of " + isa);
+    if (cloze::kernels::set_isa(isa))
+      tested.push_back(isa);
+    else
+      not_tested("kernels of " + isa);
   }
   cloze::kernels::set_isa(cloze::best_isa());
   REQUIRE_FALSE(tested.empty());

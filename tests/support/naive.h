@@ -30,10 +30,14 @@ inline Row rms_norm(const Row& x, const Row& gamma, double eps) {
 
 /// Hendrycks and Gimpel 2016, section 2.
 inline double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
-inline double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x))); }
+inline double gelu_tanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
 
-/// Vaswani et al. 2017, equation 1, of one head; `visible[t][s]` says which keys a query sees, a query that sees none gives zeros.
-inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, const std::vector<std::vector<bool>>& visible, const Matrix& factors) {
+/// Vaswani et al. 2017, equation 1, of one head; `visible[t][s]` says which keys a query sees, a query that sees none
+/// gives zeros.
+inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v,
+                        const std::vector<std::vector<bool>>& visible, const Matrix& factors) {
   Matrix out(q.size(), Row(v[0].size()));
   for (size_t t = 0; t < q.size(); ++t) {
     Row e(k.size());
@@ -50,9 +54,11 @@ inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, const
   return out;
 }
 
-/// Choromanski et al. 2021, equations 4 and 9, of one head, with w [R, C]; `real[s]` says which keys are there. Features are stabilised
-/// by the largest score of the query, and of the keys that it may see; epsilon is added behind that.
-inline Matrix favor(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& w, const std::vector<bool>& real, bool causal, bool relu, double epsilon) {
+/// Choromanski et al. 2021, equations 4 and 9, of one head, with w [R, C]; `real[s]` says which keys are there.
+/// Features are stabilised by the largest score of the query, and of the keys that it may see; epsilon is added behind
+/// that.
+inline Matrix favor(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& w, const std::vector<bool>& real,
+                    bool causal, bool relu, double epsilon) {
   const double scale = std::pow(double(q[0].size()), -0.25);
   const auto scores = [&](const Row& x) {
     Row out;

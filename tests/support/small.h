@@ -7,7 +7,8 @@
 template <class Config = cloze::EncoderConfig>
 Config small() {
   Config c;
-  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20, c.max_position_embeddings = 40;
+  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20,
+  c.max_position_embeddings = 40;
   return c;
 }
 
@@ -20,4 +21,6 @@ inline std::shared_ptr<cloze::Backbone> make(const cloze::EncoderConfig& c) {
 }
 
 /// Ids of `small` networks, int64 [rows, columns].
-inline at::Tensor some_ids(int64_t rows, int64_t columns) { return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns}); }
+inline at::Tensor some_ids(int64_t rows, int64_t columns) {
+  return at::arange(rows * columns, at::kLong).mul(7).remainder(23).view({rows, columns});
+}

@@ -15,7 +15,8 @@ inline std::string synthetic_text(int documents, int sentences) {
   for (int d = 0; d < documents; ++d) {
     for (int s = 0; s < sentences; ++s) {
       auto word = stream.below(16);
-      for (int k = 0; k < 8; ++k, word = (3 * word + 1) % 16) text += "w" + std::string(1, static_cast<char>('a' + word)) + (k < 7 ? " " : "\n");
+      for (int k = 0; k < 8; ++k, word = (3 * word + 1) % 16)
+        text += "w" + std::string(1, static_cast<char>('a' + word)) + (k < 7 ? " " : "\n");
     }
     text += "\n";
   }
@@ -36,7 +37,8 @@ inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   if (!std::filesystem::exists(options.out)) cloze::prepare(options);
   cloze::RunConfig config;
   auto& model = std::get<cloze::BertConfig>(config.model);
-  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 32;
+  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.max_position_embeddings = 32;
   config.data.tokens = options.out;
   config.data.max_seq_length = 32;
   config.optimizer.learning_rate = 3e-3;

@@ -10,17 +10,19 @@ namespace cloze {
 using Ids = std::vector<int64_t>;
 using Prompts = std::vector<Ids>;
 
-/// A model whose logits are a hash of all that a row has read. It remembers only the hash, so that a wrong origin shows.
+/// A model whose logits are a hash of all that a row has read. It remembers only the hash, so that a wrong origin
+/// shows.
 struct Fake : NextToken {
   int64_t size, eos = 2;
   uint64_t seed;
-  float sharp, bias;   // logits lie in [-4, 4) * sharp, that of eos has `bias` added; all exact in float
+  float sharp, bias;  // logits lie in [-4, 4) * sharp, that of eos has `bias` added; all exact in float
   int64_t rows_each = 1;
   std::vector<uint64_t> state;
   std::vector<float> out;
   std::vector<Ids> fed;
 
-  Fake(int64_t vocabulary, uint64_t model_seed, float sharpness, float eos_bias) : size(vocabulary), seed(model_seed), sharp(sharpness), bias(eos_bias) {}
+  Fake(int64_t vocabulary, uint64_t model_seed, float sharpness, float eos_bias)
+      : size(vocabulary), seed(model_seed), sharp(sharpness), bias(eos_bias) {}
 
   static uint64_t finalise(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -52,13 +54,15 @@ struct Fake : NextToken {
       const size_t from = origins.empty() ? row : static_cast<size_t>(origins[row]);
       REQUIRE(from / static_cast<size_t>(rows_each) == row / static_cast<size_t>(rows_each));
       state[row] = read(before[from], tokens[row]);
-      for (int64_t v = 0; v < size; ++v) out[row * static_cast<size_t>(size) + static_cast<size_t>(v)] = logit(state[row], v);
+      for (int64_t v = 0; v < size; ++v)
+        out[row * static_cast<size_t>(size) + static_cast<size_t>(v)] = logit(state[row], v);
     }
     return out.data();
   }
 };
 
-inline std::vector<std::vector<Generated>> run(Fake model, const Prompts& prompts, const SearchConfig& config, const std::vector<uint64_t>& numbers = {}) {
+inline std::vector<std::vector<Generated>> run(Fake model, const Prompts& prompts, const SearchConfig& config,
+                                               const std::vector<uint64_t>& numbers = {}) {
   model.start(prompts, rows_of_prompt(config));
   return search(model, prompts, config, {}, numbers);
 }

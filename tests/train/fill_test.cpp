@@ -5,7 +5,8 @@
 
 using namespace cloze;
 
-TEST_CASE("an XLNet fills blanks by its query stream, whatever stands at them and several at once", "[fill][learning]") {
+TEST_CASE("an XLNet fills blanks by its query stream, whatever stands at them and several at once",
+          "[fill][learning]") {
   TempDir dir;
   auto config = tiny_run(dir, 600);
   XlnetConfig model;
@@ -13,7 +14,8 @@ TEST_CASE("an XLNet fills blanks by its query stream, whatever stands at them an
   config.model = model, config.objectives = {PlmConfig{}}, config.data.packing = "full", config.data.short_seq_prob = 0;
   pretrain(config, {.run = dir / "run"});
   const auto run = open_run(dir / "run");
-  const auto blanks = fill(run, "wb we wn [MASK] wj wm wf wa wb we [MASK] wi wj wm", 3);   // ... n -> i -> j ..., e -> n -> i
+  const auto blanks =
+      fill(run, "wb we wn [MASK] wj wm wf wa wb we [MASK] wi wj wm", 3);  // ... n -> i -> j ..., e -> n -> i
   REQUIRE(blanks.size() == 2);
   CHECK(blanks[0][0].piece == "wi");
   CHECK(blanks[1][0].piece == "wn");
@@ -23,7 +25,7 @@ TEST_CASE("an XLNet fills blanks by its query stream, whatever stands at them an
 
 TEST_CASE("blanks are filled with what the language demands", "[fill]") {
   const auto run = open_run(trained());
-  const auto blanks = fill(run, "wb we wn [MASK] wc wh", 3);   // b -> e -> n -> i -> ... ; i is 8: (3 * 13 + 1) mod 16
+  const auto blanks = fill(run, "wb we wn [MASK] wc wh", 3);  // b -> e -> n -> i -> ... ; i is 8: (3 * 13 + 1) mod 16
   REQUIRE(blanks.size() == 1);
   CHECK(blanks[0].size() == 3);
   CHECK(blanks[0][0].probability >= blanks[0][1].probability);

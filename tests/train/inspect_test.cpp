@@ -16,14 +16,18 @@ namespace {
 /// P-values of a check that holds: about one in a hundred is below 0.01. Of 200, 10 or more are with probability 4e-5.
 void check_uniform(const std::vector<double>& p) {
   REQUIRE(p.size() >= 200);
-  const auto below = [&](double limit) { return static_cast<double>(std::count_if(p.begin(), p.end(), [&](double x) { return x < limit; })) / static_cast<double>(p.size()); };
+  const auto below = [&](double limit) {
+    return static_cast<double>(std::count_if(p.begin(), p.end(), [&](double x) { return x < limit; })) /
+           static_cast<double>(p.size());
+  };
   CHECK(below(0.01) < 0.05);
   CHECK(below(0.5) > 0.3);
   CHECK(below(0.5) < 0.65);
 }
 
 const RuleCheck& named(const Inspection& found, const std::string& name) {
-  const auto check = std::find_if(found.checks.begin(), found.checks.end(), [&](const auto& c) { return c.name == name; });
+  const auto check =
+      std::find_if(found.checks.begin(), found.checks.end(), [&](const auto& c) { return c.name == name; });
   INFO(name);
   REQUIRE(check != found.checks.end());
   return *check;
@@ -36,7 +40,9 @@ RunConfig pieces_run(const TempDir& dir) {
   for (char c = 'a'; c < 'a' + 16; ++c) vocabulary += std::string("##") + c + "\n";
   auto stream = Rng(3).stream("language");
   for (int d = 0; d < 40; ++d) {
-    for (int k = 0; k < 200; ++k) text += "w" + std::string(1 + stream.below(2), static_cast<char>('a' + stream.below(16))) + (k % 9 == 8 ? "\n" : " ");
+    for (int k = 0; k < 200; ++k)
+      text +=
+          "w" + std::string(1 + stream.below(2), static_cast<char>('a' + stream.below(16))) + (k % 9 == 8 ? "\n" : " ");
     text += "\n\n";
   }
   PrepareOptions options;
@@ -50,7 +56,8 @@ RunConfig pieces_run(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("a die that is fair fits, a loaded one does not, and p-values are those of the chi-square distribution", "[inspect]") {
+TEST_CASE("a die that is fair fits, a loaded one does not, and p-values are those of the chi-square distribution",
+          "[inspect]") {
   // Two degrees of freedom: P(x or more) = exp(-x / 2).
   const auto check = fit_check("three", {120, 90, 90}, {100, 100, 100});
   CHECK(check.observed == Approx(6));
@@ -91,7 +98,7 @@ TEST_CASE("the lengths of parts are those of all ways to cut a total, counted on
   for (const auto& [total, parts] : {std::pair{1, 1}, {5, 1}, {5, 5}, {7, 2}, {9, 3}, {12, 4}}) {
     std::vector<double> counted(static_cast<size_t>(total) + 1);
     double ways = 0;
-    for (int ends = 0; ends < 1 << (total - 1); ++ends) {   // bit i: a part ends behind place i
+    for (int ends = 0; ends < 1 << (total - 1); ++ends) {  // bit i: a part ends behind place i
       if (std::popcount(static_cast<unsigned>(ends)) != parts - 1) continue;
       int first = 1;
       while (first < total && !(ends >> (first - 1) & 1)) ++first;
@@ -113,9 +120,16 @@ TEST_CASE("what is inspected keeps its own rules, whatever the seed", "[inspect]
   SECTION("spans") { mlm.unit = "span", mlm.count = "ceil", rule = "words of a span as drawn (chi-square)"; }
   SECTION("tokens one by one") { mlm.count = "bernoulli", rule = "predicted tokens"; }
   SECTION("words one by one") { mlm.count = "bernoulli", mlm.unit = "word", rule = "predicted tokens"; }
-  SECTION("a share that is rounded at random") { mlm.count = "stochastic", mlm.mlm_probability = 0.17, rule = "predicted tokens"; }
-  SECTION("a mixture") { mlm.mixture.resize(3), mlm.mixture[1].unit = "span", mlm.mixture[1].share = 2, rule = "rows by their masking (chi-square)"; }
-  SECTION("the spans of one part of a mixture") { mlm.mixture.resize(2), mlm.mixture[1].unit = "span", rule = "mixture.1: words of a span as drawn (chi-square)"; }
+  SECTION("a share that is rounded at random") {
+    mlm.count = "stochastic", mlm.mlm_probability = 0.17, rule = "predicted tokens";
+  }
+  SECTION("a mixture") {
+    mlm.mixture.resize(3), mlm.mixture[1].unit = "span", mlm.mixture[1].share = 2,
+                           rule = "rows by their masking (chi-square)";
+  }
+  SECTION("the spans of one part of a mixture") {
+    mlm.mixture.resize(2), mlm.mixture[1].unit = "span", rule = "mixture.1: words of a span as drawn (chi-square)";
+  }
   config.objectives = {mlm};
   const auto writes = [&](const ObjectiveConfig& objective) {
     config.model = T5Config{}, config.objectives = {objective};
@@ -123,10 +137,18 @@ TEST_CASE("what is inspected keeps its own rules, whatever the seed", "[inspect]
     model.hidden_size = 32, model.num_hidden_layers = 1;
   };
   SpanCorruptionConfig spans;
-  SECTION("hidden runs of T5") { spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans), rule = "tokens of a run that is hidden, one run of a text (chi-square)", rows = 200; }
-  SECTION("kept runs of T5") { spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans), rule = "tokens of a run that is kept, one run of a text (chi-square)", rows = 200; }
+  SECTION("hidden runs of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
+    rule = "tokens of a run that is hidden, one run of a text (chi-square)", rows = 200;
+  }
+  SECTION("kept runs of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
+    rule = "tokens of a run that is kept, one run of a text (chi-square)", rows = 200;
+  }
   SECTION("tokens that T5 hides one by one") { spans.corruption = "iid", writes(spans), rule = "hidden tokens"; }
-  SECTION("tokens hidden as BERT does") { spans.corruption = "bert", writes(spans), rule = "hidden tokens that are masked"; }
+  SECTION("tokens hidden as BERT does") {
+    spans.corruption = "bert", writes(spans), rule = "hidden tokens that are masked";
+  }
   SECTION("prefixes") { spans.corruption = "prefix_lm", writes(spans), rule = "tokens of prefixes"; }
   SECTION("spans of BART") { writes(DenoisingConfig{}), rule = "words of a span as drawn (chi-square)"; }
   std::vector<double> p;
@@ -155,14 +177,19 @@ TEST_CASE("lengths and examples of a mixture stand with the masking that their r
   CHECK((found.lengths[0].expected.size() == 4 && found.lengths[1].expected.empty() && found.lengths[1].drawn.empty()));
   const auto sum = [](const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); };
   CHECK(sum(found.lengths[0].expected) == Approx(sum(found.lengths[0].drawn)));
-  CHECK(found.facts["mixture"][0]["sequences"].get<int64_t>() + found.facts["mixture"][1]["sequences"].get<int64_t>() == 200);
+  CHECK(found.facts["mixture"][0]["sequences"].get<int64_t>() + found.facts["mixture"][1]["sequences"].get<int64_t>() ==
+        200);
   CHECK(found.facts["mixture"][1]["predicted_share"].get<double>() == Approx(0.5).margin(0.01));
   for (const auto& e : found.examples) {
-    const auto predicted = static_cast<double>(std::count_if(e.labels.begin(), e.labels.end(), [](auto label) { return label != -100; })), n = static_cast<double>(e.labels.size());
+    const auto predicted = static_cast<double>(
+                   std::count_if(e.labels.begin(), e.labels.end(), [](auto label) { return label != -100; })),
+               n = static_cast<double>(e.labels.size());
     CHECK((predicted > 0.3 * n) == (e.masking == 1));
   }
   const auto text = to_text(found, false);
-  CHECK_THAT(text, Catch::Contains("mixture.1  ") && Catch::Contains("masking    mixture.0") && Catch::Contains("ok   mixture.0: words of an n-gram as drawn") && Catch::Contains("expected   words   1: 54.55 %"));
+  CHECK_THAT(text, Catch::Contains("mixture.1  ") && Catch::Contains("masking    mixture.0") &&
+                       Catch::Contains("ok   mixture.0: words of an n-gram as drawn") &&
+                       Catch::Contains("expected   words   1: 54.55 %"));
   const auto json = to_json(found);
   CHECK(json["lengths"][0]["unit"] == "words");
   CHECK(json["examples"][0]["masking"].is_number());
@@ -185,7 +212,7 @@ TEST_CASE("the share of the text that is not read is that of the rule", "[inspec
     INFO(kind);
     CHECK(share(spans) == Approx(0.3).epsilon(0.03));
   }
-  for (const std::string kind : {"mass", "bert", "deshuffle", "prefix_lm"}) {   // what they ask is no share of the text
+  for (const std::string kind : {"mass", "bert", "deshuffle", "prefix_lm"}) {  // what they ask is no share of the text
     SpanCorruptionConfig spans;
     spans.corruption = kind;
     CHECK(share(spans) == -1);
@@ -195,13 +222,14 @@ TEST_CASE("the share of the text that is not read is that of the rule", "[inspec
   for (const int64_t masks : {-1, 0, 1})
     for (const double random : {0.0, 1.0}) {
       noise.replace_length = masks, noise.random_ratio = random;
-      CHECK(share(noise) == Approx(10.0 / 31).epsilon(0.005));   // rounded up in each text of 31 tokens
+      CHECK(share(noise) == Approx(10.0 / 31).epsilon(0.005));  // rounded up in each text of 31 tokens
     }
   noise.mask_ratio = 0, noise.insert_ratio = 0.2;
   CHECK(share(noise) == 0);
 }
 
-TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has room for all break no rule", "[inspect]") {
+TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has room for all break no rule",
+          "[inspect]") {
   TempDir dir;
   auto config = pieces_run(dir);
   SpanCorruptionConfig spans;
@@ -244,8 +272,10 @@ TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
 TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", "[inspect]") {
   TempDir dir;
   auto config = pieces_run(dir);
-  PrepareOptions options;   // of a vocabulary that lacks most of the text
-  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")}, options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines", options.held_out = 0, options.threads = 1;
+  PrepareOptions options;  // of a vocabulary that lacks most of the text
+  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
+  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines",
+  options.held_out = 0, options.threads = 1;
   prepare(options);
   PlmConfig plm;
   plm.num_predict = 1000;
@@ -284,7 +314,7 @@ TEST_CASE("inspection says how much of the text an epoch reads, and how full row
   config.objectives = {MlmConfig{}, NspConfig{}};
   const auto pairs = epoch();
   const auto all = static_cast<double>(pairs.examples.size());
-  double own = 0;   // of rows with the text's own B all tokens are, of the others segment A
+  double own = 0;  // of rows with the text's own B all tokens are, of the others segment A
   for (const auto& row : pairs.examples) {
     const auto second = std::count(row.token_type_ids.begin(), row.token_type_ids.end(), 1);
     const auto length = static_cast<int64_t>(row.input_ids.size());
@@ -304,7 +334,9 @@ TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
   config.objectives = {mlm};
   draw_lengths(inspect_objective(config, 0, 50), dir / "lengths.svg");
   const auto svg = read_file(dir / "lengths.svg");
-  CHECK_THAT(svg, Catch::Contains("mixture.0") && Catch::Contains("mixture.1") && Catch::Contains("expected of the draws, words"));
-  CHECK_THROWS_WITH(draw_lengths({}, dir / "none.svg"), Catch::Contains("there are no lengths to draw; leave --picture out"));
+  CHECK_THAT(svg, Catch::Contains("mixture.0") && Catch::Contains("mixture.1") &&
+                      Catch::Contains("expected of the draws, words"));
+  CHECK_THROWS_WITH(draw_lengths({}, dir / "none.svg"),
+                    Catch::Contains("there are no lengths to draw; leave --picture out"));
   CHECK_THROWS_WITH(draw_lengths({}, dir / "lengths.pdf"), Catch::Contains("must end in .svg or .png"));
 }

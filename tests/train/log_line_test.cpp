@@ -8,7 +8,8 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
-TEST_CASE("a line of metrics is the mean of the steps since the line before, through a resume too", "[train][metrics][resume]") {
+TEST_CASE("a line of metrics is the mean of the steps since the line before, through a resume too",
+          "[train][metrics][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
   config.schedule.shape = "constant";
@@ -16,7 +17,7 @@ TEST_CASE("a line of metrics is the mean of the steps since the line before, thr
   pretrain(config, {.run = dir / "each"});
   config.checkpoint.log_every = 5;
   pretrain(config, {.run = dir / "fifth"});
-  config.train.budget.steps = 8;   // the run stops between two lines
+  config.train.budget.steps = 8;  // the run stops between two lines
   pretrain(config, {.run = dir / "resumed"});
   config.train.budget.steps = 12;
   pretrain(config, {.run = dir / "resumed", .resume = true});
@@ -29,7 +30,7 @@ TEST_CASE("a line of metrics is the mean of the steps since the line before, thr
   };
   const auto each = logged(dir / "each"), fifth = logged(dir / "fifth");
   REQUIRE(each.size() == 12);
-  REQUIRE(fifth.size() == 3);   // steps 1, 5, 10
+  REQUIRE(fifth.size() == 3);  // steps 1, 5, 10
   CHECK(logged(dir / "resumed") == fifth);
   for (const auto& [line, first, end] : {std::tuple{0, 0, 1}, {1, 1, 5}, {2, 5, 10}}) {
     const auto& row = fifth[static_cast<size_t>(line)];
@@ -57,7 +58,8 @@ TEST_CASE("a line of metrics is the mean of the steps since the line before, thr
   }
 }
 
-TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from the first point to the last", "[train][metrics]") {
+TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from the first point to the last",
+          "[train][metrics]") {
   std::vector<CurvePoint> points;
   std::vector<double> truth;
   for (int k = 0; k < 200; ++k) {
@@ -82,23 +84,39 @@ TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from 
   CHECK(smoothed({{3, 7}}) == std::vector<double>{7});
 }
 
-TEST_CASE("the picture of a run has a panel for each loss, its title, and the losses of answers that read nothing", "[train][metrics]") {
+TEST_CASE("the picture of a run has a panel for each loss, its title, and the losses of answers that read nothing",
+          "[train][metrics]") {
   TempDir dir;
   fs::create_directories(dir / "run's_first");
   std::ofstream out(dir / "run's_first/metrics.jsonl");
   for (int step = 1; step <= 60; ++step) {
     const double mlm = 4 + 5 * std::exp(-step / 15.0), nsp = 0.4 + 0.3 * std::exp(-step / 30.0);
-    out << nlohmann::json{{"step", step}, {"loss", mlm + nsp}, {"time", {{"seconds", 1}}}, {"mlm", {{"loss", mlm}, {"count", 30}}}, {"nsp", {{"loss", nsp}, {"count", 8}}}} << "\n";
+    out << nlohmann::json{{"step", step},
+                          {"loss", mlm + nsp},
+                          {"time", {{"seconds", 1}}},
+                          {"mlm", {{"loss", mlm}, {"count", 30}}},
+                          {"nsp", {{"loss", nsp}, {"count", 8}}}}
+        << "\n";
     if (step % 20 == 0)
-      out << nlohmann::json{{"step", step}, {"held_out_loss", 9}, {"held_out", {{"mlm:0.15_loss", mlm + 0.2}, {"mlm:0.15_accuracy", 0.2}, {"mlm:0.15_baseline_loss", 6.5}, {"nsp_loss", nsp}, {"nsp_baseline_loss", 0.66}}}} << "\n";
+      out << nlohmann::json{{"step", step},
+                            {"held_out_loss", 9},
+                            {"held_out",
+                             {{"mlm:0.15_loss", mlm + 0.2},
+                              {"mlm:0.15_accuracy", 0.2},
+                              {"mlm:0.15_baseline_loss", 6.5},
+                              {"nsp_loss", nsp},
+                              {"nsp_baseline_loss", 0.66}}}}
+          << "\n";
   }
   out.close();
   REQUIRE(draw_loss(dir / "run's_first", 0));
   const auto svg = read_file(dir / "run's_first/loss.svg");
-  for (const auto* words : {">run's_first<", ">mlm<", ">nsp<", ">training, smoothed<", ">held out<", ">unigram, held out<", ">majority, held out<", ">step<"})
+  for (const auto* words : {">run's_first<", ">mlm<", ">nsp<", ">training, smoothed<", ">held out<",
+                            ">unigram, held out<", ">majority, held out<", ">step<"})
     CHECK_THAT(svg, Catch::Contains(words));
   CHECK(fs::file_size(dir / "run's_first/loss.png") > 5000);
   CHECK_FALSE(fs::exists(dir / "run's_first/loss.gnuplot"));
-  std::ofstream(dir / "run's_first/metrics.jsonl") << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
-  CHECK_FALSE(draw_loss(dir / "run's_first", 0));   // one point is no curve
+  std::ofstream(dir / "run's_first/metrics.jsonl")
+      << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
+  CHECK_FALSE(draw_loss(dir / "run's_first", 0));  // one point is no curve
 }

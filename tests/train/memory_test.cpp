@@ -9,7 +9,8 @@ using nlohmann::json;
 
 namespace {
 
-/// A tiny XLNet as in the published code: pairs behind a reused part, a memory, half of the rows backwards, two batches a step.
+/// A tiny XLNet as in the published code: pairs behind a reused part, a memory, half of the rows backwards, two batches
+/// a step.
 RunConfig remembering_run(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
   XlnetConfig model;
@@ -30,7 +31,10 @@ void without_chance(RunConfig& config) {
 /// What pretraining builds of a config, for steps taken by hand.
 struct ByHand {
   explicit ByHand(const RunConfig& given)
-      : config(given), store(config.data.tokens, "train"), collator(store, config.objectives, config.data, Rng(1), "train", encoder_of(config.model), {config.train.batch_size, config.train.accumulation}) {
+      : config(given),
+        store(config.data.tokens, "train"),
+        collator(store, config.objectives, config.data, Rng(1), "train", encoder_of(config.model),
+                 {config.train.batch_size, config.train.accumulation}) {
     encoder_of(config.model).vocab_size = store.tokenizer().size();
     network = std::make_shared<Network>(config.model, config.objectives);
     initialize(collect_params(*network), 0.3, false, Rng(1));
@@ -39,12 +43,15 @@ struct ByHand {
   /// The batches of step `step`, counted from the first sequence.
   std::vector<Batch> batches(uint64_t step) const {
     std::vector<Batch> made;
-    const auto rows = static_cast<uint64_t>(config.train.batch_size), micro = static_cast<uint64_t>(config.train.accumulation);
-    for (uint64_t m = 0; m < micro; ++m) made.push_back(collator.batch((step * micro + m) * rows, config.train.batch_size));
+    const auto rows = static_cast<uint64_t>(config.train.batch_size),
+               micro = static_cast<uint64_t>(config.train.accumulation);
+    for (uint64_t m = 0; m < micro; ++m)
+      made.push_back(collator.batch((step * micro + m) * rows, config.train.batch_size));
     return made;
   }
   /// The loss of these batches behind given memories, and what layers read of them [layer][B, T, D].
-  double loss_behind(std::vector<Batch> given, const std::vector<std::vector<Tensor>>& memories, std::vector<std::vector<Tensor>>* read = nullptr) {
+  double loss_behind(std::vector<Batch> given, const std::vector<std::vector<Tensor>>& memories,
+                     std::vector<std::vector<Tensor>>* read = nullptr) {
     at::NoGradGuard no_grad;
     double sum = 0, count = 0;
     for (size_t m = 0; m < given.size(); ++m) {
@@ -53,8 +60,13 @@ struct ByHand {
       sum += part.sum.item<double>(), count += static_cast<double>(part.count);
       if (!read) continue;
       Traces traces;
-      network->backbone->hidden({.input_ids = given[m].input_ids, .token_type_ids = given[m].token_type_ids, .visible = given[m].visible, .backward = given[m].backward, .memories = given[m].memories}, &traces);
-      traces.encoder.hidden_states.pop_back();   // behind the last layer: nothing reads it
+      network->backbone->hidden({.input_ids = given[m].input_ids,
+                                 .token_type_ids = given[m].token_type_ids,
+                                 .visible = given[m].visible,
+                                 .backward = given[m].backward,
+                                 .memories = given[m].memories},
+                                &traces);
+      traces.encoder.hidden_states.pop_back();  // behind the last layer: nothing reads it
       read->push_back(traces.encoder.hidden_states);
     }
     return sum / count;
@@ -69,14 +81,18 @@ struct ByHand {
 
 }  // namespace
 
-TEST_CASE("every batch of a step is read behind the last mem_len states that the first reuse_len tokens of its rows gave before", "[train][memory]") {
+TEST_CASE(
+    "every batch of a step is read behind the last mem_len states that the first reuse_len tokens of its rows gave "
+    "before",
+    "[train][memory]") {
   TempDir dir;
   auto config = remembering_run(dir, 1);
   without_chance(config);
   const std::string packing = GENERATE("segment_pair", "full");
   config.data.packing = packing;
   ByHand run(config);
-  std::vector<std::vector<Tensor>> kept(2, std::vector<Tensor>(2, at::zeros({4, 20, 32})));   // an epoch begins with zeros, which may be seen
+  std::vector<std::vector<Tensor>> kept(
+      2, std::vector<Tensor>(2, at::zeros({4, 20, 32})));  // an epoch begins with zeros, which may be seen
   for (uint64_t step = 0; step < 5; ++step) {
     const auto batches = run.batches(step);
     CHECK(batches[1].continues == (step > 0));
@@ -85,7 +101,8 @@ TEST_CASE("every batch of a step is read behind the last mem_len states that the
     CHECK(run.stepper->step(batches, static_cast<int64_t>(step), 0).loss == Approx(wanted).epsilon(1e-5));
     CHECK(std::abs(wanted - without) > 1e-3);
     for (size_t m = 0; m < 2; ++m)
-      for (size_t layer = 0; layer < 2; ++layer) kept[m][layer] = at::cat({kept[m][layer], read[m][layer].narrow(1, 0, 12)}, 1).narrow(1, 12, 20);
+      for (size_t layer = 0; layer < 2; ++layer)
+        kept[m][layer] = at::cat({kept[m][layer], read[m][layer].narrow(1, 0, 12)}, 1).narrow(1, 12, 20);
     const auto saved = run.stepper->memories();
     REQUIRE(saved.size() == 4);
     for (const auto& [name, tensor] : saved) {
@@ -125,7 +142,8 @@ TEST_CASE("rows that begin a text, and those behind a step without update, are r
   run.network->eval();
   for (int64_t at = 0; at < 10; at += 4) {
     at::NoGradGuard no_grad;
-    const auto part = run.network->losses(held_out.batch(static_cast<uint64_t>(at), std::min<int64_t>(4, 10 - at)), 0)[0];
+    const auto part =
+        run.network->losses(held_out.batch(static_cast<uint64_t>(at), std::min<int64_t>(4, 10 - at)), 0)[0];
     sum += part.sum.item<double>(), count += static_cast<double>(part.count);
   }
   CHECK(first == Approx(sum / count));
@@ -142,14 +160,21 @@ TEST_CASE("memories fit the shape that they were saved with, and no other", "[tr
   auto wide = config;
   wide.train.batch_size = 8;
   ByHand wider(wide);
-  CHECK_THROWS_WITH(wider.stepper->load_memories(saved), "the checkpoint remembers 4 tensors, of which 0 fit the 4 that the rows of a step carry; it is damaged: resume from an earlier one");
+  CHECK_THROWS_WITH(wider.stepper->load_memories(saved),
+                    "the checkpoint remembers 4 tensors, of which 0 fit the 4 that the rows of a step carry; it is "
+                    "damaged: resume from an earlier one");
   CHECK(wider.stepper->memories().empty());
   wider.stepper->load_memories({});
-  CHECK(run.stepper->checkpoint_bytes() == 12 * run.stepper->parameters() + (has_fast_bf16(at::kCPU) && config.train.precision == "bf16" ? 2 : 4) * 4 * 4 * 20 * 32);
+  CHECK(run.stepper->checkpoint_bytes() ==
+        12 * run.stepper->parameters() +
+            (has_fast_bf16(at::kCPU) && config.train.precision == "bf16" ? 2 : 4) * 4 * 4 * 20 * 32);
   pretrain(config, {.run = dir / "run"});
   wide.train.budget.steps = 2;
   pretrain(wide, {.run = dir / "run", .resume = true, .overwrite_config = true});
-  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("config or data are others now, so that rows may not go on where these ended: their memory begins anew"));
+  CHECK_THAT(
+      read_file(dir / "run/log.txt"),
+      Catch::Contains(
+          "config or data are others now, so that rows may not go on where these ended: their memory begins anew"));
   const auto bert = tiny_run(dir, 1);
   ByHand forgetful(bert);
   forgetful.stepper->step(forgetful.batches(0), 0, 0);
@@ -172,12 +197,15 @@ TEST_CASE("workers give rows that carry a memory in one order, however many they
   }
 }
 
-TEST_CASE("an XLNet with a memory learns the language, and killed and resumed it ends with the same bits", "[train][learning][resume][memory]") {
+TEST_CASE("an XLNet with a memory learns the language, and killed and resumed it ends with the same bits",
+          "[train][learning][resume][memory]") {
   TempDir dir;
   auto config = remembering_run(dir, 160);
   config.evaluation.every = 40, config.checkpoint.every = 9;
-  check_killed_run(config, dir, "step-00000063", "step-00000160", {"weights.safetensors", "optimizer.safetensors", "memory.safetensors"});
-  CHECK(SafeTensors::open(dir / "a/step-00000160/memory.safetensors").get("memory.1.1").sizes() == at::IntArrayRef({4, 20, 32}));
+  check_killed_run(config, dir, "step-00000063", "step-00000160",
+                   {"weights.safetensors", "optimizer.safetensors", "memory.safetensors"});
+  CHECK(SafeTensors::open(dir / "a/step-00000160/memory.safetensors").get("memory.1.1").sizes() ==
+        at::IntArrayRef({4, 20, 32}));
   const auto summary = json::parse(read_file(dir / "a/summary.json"));
   CHECK(summary["held_out_loss"].get<double>() < 0.9 * summary["unigram_loss"].get<double>());
 }
@@ -191,20 +219,33 @@ TEST_CASE("rows of permutation language modelling that cannot be made are refuse
     change(config, std::get<XlnetConfig>(config.model));
     CHECK_THROWS_WITH(validate(config), reason);
   };
-  refused([](auto& c, auto&) { c.train.batch_size = 7; }, "model.bi_data lets half of a batch run backwards, train.batch_size 7 is odd; make it even, or set bi_data to false");
-  refused([](auto&, auto& m) { m.reuse_len = 0; }, "model.mem_len 20 carries the first model.reuse_len tokens of a row to the next one, and that is 0; give it 1 to 27 (data.max_seq_length - 5), or set mem_len to 0");
-  refused([](auto&, auto& m) { m.reuse_len = 28; }, "model.mem_len 20 carries the first model.reuse_len tokens of a row to the next one, and that is 28; give it 1 to 27 (data.max_seq_length - 5), or set mem_len to 0");
-  refused([](auto& c, auto&) { c.data.packing = "document"; }, "model.mem_len 20 needs rows that go on where others stopped, data.packing is document; choose full or segment_pair, or set mem_len to 0");
-  refused([](auto& c, auto& m) { c.data.packing = "sentence_pair", m.mem_len = 0; }, "data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
-  refused([](auto& c, auto& m) { c.data.short_seq_prob = 0.1, m.mem_len = 0; }, "rows of plm with a memory or with pairs have one length, data.short_seq_prob is 0.1; set it to 0");
-  refused([](auto&, auto& m) { m.attn_type = "uni", m.same_length = true, m.mem_len = 0; }, "model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length to false");
+  refused([](auto& c, auto&) { c.train.batch_size = 7; },
+          "model.bi_data lets half of a batch run backwards, train.batch_size 7 is odd; make it even, or set bi_data "
+          "to false");
+  refused([](auto&, auto& m) { m.reuse_len = 0; },
+          "model.mem_len 20 carries the first model.reuse_len tokens of a row to the next one, and that is 0; give it "
+          "1 to 27 (data.max_seq_length - 5), or set mem_len to 0");
+  refused([](auto&, auto& m) { m.reuse_len = 28; },
+          "model.mem_len 20 carries the first model.reuse_len tokens of a row to the next one, and that is 28; give it "
+          "1 to 27 (data.max_seq_length - 5), or set mem_len to 0");
+  refused([](auto& c, auto&) { c.data.packing = "document"; },
+          "model.mem_len 20 needs rows that go on where others stopped, data.packing is document; choose full or "
+          "segment_pair, or set mem_len to 0");
+  refused([](auto& c, auto& m) { c.data.packing = "sentence_pair", m.mem_len = 0; },
+          "data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
+  refused([](auto& c, auto& m) { c.data.short_seq_prob = 0.1, m.mem_len = 0; },
+          "rows of plm with a memory or with pairs have one length, data.short_seq_prob is 0.1; set it to 0");
+  refused([](auto&, auto& m) { m.attn_type = "uni", m.same_length = true, m.mem_len = 0; },
+          "model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length "
+          "to false");
   auto longest = good;
   std::get<XlnetConfig>(longest.model).reuse_len = 27;
   longest.train.budget.steps = 1;
-  CHECK(pretrain(longest, {.run = dir / "longest"}).steps == 1);   // A and B have a token each
+  CHECK(pretrain(longest, {.run = dir / "longest"}).steps == 1);  // A and B have a token each
 }
 
-TEST_CASE("inspect reads the rows that training reads, with pairs, a memory and texts that run backwards", "[train][inspect]") {
+TEST_CASE("inspect reads the rows that training reads, with pairs, a memory and texts that run backwards",
+          "[train][inspect]") {
   TempDir dir;
   const auto config = remembering_run(dir, 1);
   const auto found = inspect_objective(config, 12, 30);
@@ -213,7 +254,8 @@ TEST_CASE("inspect reads the rows that training reads, with pairs, a memory and 
   CHECK(found.facts["padding_share"] == 0);
   CHECK(found.facts["predicted_share"].get<double>() == Approx(5.0 / 32).margin(0.03));
   const TokenStore store(config.data.tokens, "train");
-  const Collator collator(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", encoder_of(config.model), {4, 2});
+  const Collator collator(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train",
+                          encoder_of(config.model), {4, 2});
   for (size_t i = 0; i < 12; ++i) {
     const auto batch = collator.batch(4 * (i / 4), 4);
     const auto row = batch.input_ids[static_cast<int64_t>(i % 4)].contiguous();

@@ -21,15 +21,24 @@ struct Sample {
   int64_t parts, rows, columns;
   Role role = Role::weight;
 };
-const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130}, {"narrow", {300, 20}, 1, 300, 20}, {"cube", {2, 70, 128}, 1, 140, 128}, {"bias", {280}, 2, 1, 140, Role::bias}, {"norm", {33}, 1, 1, 33, Role::norm},
-                                     {"scores", {9, 8}, 1, 9, 8, Role::score_bias}, {"line", {45}, 1, 1, 45}, {"nothing", {140, 130}, 1, 140, 130}, {"small", {5, 7}, 1, 5, 7}};
+const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130},
+                                     {"narrow", {300, 20}, 1, 300, 20},
+                                     {"cube", {2, 70, 128}, 1, 140, 128},
+                                     {"bias", {280}, 2, 1, 140, Role::bias},
+                                     {"norm", {33}, 1, 1, 33, Role::norm},
+                                     {"scores", {9, 8}, 1, 9, 8, Role::score_bias},
+                                     {"line", {45}, 1, 1, 45},
+                                     {"nothing", {140, 130}, 1, 140, 130},
+                                     {"small", {5, 7}, 1, 5, 7}};
 
 std::vector<NamedParam> parameters() {
   std::vector<NamedParam> found;
   for (const auto& sample : samples) {
-    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0), Init::weight, sample.role)});
-    if (sample.name == "nothing") found.back().param.value().detach().zero_();       // weights and gradients
-    if (sample.name == "small") found.back().param.value().detach().mul_(1e-5);      // their root mean square is below the least
+    found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0),
+                                        Init::weight, sample.role)});
+    if (sample.name == "nothing") found.back().param.value().detach().zero_();  // weights and gradients
+    if (sample.name == "small")
+      found.back().param.value().detach().mul_(1e-5);  // their root mean square is below the least
     found.back().param.set_stacked(sample.parts);
   }
   found.push_back({"resting", Param(at::ones({4, 3}), Init::weight)});
@@ -44,13 +53,22 @@ OptimizerConfig of(const std::string& kind) {
   return config;
 }
 
-Tensor gradient(const Sample& sample, int t) { return sample.name == "nothing" ? at::zeros(sample.sizes) : numbers(sample.sizes, 0.2 / t) + 0.01 * t; }
+Tensor gradient(const Sample& sample, int t) {
+  return sample.name == "nothing" ? at::zeros(sample.sizes) : numbers(sample.sizes, 0.2 / t) + 0.01 * t;
+}
 
 /// One published tensor, number by number.
 struct Slow {
   std::vector<double> p, m, v, row, column;
   int64_t rows, columns;
-  Slow(const Sample& s, std::vector<double> values) : p(std::move(values)), m(p.size()), v(p.size()), row(static_cast<size_t>(s.rows)), column(static_cast<size_t>(s.columns)), rows(s.rows), columns(s.columns) {}
+  Slow(const Sample& s, std::vector<double> values)
+      : p(std::move(values)),
+        m(p.size()),
+        v(p.size()),
+        row(static_cast<size_t>(s.rows)),
+        column(static_cast<size_t>(s.columns)),
+        rows(s.rows),
+        columns(s.columns) {}
   static double size(const std::vector<double>& x) {
     double sum = 0;
     for (const double value : x) sum += value * value;
@@ -58,7 +76,8 @@ struct Slow {
   }
   void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool decays) {
     const double decay = decays ? c.weight_decay : 0, scale = c.kind == "adafactor" ? std::max(1e-3, size(p)) : 1;
-    const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1, c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
+    const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1,
+                 c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
     std::vector<double> u(p.size());
     if (c.kind == "adafactor") {
       const double keep = 1 - std::pow(t, -0.8);
@@ -66,14 +85,18 @@ struct Slow {
         std::vector<double> of_row(row.size()), of_column(column.size());
         for (size_t i = 0; i < p.size(); ++i) {
           const size_t r = i / column.size(), k = i % column.size();
-          of_row[r] += (g[i] * g[i] + 1e-30) / static_cast<double>(columns), of_column[k] += (g[i] * g[i] + 1e-30) / static_cast<double>(rows);
+          of_row[r] += (g[i] * g[i] + 1e-30) / static_cast<double>(columns),
+              of_column[k] += (g[i] * g[i] + 1e-30) / static_cast<double>(rows);
         }
         double mean = 0;
-        for (size_t r = 0; r < row.size(); ++r) row[r] = keep * row[r] + (1 - keep) * of_row[r], mean += row[r] / static_cast<double>(rows);
+        for (size_t r = 0; r < row.size(); ++r)
+          row[r] = keep * row[r] + (1 - keep) * of_row[r], mean += row[r] / static_cast<double>(rows);
         for (size_t k = 0; k < column.size(); ++k) column[k] = keep * column[k] + (1 - keep) * of_column[k];
-        for (size_t i = 0; i < p.size(); ++i) u[i] = g[i] / std::sqrt(row[i / column.size()] * column[i % column.size()] / mean);
+        for (size_t i = 0; i < p.size(); ++i)
+          u[i] = g[i] / std::sqrt(row[i / column.size()] * column[i % column.size()] / mean);
       } else {
-        for (size_t i = 0; i < p.size(); ++i) v[i] = keep * v[i] + (1 - keep) * (g[i] * g[i] + 1e-30), u[i] = g[i] / std::sqrt(v[i]);
+        for (size_t i = 0; i < p.size(); ++i)
+          v[i] = keep * v[i] + (1 - keep) * (g[i] * g[i] + 1e-30), u[i] = g[i] / std::sqrt(v[i]);
       }
       const double clip = std::max(1.0, size(u));
       for (size_t i = 0; i < p.size(); ++i) p[i] -= lr * decay * p[i] + lr * scale * u[i] / clip;
@@ -82,7 +105,8 @@ struct Slow {
     for (size_t i = 0; i < p.size(); ++i) {
       m[i] = c.beta1 * m[i] + (1 - c.beta1) * g[i];
       v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
-      u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon) : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);   // fairseq, optim/adam.py
+      u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon)
+                           : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);  // fairseq, optim/adam.py
       if (c.kind == "lamb") u[i] += decay * p[i];
     }
     const double ratio = c.kind == "lamb" && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
@@ -105,14 +129,17 @@ void check_updates(const OptimizerConfig& config) {
   for (size_t k = 0; k < samples.size(); ++k) {
     const auto& s = samples[k];
     slow.emplace_back(), plain.emplace_back();
-    for (const auto& part : flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
+    for (const auto& part :
+         flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
       const bool factored = config.kind == "adafactor" && s.rows >= 128 && s.columns >= 128;
       slow[k].emplace_back(s, doubles(part));
-      plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})} : Moments{at::zeros_like(part), at::zeros_like(part)});
+      plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
+                                                   : Moments{at::zeros_like(part), at::zeros_like(part)});
     }
   }
   for (int t = 1; t <= 3; ++t) {
-    for (size_t k = 0; k < samples.size(); ++k) flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+    for (size_t k = 0; k < samples.size(); ++k)
+      flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
     flat.slots()[samples.size()].param.param.value().mutable_grad().fill_(1);
     optimizer.step(0.01 * t, 0.5);
     const auto& resting = flat.slots()[samples.size()];
@@ -136,22 +163,42 @@ void check_updates(const OptimizerConfig& config) {
       }
     }
     CHECK(at::equal(flat.shadow, flat.values.to(at::kBFloat16)));
-    CHECK(at::equal(flat.slots().back().param.param.value().detach(), at::ones({4, 3})));   // what is not trained stays
+    CHECK(at::equal(flat.slots().back().param.param.value().detach(), at::ones({4, 3})));  // what is not trained stays
   }
 }
 
 }  // namespace
 
-TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor by tensor, and clear gradients", "[optimizer]") {
+TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor by tensor, and clear gradients",
+          "[optimizer]") {
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
     for (const std::string kind : {"adamw", "lamb", "adafactor"})
-      for (const bool changed : {false, true}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1, .decay_norm_and_bias = changed, .bias_correction = changed});
-    check_updates({.like = "", .kind = "adamw", .beta2 = 0.99, .epsilon = 1e-2, .weight_decay = 0.1, .epsilon_hat = true, .decay_score_biases = true});
+      for (const bool changed : {false, true})
+        check_updates({.like = "",
+                       .kind = kind,
+                       .beta2 = 0.99,
+                       .weight_decay = 0.1,
+                       .decay_norm_and_bias = changed,
+                       .bias_correction = changed});
+    check_updates({.like = "",
+                   .kind = "adamw",
+                   .beta2 = 0.99,
+                   .epsilon = 1e-2,
+                   .weight_decay = 0.1,
+                   .epsilon_hat = true,
+                   .decay_score_biases = true});
   }
-  set_fused(false);   // as on other devices
-  for (const std::string kind : {"adamw", "lamb", "adafactor"}) check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
-  check_updates({.like = "", .kind = "adamw", .beta2 = 0.99, .epsilon = 1e-2, .weight_decay = 0.1, .epsilon_hat = true, .decay_score_biases = true});
+  set_fused(false);  // as on other devices
+  for (const std::string kind : {"adamw", "lamb", "adafactor"})
+    check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
+  check_updates({.like = "",
+                 .kind = "adamw",
+                 .beta2 = 0.99,
+                 .epsilon = 1e-2,
+                 .weight_decay = 0.1,
+                 .epsilon_hat = true,
+                 .decay_score_biases = true});
   set_fused(true);
 }
 
@@ -184,15 +231,18 @@ TEST_CASE("moments are read back by name, and another kind's are refused", "[opt
         optimizer = std::make_unique<Optimizer>(of(kind), flat);
         optimizer->load(saved), optimizer->updates = 1;
       }
-      for (size_t k = 0; k < samples.size(); ++k) flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+      for (size_t k = 0; k < samples.size(); ++k)
+        flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
       optimizer->step(0.01, 1);
     }
     return flat.values.clone();
   };
-  for (const std::string kind : {"adamw", "lamb", "adafactor"}) CHECK(at::equal(values(kind, true), values(kind, false)));
+  for (const std::string kind : {"adamw", "lamb", "adafactor"})
+    CHECK(at::equal(values(kind, true), values(kind, false)));
   FlatParameters flat(parameters(), at::kCPU);
   Optimizer adamw(of("adamw"), flat), adafactor(of("adafactor"), flat);
-  CHECK_THROWS_WITH(adafactor.load(adamw.state()), Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
+  CHECK_THROWS_WITH(adafactor.load(adamw.state()),
+                    Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
   CHECK(moment_bytes(of("adafactor"), {280, 130}, 2) == 4 * 2 * (140 + 130));
   CHECK(moment_bytes(of("adafactor"), {33}, 1) == 4 * 33);
   CHECK(moment_bytes(of("adamw"), {280, 130}, 2) == 8 * 280 * 130);

@@ -7,10 +7,13 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   TempDir dir;
   auto base = tiny_run(dir, 400);
   PrepareOptions marked;
-  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked", marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
+  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked",
+  marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
   prepare(marked);
   const auto small = [](auto model) {
-    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0, model.attention_probs_dropout_prob = 0;
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+    model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0,
+    model.attention_probs_dropout_prob = 0;
     model.d_kv = model.d_kv > 0 ? 16 : 0;
     return model;
   };
@@ -18,9 +21,10 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   struct Case {
     ModelConfig model;
     Objectives objectives;
-    double share;   // of the unigram loss that may stay
+    double share;  // of the unigram loss that may stay
   };
-  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
+  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6},
+                        Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
     auto config = base;
     config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
     const auto name = kind_of(c.model);
@@ -34,7 +38,8 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     pretrain(longer, {.run = dir / (name + "-whole")});
     pretrain(config, {.run = dir / (name + "-half")});
     pretrain(longer, {.run = dir / (name + "-half"), .resume = true});
-    CHECK(same_files(dir / (name + "-whole/step-00000008/weights.safetensors"), dir / (name + "-half/step-00000008/weights.safetensors")));
+    CHECK(same_files(dir / (name + "-whole/step-00000008/weights.safetensors"),
+                     dir / (name + "-half/step-00000008/weights.safetensors")));
   }
 }
 
@@ -51,7 +56,8 @@ TEST_CASE("the same config gives the same bits, whatever the workers", "[train][
   CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
 }
 
-TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits", "[train][resume]") {
+TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits",
+          "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
   SECTION("performer") {
@@ -65,7 +71,7 @@ TEST_CASE("random features drawn anew, and a discriminator that takes over from 
     rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = "none";
     config.objectives = {rtd};
   }
-  for (const int64_t every : {4, 6}) {   // before, and right at, the change
+  for (const int64_t every : {4, 6}) {  // before, and right at, the change
     INFO(every);
     config.checkpoint.every = every;
     const auto whole = dir / ("whole" + std::to_string(every)), parts = dir / ("parts" + std::to_string(every));
@@ -74,7 +80,8 @@ TEST_CASE("random features drawn anew, and a discriminator that takes over from 
     std::filesystem::copy(whole, parts, std::filesystem::copy_options::recursive);
     for (const auto& entry : std::filesystem::directory_iterator(parts)) {
       const auto name = entry.path().filename().string();
-      if (name.rfind("step-", 0) == 0 && name > "step-0000000" + std::to_string(every)) std::filesystem::remove_all(entry.path());
+      if (name.rfind("step-", 0) == 0 && name > "step-0000000" + std::to_string(every))
+        std::filesystem::remove_all(entry.path());
     }
     std::ofstream(parts + "/latest") << "step-0000000" << every << "\n";
     std::filesystem::remove(parts + "/best");
@@ -106,7 +113,8 @@ TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[t
   CHECK_FALSE(find_checkpoint(dir / "run").empty());
 }
 
-TEST_CASE("a checkpoint says by which rules its rows were made, and one that does not was made by the first", "[train][checkpoint]") {
+TEST_CASE("a checkpoint says by which rules its rows were made, and one that does not was made by the first",
+          "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "run"});
@@ -146,21 +154,26 @@ TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's plac
   CHECK_FALSE(fs::exists(dir / "run/step-00000008"));
 }
 
-TEST_CASE("a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same", "[train][resume]") {
+TEST_CASE(
+    "a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same",
+    "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
   pretrain(config, {.run = dir / "a"});
   fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
   config.optimizer.kind = "lamb", config.train.budget.steps = 8, config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
-  CHECK_THAT(read_file(dir / "a/log.txt"), Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
+  CHECK_THAT(read_file(dir / "a/log.txt"),
+             Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
   fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
   fs::remove_all(dir / "b/step-00000008");
   pretrain(config, {.run = dir / "b", .resume = true});
-  fs::copy(dir / "a/run.yaml", dir / "c/run.yaml", fs::copy_options::overwrite_existing);   // as if it was killed before its first checkpoint
+  fs::copy(dir / "a/run.yaml", dir / "c/run.yaml",
+           fs::copy_options::overwrite_existing);  // as if it was killed before its first checkpoint
   pretrain(config, {.run = dir / "c", .resume = true});
   for (const std::string run : {"b", "c"})
-    for (const std::string file : {"weights.safetensors", "optimizer.safetensors"}) CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
+    for (const std::string file : {"weights.safetensors", "optimizer.safetensors"})
+      CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
 }
 
 TEST_CASE("a run that has ended, by its budget or by patience, stays as it is when it is resumed", "[train][resume]") {
@@ -187,7 +200,9 @@ TEST_CASE("a run that has ended, by its budget or by patience, stays as it is wh
   }
 }
 
-TEST_CASE("where the time went is counted over all sessions of a run, and what an older checkpoint does not say is left out", "[train][resume]") {
+TEST_CASE(
+    "where the time went is counted over all sessions of a run, and what an older checkpoint does not say is left out",
+    "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
   config.schedule.shape = "constant", config.schedule.warmup = 0;

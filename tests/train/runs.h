@@ -39,14 +39,17 @@ inline bool same_files(const std::string& a, const std::string& b) { return read
 inline pid_t train_in_child(const PretrainOptions& options) {
   const pid_t child = fork();
   if (child == 0) {
-    execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (options.run + ".yaml").c_str(), "--run", options.run.c_str(), options.resume ? "--resume" : nullptr, nullptr);
+    execl(BINARY_DIR "/cloze", "cloze", "--quiet", "pretrain", (options.run + ".yaml").c_str(), "--run",
+          options.run.c_str(), options.resume ? "--resume" : nullptr, nullptr);
     _exit(127);
   }
   return child;
 }
 
-/// Trains run a in one go, and run b killed behind checkpoint `kill_behind` and resumed; both must end with the same metrics and files.
-inline void check_killed_run(const RunConfig& config, const TempDir& dir, const std::string& kill_behind, const std::string& last, const std::vector<std::string>& files) {
+/// Trains run a in one go, and run b killed behind checkpoint `kill_behind` and resumed; both must end with the same
+/// metrics and files.
+inline void check_killed_run(const RunConfig& config, const TempDir& dir, const std::string& kill_behind,
+                             const std::string& last, const std::vector<std::string>& files) {
   std::ofstream(dir / "a.yaml") << to_yaml(config);
   std::ofstream(dir / "b.yaml") << to_yaml(config);
   int status = 0;

@@ -66,7 +66,13 @@ std::map<int64_t, double> naive_distribution(std::vector<double> x, const Search
 TEST_CASE("what sampling draws from equals the processors of transformers, one after the other", "[search]") {
   Fake model(12, 11, 1, 0);
   model.start({{7, 9}}, 1);
-  const SearchConfig c{.do_sample = true, .temperature = 0.7, .top_p = 0.95, .typical_p = 0.9, .top_k = 8, .repetition_penalty = 1.5, .eos_token_id = 2};
+  const SearchConfig c{.do_sample = true,
+                       .temperature = 0.7,
+                       .top_p = 0.95,
+                       .typical_p = 0.9,
+                       .top_k = 8,
+                       .repetition_penalty = 1.5,
+                       .eos_token_id = 2};
   const auto kept = distribution(model.step({9}, {}), 12, {7, 9}, 2, c);
   REQUIRE(kept.size() == 2);
   CHECK(kept[0].first == 4);
@@ -82,8 +88,13 @@ TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and 
         for (const int64_t top_k : {0, 1, 40})
           for (const double top_p : {1.0, 0.9, 0.3})
             for (const double typical : {1.0, 0.9, 0.2}) {
-              const SearchConfig c{.do_sample = true, .temperature = temperature, .top_p = top_p, .typical_p = typical, .top_k = std::min(top_k, vocab)};
-              INFO("vocab " << vocab << " scale " << scale << " temperature " << temperature << " top_k " << top_k << " top_p " << top_p << " typical " << typical);
+              const SearchConfig c{.do_sample = true,
+                                   .temperature = temperature,
+                                   .top_p = top_p,
+                                   .typical_p = typical,
+                                   .top_k = std::min(top_k, vocab)};
+              INFO("vocab " << vocab << " scale " << scale << " temperature " << temperature << " top_k " << top_k
+                            << " top_p " << top_p << " typical " << typical);
               const auto logits = random_logits(vocab, 5 + static_cast<uint64_t>(vocab), scale);
               const auto expected = naive_distribution({logits.begin(), logits.end()}, c);
               const auto kept = distribution(logits.data(), vocab, {0}, 1, c);
@@ -100,13 +111,14 @@ TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and 
 TEST_CASE("a penalty for repetition counts a token once, however often it came", "[search]") {
   const std::vector<float> logits = {1, -1, 0.5, 2};
   const SearchConfig c{.do_sample = true, .repetition_penalty = 2};
-  const auto found = distribution(logits.data(), 4, {1, 3, 3, 1, 99}, 1, c), expected = distribution(std::vector<float>{1, -2, 0.5, 1}.data(), 4, {0},
-      1, {.do_sample = true});
+  const auto found = distribution(logits.data(), 4, {1, 3, 3, 1, 99}, 1, c),
+             expected = distribution(std::vector<float>{1, -2, 0.5, 1}.data(), 4, {0}, 1, {.do_sample = true});
   for (size_t i = 0; i < 4; ++i) CHECK(found[i].second == Approx(expected[i].second));
 }
 
 TEST_CASE("draws follow the distribution, and the score is their log-probability", "[search]") {
-  const SearchConfig c{.max_new_tokens = 1, .num_return_sequences = 20000, .do_sample = true, .temperature = 1.3, .top_k = 5};
+  const SearchConfig c{
+      .max_new_tokens = 1, .num_return_sequences = 20000, .do_sample = true, .temperature = 1.3, .top_k = 5};
   Fake model(30, 3, 0.5, 0);
   model.start({{4}}, 1);
   const auto kept = distribution(model.step({4}, {}), 30, {4}, 1, c);
@@ -120,7 +132,7 @@ TEST_CASE("draws follow the distribution, and the score is their log-probability
   }
   double chi = 0;
   for (const auto& [id, p] : kept) chi += (count[id] - 20000 * p) * (count[id] - 20000 * p) / (20000 * p);
-  CHECK(chi < 18.5);   // 99.9 % of chi-square with 4 degrees of freedom
+  CHECK(chi < 18.5);  // 99.9 % of chi-square with 4 degrees of freedom
   CHECK(count.size() == 5);
 }
 
@@ -134,7 +146,7 @@ TEST_CASE("a draw depends on seed, number of the prompt, sequence and place, nev
   auto other = c;
   other.seed = 2;
   CHECK(run(model, {{5, 6}}, other, {1})[0][0].ids != second[0][0].ids);
-  Fixed flat(std::vector<float>(100));   // here only the draws differ
+  Fixed flat(std::vector<float>(100));  // here only the draws differ
   const auto drawn = search(flat, {{5}}, {.max_new_tokens = 50, .do_sample = true})[0][0].ids;
   CHECK(std::set<int64_t>(drawn.begin(), drawn.end()).size() > 25);
 }

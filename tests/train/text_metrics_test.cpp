@@ -31,7 +31,8 @@ TEST_CASE("BLEU and chrF add up counts over a corpus, ROUGE averages examples", 
   const Lines hypotheses{"The baker sold seven loaves before noon.", "Rain fell on the harbour all night long."};
   const Lines references{"The baker sold nine loaves before the noon bell.", "Rain fell on the old harbour all night."};
   const auto b = bleu(hypotheses, references);
-  check_bleu(b, 30.112567492561077, {88.23529411764706, 53.333333333333336, 30.76923076923077, 9.090909090909092}, 0.8890097654027757);
+  check_bleu(b, 30.112567492561077, {88.23529411764706, 53.333333333333336, 30.76923076923077, 9.090909090909092},
+             0.8890097654027757);
   CHECK(b.hypothesis_length == 17);
   CHECK(b.reference_length == 19);
   CHECK(chrf(hypotheses, references) == near(68.34159518000664));
@@ -39,9 +40,12 @@ TEST_CASE("BLEU and chrF add up counts over a corpus, ROUGE averages examples", 
   CHECK(exact_match(hypotheses, references) == 0);
 }
 
-TEST_CASE("BLEU keeps points, commas and dashes within numbers together and splits them elsewhere", "[train][text-metrics]") {
-  const Lines hypotheses{"It costs 1,250.75 euros, or 3-5 coins."}, references{"It costs 1,250 .75 euros , or 3 - 5 coins ."};
-  check_bleu(bleu(hypotheses, references), 61.85985276068634, {90.9090909090909, 80.0, 66.66666666666667, 62.5}, 0.8337529180751805);
+TEST_CASE("BLEU keeps points, commas and dashes within numbers together and splits them elsewhere",
+          "[train][text-metrics]") {
+  const Lines hypotheses{"It costs 1,250.75 euros, or 3-5 coins."},
+      references{"It costs 1,250 .75 euros , or 3 - 5 coins ."};
+  check_bleu(bleu(hypotheses, references), 61.85985276068634, {90.9090909090909, 80.0, 66.66666666666667, 62.5},
+             0.8337529180751805);
   CHECK(chrf(hypotheses, references) == near(100.0));
   const auto b = bleu({"Wait.... no,,,, never"}, {"Wait . . . . no , , , , never"});
   CHECK(b.score == near(100.0));
@@ -49,22 +53,25 @@ TEST_CASE("BLEU keeps points, commas and dashes within numbers together and spli
 }
 
 TEST_CASE("BLEU splits symbols from words, but no dash or apostrophe within one", "[train][text-metrics]") {
-  const auto b = bleu({"The baker's well-known (and cheap) rye bread; 50% off @ 9."}, {"The baker's well-known ( and cheap ) rye bread ; 50 % off @ 9 ."});
+  const auto b = bleu({"The baker's well-known (and cheap) rye bread; 50% off @ 9."},
+                      {"The baker's well-known ( and cheap ) rye bread ; 50 % off @ 9 ."});
   CHECK(b.score == near(100.0));
   CHECK(b.hypothesis_length == 16);
   CHECK(bleu({"The baker's well-known rye"}, {"The baker 's well - known rye"}).hypothesis_length == 4);
 }
 
 TEST_CASE("BLEU undoes HTML entities in turn and joins what a line break hyphenates", "[train][text-metrics]") {
-  const auto b = bleu({"He wrote &quot;salt &amp;amp; pepper&quot; on &lt;p&gt;."}, {"He wrote \"salt & pepper\" on <p>."});
+  const auto b =
+      bleu({"He wrote &quot;salt &amp;amp; pepper&quot; on &lt;p&gt;."}, {"He wrote \"salt & pepper\" on <p>."});
   check_bleu(b, 69.97522298221911, {85.71428571428571, 76.92307692307692, 66.66666666666667, 54.54545454545455}, 1.0);
-  CHECK(b.hypothesis_length == 14);   // &amp;amp; is &amp;, three tokens
+  CHECK(b.hypothesis_length == 14);  // &amp;amp; is &amp;, three tokens
   CHECK(bleu({"a &amp;lt; b <skipped>and c"}, {"a < b and c"}).score == near(100.0));
   CHECK(bleu({"The light-\nhouse stood\nalone here."}, {"The lighthouse stood alone here."}).score == near(100.0));
 }
 
 TEST_CASE("BLEU halves the credit of each further order that has no match", "[train][text-metrics]") {
-  check_bleu(bleu({"green apples fall in late autumn"}, {"late green pears hang in spring"}), 10.682175159905853, {50.0, 10.0, 6.25, 4.166666666666667}, 1.0);
+  check_bleu(bleu({"green apples fall in late autumn"}, {"late green pears hang in spring"}), 10.682175159905853,
+             {50.0, 10.0, 6.25, 4.166666666666667}, 1.0);
 }
 
 TEST_CASE("BLEU is 0 where no hypothesis has four words, whatever they are", "[train][text-metrics]") {
@@ -73,7 +80,8 @@ TEST_CASE("BLEU is 0 where no hypothesis has four words, whatever they are", "[t
 }
 
 TEST_CASE("a short hypothesis pays the brevity penalty in BLEU and recall in the others", "[train][text-metrics]") {
-  const Lines hypotheses{"The ferry leaves at dawn"}, references{"The ferry leaves at dawn from the northern pier today"};
+  const Lines hypotheses{"The ferry leaves at dawn"},
+      references{"The ferry leaves at dawn from the northern pier today"};
   check_bleu(bleu(hypotheses, references), 36.78794411714425, {100.0, 100.0, 100.0, 100.0}, 0.36787944117144233);
   CHECK(chrf(hypotheses, references) == near(47.58342044590244));
   check_rouge(rouge(hypotheses, references), 0.6666666666666666, 0.6153846153846153, 0.6666666666666666);
@@ -95,9 +103,14 @@ TEST_CASE("chrF counts code points, not bytes", "[train][text-metrics]") {
 }
 
 TEST_CASE("a byte that is not UTF-8 is a character of its own", "[train][text-metrics]") {
-  const std::string one = "a\xFF" "b", other = "a\xFE" "b";
+  const std::string one =
+                        "a\xFF"
+                        "b",
+                    other =
+                        "a\xFE"
+                        "b";
   CHECK(chrf({one}, {one}) == Approx(100));
-  CHECK(chrf({one}, {other}) == Approx(100 * 2.0 / 9));   // two of three characters, none of two pairs, nor the triple
+  CHECK(chrf({one}, {other}) == Approx(100 * 2.0 / 9));  // two of three characters, none of two pairs, nor the triple
   CHECK(exact_match({one}, {other}) == 0);
 }
 
@@ -114,7 +127,8 @@ TEST_CASE("white space is that of Unicode", "[train][text-metrics]") {
 
 TEST_CASE("ROUGE-L takes words in order, ROUGE-1 in any", "[train][text-metrics]") {
   check_rouge(rouge({"one two three four five"}, {"five one three two four"}), 1.0, 0.0, 0.6);
-  check_rouge(rouge({"The Old mill turns, slowly; the mill turns."}, {"The mill by the old bridge turns slowly."}), 0.75, 0.42857142857142855, 0.5);
+  check_rouge(rouge({"The Old mill turns, slowly; the mill turns."}, {"The mill by the old bridge turns slowly."}),
+              0.75, 0.42857142857142855, 0.5);
 }
 
 TEST_CASE("a word said more often than the reference has it counts as often as there", "[train][text-metrics]") {
@@ -124,7 +138,8 @@ TEST_CASE("a word said more often than the reference has it counts as often as t
   check_rouge(rouge(hypotheses, references), 0.5, 0.0, 0.5);
 }
 
-TEST_CASE("ROUGE ends words at letters beyond ASCII, but for those whose lower case is within", "[train][text-metrics]") {
+TEST_CASE("ROUGE ends words at letters beyond ASCII, but for those whose lower case is within",
+          "[train][text-metrics]") {
   check_rouge(rouge({"naïve Σ 5\u212A run in \u0130zmir"}, {"na ve 5k run in i zmir"}), 1.0, 1.0, 1.0);
 }
 

@@ -23,7 +23,8 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   TempDir dir;
   const auto base = tiny_run(dir, 1500);
   const auto small = [](auto model) {
-    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64, model.max_position_embeddings = 40;
+    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+    model.max_position_embeddings = 40;
     model.embedding_size = model.embedding_size > 0 ? 24 : 0;
     return model;
   };
@@ -31,7 +32,7 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   rules(spans, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span");
   rules(electra, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token");
   rules(ngrams, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token");
-  spans.max_span_length = 1, ngrams.max_ngram = 1;   // a language in which every second word decides the one between
+  spans.max_span_length = 1, ngrams.max_ngram = 1;  // a language in which every second word decides the one between
   LongformerConfig near;
   near.attention = WindowAttention{.attention_window = "4"};
   PerformerConfig performer;
@@ -40,13 +41,11 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   blocks.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 1};
   RtdConfig rtd;
   rtd.weight = 2, rtd.generator_hidden_size = 1, rtd.mlm = electra;
-  const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
-                                                                 {small(AlbertConfig{}), {ngrams, SopConfig{}}},
-                                                                 {small(DistilBertConfig{}), {spans}},
-                                                                 {small(near), {MlmConfig{}}},
-                                                                 {small(performer), {MlmConfig{}}},
-                                                                 {small(blocks), {MlmConfig{}}},
-                                                                 {small(ElectraConfig{}), {rtd}}};
+  const std::vector<std::pair<ModelConfig, Objectives>> families{
+      {small(RobertaConfig{}), {MlmConfig{}}}, {small(AlbertConfig{}), {ngrams, SopConfig{}}},
+      {small(DistilBertConfig{}), {spans}},    {small(near), {MlmConfig{}}},
+      {small(performer), {MlmConfig{}}},       {small(blocks), {MlmConfig{}}},
+      {small(ElectraConfig{}), {rtd}}};
   for (const auto& [model, objectives] : families) {
     auto config = base;
     config.model = model;
@@ -60,29 +59,40 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   }
 }
 
-TEST_CASE("the unigram baseline knows sentinels and ends by how often targets have them, words by the training text", "[train]") {
+TEST_CASE("the unigram baseline knows sentinels and ends by how often targets have them, words by the training text",
+          "[train]") {
   TempDir dir;
   const auto base = tiny_run(dir, 1);
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked", options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked",
+  options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
   prepare(options);
   const TokenStore train(options.out, "train"), store(options.out, "valid");
   const Collator collator(store, {SpanCorruptionConfig{}}, base.data, Rng(1), "valid", T5Config{});
   std::map<int64_t, double> seen;
   const auto labels = collator.batch(0, static_cast<int64_t>(collator.size())).labels;
-  for (int64_t i = 0; i < labels.numel(); ++i) seen[labels[i].item<int64_t>()] += 1.0 / static_cast<double>(labels.numel());
+  for (int64_t i = 0; i < labels.numel(); ++i)
+    seen[labels[i].item<int64_t>()] += 1.0 / static_cast<double>(labels.numel());
   double marks = 0, words = 0, wanted = 0;
   for (const auto& [id, share] : seen) marks += store.tokenizer().is_special(id) ? share : 0;
-  for (size_t id = 0; id < train.train_counts().size(); ++id) words += store.tokenizer().is_special(static_cast<int64_t>(id)) ? 0 : static_cast<double>(train.train_counts()[id]) + 1;
-  for (const auto& [id, share] : seen) wanted -= share * std::log(store.tokenizer().is_special(id) ? share : (1 - marks) * (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
+  for (size_t id = 0; id < train.train_counts().size(); ++id)
+    words +=
+        store.tokenizer().is_special(static_cast<int64_t>(id)) ? 0 : static_cast<double>(train.train_counts()[id]) + 1;
+  for (const auto& [id, share] : seen)
+    wanted -=
+        share *
+        std::log(store.tokenizer().is_special(id)
+                     ? share
+                     : (1 - marks) * (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
   const auto found = unigram_baseline(collator, static_cast<int64_t>(collator.size()), 7);
-  CHECK(marks > 0.2);   // a target is a third marks at spans of three
+  CHECK(marks > 0.2);  // a target is a third marks at spans of three
   CHECK(found.loss == Approx(wanted));
   CHECK(found.count == labels.numel());
   CHECK(found.accuracy < marks);
 }
 
-TEST_CASE("in two stages the generator trains alone, then rests while the discriminator starts from its weights", "[train]") {
+TEST_CASE("in two stages the generator trains alone, then rests while the discriminator starts from its weights",
+          "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
   RtdConfig rtd;
@@ -91,15 +101,19 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
   config.checkpoint.every = 1, config.checkpoint.keep = 20;
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "run"});
-  const auto weights = [&](int step) { return SafeTensors::open(dir / ("run/step-0000000" + std::to_string(step) + "/weights.safetensors")); };
+  const auto weights = [&](int step) {
+    return SafeTensors::open(dir / ("run/step-0000000" + std::to_string(step) + "/weights.safetensors"));
+  };
   const auto four = weights(4), five = weights(5), eight = weights(8);
   bool generator_moved = false, discriminator_moved = false;
   for (const auto& name : four.names()) {
     INFO(name);
     if (name.rfind("rtd.generator", 0) == 0) CHECK(at::equal(four.get(name), eight.get(name)));
-    if (name.rfind("rtd.generator", 0) == 0) generator_moved = generator_moved || !at::equal(weights(1).get(name), four.get(name));
+    if (name.rfind("rtd.generator", 0) == 0)
+      generator_moved = generator_moved || !at::equal(weights(1).get(name), four.get(name));
     if (name.rfind("backbone.", 0) == 0) {
-      CHECK((five.get(name) - four.get("rtd.generator." + name.substr(9))).abs().max().item<double>() < 0.01);   // one step from there
+      CHECK((five.get(name) - four.get("rtd.generator." + name.substr(9))).abs().max().item<double>() <
+            0.01);  // one step from there
       discriminator_moved = discriminator_moved || !at::equal(five.get(name), eight.get(name));
     }
   }
@@ -122,13 +136,16 @@ TEST_CASE("an objective counts from its step on and until its end", "[train]") {
     CHECK(rows[i].contains("mlm"));
     CHECK(rows[i].contains("nsp") == (i == 2 || i == 3));
   }
-  CHECK(open_run(dir / "run").network->objectives[1]->active() == false);   // as in the last step
+  CHECK(open_run(dir / "run").network->objectives[1]->active() == false);  // as in the last step
   // A loss that begins raises the sum: the best so far is then none.
   auto later = config;
-  std::get<NspConfig>(later.objectives[1]).until_step = 0, later.evaluation.every = 2, later.optimizer.learning_rate = 0;
+  std::get<NspConfig>(later.objectives[1]).until_step = 0, later.evaluation.every = 2,
+  later.optimizer.learning_rate = 0;
   CHECK(pretrain(later, {.run = dir / "later"}).best_step == 4);
   std::get<MlmConfig>(config.objectives[0]).until_step = 3;
-  CHECK_THROWS_WITH(validate(config), Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
+  CHECK_THROWS_WITH(
+      validate(config),
+      Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
 }
 
 TEST_CASE("gradient accumulation normalises by the predictions of the whole batch", "[train]") {
@@ -137,7 +154,7 @@ TEST_CASE("gradient accumulation normalises by the predictions of the whole batc
   auto& model = std::get<BertConfig>(config.model);
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   config.train.precision = "fp32";
-  std::get<MlmConfig>(config.objectives[0]).count = "bernoulli";   // micro-batches with unequal counts
+  std::get<MlmConfig>(config.objectives[0]).count = "bernoulli";  // micro-batches with unequal counts
   pretrain(config, {.run = dir / "whole"});
   config.train.batch_size = 2, config.train.accumulation = 4;
   pretrain(config, {.run = dir / "parts"});
@@ -170,35 +187,47 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
     pretrain(config, {.run = dir / "run"});
     FAIL("such a run cannot succeed");
   } catch (const Error& error) {
-    CHECK_THAT(std::string(error.what()), Catch::Contains("is not finite at step") && Catch::Contains("no update was made, the last good checkpoint is none yet"));
+    CHECK_THAT(std::string(error.what()),
+               Catch::Contains("is not finite at step") &&
+                   Catch::Contains("no update was made, the last good checkpoint is none yet"));
     CHECK(error.exit_code() == 1);
   }
   config.train.on_nonfinite = "skip";
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "skips"}), Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "skips"}),
+                    Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
 }
 
 TEST_CASE("runs that cannot work are refused in words", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "run"});
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}), Catch::Contains("exists; go on with it by --resume, or name another folder with --run"));
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}),
+                    Catch::Contains("exists; go on with it by --resume, or name another folder with --run"));
   auto other = config;
   other.optimizer.learning_rate = 1;
-  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "run", .resume = true}), Catch::Contains("was made with another config") && Catch::Contains("optimizer.learning_rate: 0.003 -> 1"));
+  CHECK_THROWS_WITH(
+      pretrain(other, {.run = dir / "run", .resume = true}),
+      Catch::Contains("was made with another config") && Catch::Contains("optimizer.learning_rate: 0.003 -> 1"));
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "none", .resume = true}), Catch::Contains("holds no run to resume"));
   other = config;
   std::get<BertConfig>(other.model).vocab_size = 7;
-  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}), Catch::Contains("model.vocab_size is 7, the tokenizer of") && Catch::Contains("has 21 pieces; raise it, or leave it out"));
-  RobertaConfig roberta;   // the vocabulary has its padding first; one that has it last leaves no places
-  roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2, roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
+  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}),
+                    Catch::Contains("model.vocab_size is 7, the tokenizer of") &&
+                        Catch::Contains("has 21 pieces; raise it, or leave it out"));
+  RobertaConfig roberta;  // the vocabulary has its padding first; one that has it last leaves no places
+  roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2,
+  roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
   TempDir elsewhere;
   PrepareOptions late;
-  late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))}, late.out = elsewhere / "tokens", late.format = "lines", late.threads = 1;
+  late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))}, late.out = elsewhere / "tokens",
+  late.format = "lines", late.threads = 1;
   late.tokenizer = elsewhere.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[MASK]\nwa\nwb\nwc\n");
   prepare(late);
   other = config;
   other.model = roberta, other.objectives = {MlmConfig{}}, other.data.tokens = late.out;
-  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "late"}), Catch::Contains("the tokenizer's padding id is 7, and places of roberta count from behind it; raise model.max_position_embeddings to 40"));
+  CHECK_THROWS_WITH(pretrain(other, {.run = dir / "late"}),
+                    Catch::Contains("the tokenizer's padding id is 7, and places of roberta count from behind it; "
+                                    "raise model.max_position_embeddings to 40"));
   other = config;
   other.train.device = "cuda";
   if (!has_fast_bf16(at::kCPU)) CHECK_THROWS_AS(pretrain(other, {.run = dir / "y"}), ConfigError);
@@ -206,27 +235,38 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   std::get<BertConfig>(other.model).num_attention_heads = 5;
   other.data.max_seq_length = 99;
   other.train.budget.steps = 0;
-  CHECK_THROWS_WITH(validate(other), "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that the heads divide\n"
-                                     "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model more positions\n"
-                                     "train.budget is not limited; give steps, tokens or minutes");
+  CHECK_THROWS_WITH(
+      validate(other),
+      "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that the heads divide\n"
+      "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model "
+      "more positions\n"
+      "train.budget is not limited; give steps, tokens or minutes");
   other = config;
   T5Config t5;
   t5.hidden_size = 32, t5.num_attention_heads = 2;
   other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = "full", other.data.short_seq_prob = 0.5;
-  CHECK_THROWS_WITH(validate(other), "objective pairs makes rows as long as they may be, data.short_seq_prob is 0.5; set it to 0\n"
-                                     "objective pairs reads each pair by itself, data.packing is full; choose document");
+  CHECK_THROWS_WITH(validate(other),
+                    "objective pairs makes rows as long as they may be, data.short_seq_prob is 0.5; set it to 0\n"
+                    "objective pairs reads each pair by itself, data.packing is full; choose document");
   other.objectives = {GapSentencesConfig{}}, other.data.short_seq_prob = 0.1;
-  CHECK_THROWS_WITH(validate(other), "objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences or full_sentences");
+  CHECK_THROWS_WITH(validate(other),
+                    "objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences "
+                    "or full_sentences");
 }
 
 TEST_CASE("span corruption with too few sentinels is refused before it trains", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.out = dir / "few", options.format = "lines", options.tokenizer = dir / "vocab.txt", options.sentinels = 1, options.threads = 1;
+  options.inputs = {dir / "text.txt"}, options.out = dir / "few", options.format = "lines",
+  options.tokenizer = dir / "vocab.txt", options.sentinels = 1, options.threads = 1;
   prepare(options);
-  config.model = T5Config{}, config.data.short_seq_prob = 0, config.objectives = {SpanCorruptionConfig{}}, config.data.tokens = options.out;
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}), "a text of 34 tokens has 2 hidden spans, the tokenizer of " + options.out + " 1 sentinels; prepare the text with --sentinels 2, shorten data.max_seq_length, or lengthen the spans");
+  config.model = T5Config{}, config.data.short_seq_prob = 0, config.objectives = {SpanCorruptionConfig{}},
+  config.data.tokens = options.out;
+  CHECK_THROWS_WITH(
+      pretrain(config, {.run = dir / "run"}),
+      "a text of 34 tokens has 2 hidden spans, the tokenizer of " + options.out +
+          " 1 sentinels; prepare the text with --sentinels 2, shorten data.max_seq_length, or lengthen the spans");
 }
 
 TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]") {
@@ -237,9 +277,10 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   CHECK(schedule_factor(s, 10, 100) == 1);
   CHECK(schedule_factor(s, 55, 100) == Approx(0.5));
   CHECK(schedule_factor(s, 100, 100) == 0);
-  s.decay_from_start = true;   // google-bert: the clock of the decay starts at 0, so the rate drops at the end of the warm-up
+  s.decay_from_start =
+      true;  // google-bert: the clock of the decay starts at 0, so the rate drops at the end of the warm-up
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
-  s.decay_in_warmup = true;   // electra: their product
+  s.decay_in_warmup = true;  // electra: their product
   CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
   s.decay_in_warmup = false;
@@ -251,7 +292,7 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   s.shape = "inverse_sqrt";
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
   s.shape = "linear", s.end_factor = 0, s.warmup = 0.1;
-  CHECK(schedule_factor(s, 50, 1000) == 0.5);   // a share below 1 counts in the unit of the budget
+  CHECK(schedule_factor(s, 50, 1000) == 0.5);  // a share below 1 counts in the unit of the budget
 }
 
 TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metrics]") {
@@ -282,7 +323,8 @@ TEST_CASE("rows of metrics that a full disk does not take are missed once, aloud
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
   set_log_file("");
-  const auto log = read_file(dir / "log.txt"), said = std::string("metrics.jsonl cannot be written (File too large); the run goes on without it");
+  const auto log = read_file(dir / "log.txt"),
+             said = std::string("metrics.jsonl cannot be written (File too large); the run goes on without it");
   const auto first = log.find(said);
   REQUIRE(first != std::string::npos);
   CHECK(log.find(said, first + 1) == std::string::npos);
@@ -311,44 +353,51 @@ TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][
   CHECK(rows == metrics(dir / "a"));
   std::vector<double> rates;
   for (const auto& row : rows)
-    if (row.contains("learning_rate")) rates.push_back(row["learning_rate"].get<double>() / config.optimizer.learning_rate);
+    if (row.contains("learning_rate"))
+      rates.push_back(row["learning_rate"].get<double>() / config.optimizer.learning_rate);
   REQUIRE(rates.size() > 9);
   for (size_t k = 0; k < 6; ++k) CHECK(rates[k] == Approx(static_cast<double>(k) / 6));
   for (size_t k = 7; k < rates.size(); ++k) CHECK(rates[k] < rates[k - 1]);
   CHECK(rates.back() < 0.4);
 }
 
-TEST_CASE("bits for each byte count the bytes of the source text, whatever the tokenizer, the objective and the batches", "[train]") {
+TEST_CASE(
+    "bits for each byte count the bytes of the source text, whatever the tokenizer, the objective and the batches",
+    "[train]") {
   TempDir dir;
   std::string text;
-  uint64_t bytes = 0;   // of all lines, each a document of two sentences
+  uint64_t bytes = 0;  // of all lines, each a document of two sentences
   for (int i = 0; i < 60; ++i) {
-    const auto line = "The  City of NUMBER " + std::to_string(i * 37 % 91) + " lies in \xC3\x84gypten. It was never seen" + (i % 7 == 0 ? " \xF0\x9F\x98\x80" : "");
+    const auto line = "The  City of NUMBER " + std::to_string(i * 37 % 91) +
+                      " lies in \xC3\x84gypten. It was never seen" + (i % 7 == 0 ? " \xF0\x9F\x98\x80" : "");
     text += line + "\n\n";
     bytes += line.size();
   }
   const auto file = dir.write("text.txt", text);
   for (const std::string kind : {"byte_bpe", "unigram", "wordpiece"}) {
     PrepareOptions options;
-    options.inputs = {file}, options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
+    options.inputs = {file}, options.out = dir / kind, options.train_kind = kind,
+    options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
     options.sentinels = 100, options.lowercase = kind == "wordpiece", options.source_bytes = true;
     prepare(options);
     const TokenStore store(options.out, "train");
-    if (kind == "wordpiece") REQUIRE(std::count_if(store.train_counts().begin(), store.train_counts().end(), [](auto n) { return n > 0; }) > 10);
+    if (kind == "wordpiece")
+      REQUIRE(std::count_if(store.train_counts().begin(), store.train_counts().end(), [](auto n) { return n > 0; }) >
+              10);
     DataConfig data;
     data.max_seq_length = 256, data.short_seq_prob = 0;
     Gpt2Config gpt;
     gpt.eos_token_id = store.tokenizer().special().sep;
     BartConfig bart;
     bart.eos_token_id = store.tokenizer().special().sep;
-    uint64_t unread = 0;   // a decoder alone has nothing before its first token
+    uint64_t unread = 0;  // a decoder alone has nothing before its first token
     for (uint64_t d = 0; d < store.num_documents(); ++d) {
       unread += *store.source_bytes(store.document_token(d));
       uint64_t whole = 0;
       for (uint64_t t = store.document_token(d); t < store.document_token(d + 1); ++t) whole += *store.source_bytes(t);
       CHECK(whole >= 46);
     }
-    if (kind != "unigram") CHECK(unread > 0);   // there a text may begin with a mark that stands for no byte
+    if (kind != "unigram") CHECK(unread > 0);  // there a text may begin with a mark that stands for no byte
     SpanCorruptionConfig half;
     half.noise_density = 0.5;
     for (const int64_t batch : {1, 3, 16}) {
@@ -360,12 +409,14 @@ TEST_CASE("bits for each byte count the bytes of the source text, whatever the t
       CHECK(static_cast<double>(*hidden) == Approx(0.5 * static_cast<double>(bytes)).epsilon(0.15));
     }
     GapSentencesConfig gaps;
-    gaps.gap_sentences_ratio = 1;   // both sentences of each document
+    gaps.gap_sentences_ratio = 1;  // both sentences of each document
     CHECK(label_bytes(Collator(store, {gaps}, data, Rng(1), "train", PegasusConfig{}), 1000, 8) == bytes);
     options.out = dir / (kind + "-split"), options.held_out = 0.3, options.source_bytes = false;
     prepare(options);
     CHECK(TokenStore(options.out, "valid").source_bytes(0).has_value());
     CHECK_FALSE(TokenStore(options.out, "train").source_bytes(0).has_value());
-    CHECK_FALSE(label_bytes(Collator(TokenStore(options.out, "train"), {ClmConfig{}}, data, Rng(1), "train", gpt), 10, 4).has_value());
+    CHECK_FALSE(
+        label_bytes(Collator(TokenStore(options.out, "train"), {ClmConfig{}}, data, Rng(1), "train", gpt), 10, 4)
+            .has_value());
   }
 }

@@ -29,7 +29,8 @@ const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name)
 
 }  // namespace
 
-TEST_CASE("held-out rows, masks and baselines are the same whatever seed and masking a run was trained with", "[train][yardstick]") {
+TEST_CASE("held-out rows, masks and baselines are the same whatever seed and masking a run was trained with",
+          "[train][yardstick]") {
   TempDir dir;
   const auto plain = tiny_run(dir, 1);
   auto other = plain;
@@ -74,7 +75,9 @@ TEST_CASE("held-out rows, masks and baselines are the same whatever seed and mas
 }
 
 TEST_CASE("a preset of the whole run does not reach its yardstick", "[train][yardstick]") {
-  const auto tree = ConfigTree::parse("like: spanbert\nobjectives: [{kind: mlm}]\nevaluation: {objectives: [{kind: mlm}]}\ntrain: {budget: {steps: 1}}", "run.yaml");
+  const auto tree = ConfigTree::parse(
+      "like: spanbert\nobjectives: [{kind: mlm}]\nevaluation: {objectives: [{kind: mlm}]}\ntrain: {budget: {steps: 1}}",
+      "run.yaml");
   const auto config = decode<RunConfig>(tree);
   CHECK(std::get<MlmConfig>(config.objectives[0]).unit == "span");
   CHECK(std::get<MlmConfig>(config.evaluation.objectives[0]).unit == "token");
@@ -82,16 +85,22 @@ TEST_CASE("a preset of the whole run does not reach its yardstick", "[train][yar
 }
 
 TEST_CASE("objectives have a short form that reads back", "[train][yardstick]") {
-  for (const std::string text : {"mlm", "mlm:0.4", "mlm,unit=word", "mlm:0.3,like=spanbert", "nsp", "nsp:0.25", "sop", "clm", "span_corruption:0.3", "span_corruption,corruption=mass", "denoising", "plm,perm_size=4", "rtd"}) {
+  for (const std::string text :
+       {"mlm", "mlm:0.4", "mlm,unit=word", "mlm:0.3,like=spanbert", "nsp", "nsp:0.25", "sop", "clm",
+        "span_corruption:0.3", "span_corruption,corruption=mass", "denoising", "plm,perm_size=4", "rtd"}) {
     INFO(text);
     CHECK(short_form(parse_objective(text)) == text);
   }
   CHECK(short_form(parse_objective("mlm:0.15")) == "mlm");
   CHECK(std::get<MlmConfig>(parse_objective("mlm:0.3,like=spanbert")).random_from == "unigram");
-  CHECK_THROWS_WITH(parse_objective("mml"), Catch::Contains("--objective mml: no objective is called 'mml'; did you mean 'mlm'?; the kinds are clm,"));
+  CHECK_THROWS_WITH(
+      parse_objective("mml"),
+      Catch::Contains("--objective mml: no objective is called 'mml'; did you mean 'mlm'?; the kinds are clm,"));
   CHECK_THROWS_WITH(parse_objective("clm:0.2"), Catch::Contains("clm has no share; write clm alone"));
-  CHECK_THROWS_WITH(parse_objective("mlm:7"), Catch::Contains("--objective mlm:7") && Catch::Contains("must be in [0, 1]"));
-  CHECK_THROWS_WITH(parse_objective("mlm:0.15,word"), Catch::Contains("'word' is no KEY=VALUE; write for instance mlm:0.15,unit=word"));
+  CHECK_THROWS_WITH(parse_objective("mlm:7"),
+                    Catch::Contains("--objective mlm:7") && Catch::Contains("must be in [0, 1]"));
+  CHECK_THROWS_WITH(parse_objective("mlm:0.15,word"),
+                    Catch::Contains("'word' is no KEY=VALUE; write for instance mlm:0.15,unit=word"));
   CHECK_THROWS_WITH(parse_objective("mlm,unti=word"), Catch::Contains("did you mean 'unit'?"));
 }
 
@@ -103,7 +112,9 @@ TEST_CASE("networks without the head that the yardstick needs are refused before
     INFO(objective);
     CHECK_THROWS_WITH(validate(config), Catch::Contains(reason));
   };
-  refused("clm", "evaluation.objectives: the network has no head for clm, it was made for mlm, nsp; score it by what it has a head for, or train it with clm too");
+  refused("clm",
+          "evaluation.objectives: the network has no head for clm, it was made for mlm, nsp; score it by what it has a "
+          "head for, or train it with clm too");
   refused("sop", "no head for sop");
   config.evaluation.objectives = {parse_objective("mlm"), parse_objective("mlm:0.15")};
   CHECK_THROWS_WITH(validate(config), Catch::Contains("evaluation.objectives names mlm twice; keep one of them"));
@@ -116,7 +127,8 @@ TEST_CASE("networks without the head that the yardstick needs are refused before
   refused("mlm", "the network has no head for mlm, it was made for rtd");
 }
 
-TEST_CASE("several rates of masking are scored side by side, each prediction counted to its sequence", "[train][yardstick]") {
+TEST_CASE("several rates of masking are scored side by side, each prediction counted to its sequence",
+          "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 30);
   config.evaluation.objectives = {parse_objective("mlm"), parse_objective("mlm:0.5"), parse_objective("nsp")};
@@ -138,23 +150,26 @@ TEST_CASE("several rates of masking are scored side by side, each prediction cou
   // Whatever the batches are.
   auto run = open_run(dir / "run");
   const auto measures = yardstick(run.config, TokenStore(config.data.tokens, "valid"));
-  const auto by_three = evaluate(*run.network, measures, 3, at::kCPU), by_many = evaluate(*run.network, measures, 64, at::kCPU);
+  const auto by_three = evaluate(*run.network, measures, 3, at::kCPU),
+             by_many = evaluate(*run.network, measures, 64, at::kCPU);
   for (size_t k = 0; k < by_three.size(); ++k) {
     CHECK(by_three[k].loss == Approx(by_many[k].loss).epsilon(1e-5));
-    for (size_t s = 0; s < by_three[k].sequences.size(); ++s) CHECK(by_three[k].sequences[s].sum == Approx(by_many[k].sequences[s].sum).epsilon(1e-4).margin(1e-5));
+    for (size_t s = 0; s < by_three[k].sequences.size(); ++s)
+      CHECK(by_three[k].sequences[s].sum == Approx(by_many[k].sequences[s].sum).epsilon(1e-4).margin(1e-5));
   }
   const auto rows = metrics(dir / "run");
   CHECK(rows.back()["held_out"]["mlm:0.5_standard_error"].get<double>() == *high.standard_error);
   const auto summary = json::parse(read_file(dir / "run/summary.json"));
   CHECK(summary["held_out"]["mlm"]["standard_error"].get<double>() == *low.standard_error);
   CHECK(summary["held_out"]["nsp"]["baseline"]["name"] == "majority");
-  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("+- ") && Catch::Contains("(majority 0.") && Catch::Contains("(unigram 2."));
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Catch::Contains("+- ") && Catch::Contains("(majority 0.") && Catch::Contains("(unigram 2."));
 }
 
 TEST_CASE("a standard error is that of sequences drawn anew, not of tokens", "[train][yardstick]") {
   auto stream = Rng(3).stream("losses");
   std::vector<SequenceLoss> sequences;
-  for (int s = 0; s < 400; ++s) {   // all predictions of a sequence are alike, sequences differ
+  for (int s = 0; s < 400; ++s) {  // all predictions of a sequence are alike, sequences differ
     const auto count = static_cast<int64_t>(1 + stream.below(30));
     sequences.push_back({static_cast<double>(count) * 5 * stream.uniform(), count});
   }
@@ -179,7 +194,8 @@ TEST_CASE("a standard error is that of sequences drawn anew, not of tokens", "[t
   CHECK_FALSE(standard_error({{3, 2}}).has_value());
 }
 
-TEST_CASE("the majority's share and its entropy stand beside questions of yes and no, F1 beside replaced tokens", "[train][yardstick]") {
+TEST_CASE("the majority's share and its entropy stand beside questions of yes and no, F1 beside replaced tokens",
+          "[train][yardstick]") {
   const auto baseline = majority_baseline(30, 40);
   CHECK(baseline.accuracy == 0.75);
   CHECK(baseline.loss == Approx(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)));
@@ -194,12 +210,13 @@ TEST_CASE("the majority's share and its entropy stand beside questions of yes an
   CHECK(part(report.held_out, "generator").baseline->name == "unigram");
   const auto& rtd = part(report.held_out, "rtd");
   CHECK(rtd.baseline->name == "majority");
-  CHECK(rtd.baseline->accuracy > 0.8);   // at most the masked 15 % are replaced
+  CHECK(rtd.baseline->accuracy > 0.8);  // at most the masked 15 % are replaced
   CHECK(rtd.f1.has_value());
   // What the generator draws is the same however many sequences go through the network together.
   auto opened = open_run(dir / "run");
   const auto measures = yardstick(opened.config, TokenStore(config.data.tokens, "valid"));
-  CHECK(evaluate(*opened.network, measures, 3, at::kCPU)[1].loss == evaluate(*opened.network, measures, 50, at::kCPU)[1].loss);
+  CHECK(evaluate(*opened.network, measures, 3, at::kCPU)[1].loss ==
+        evaluate(*opened.network, measures, 50, at::kCPU)[1].loss);
   const auto row = metrics(dir / "run")[0];
   CHECK(row["rtd"]["majority"].get<double>() > 0.8);
   CHECK(row["rtd"].contains("f1"));
@@ -219,7 +236,8 @@ TEST_CASE("fewer held-out sequences than asked for are said", "[train][yardstick
   CHECK(shortage(yardstick(config, store), 3).empty());
   config.evaluation.sequences = 5000;
   const auto measures = yardstick(config, store);
-  CHECK_THAT(shortage(measures, 5000), Catch::Contains("mlm: " + std::to_string(measures[0].collator.size()) + " of 5,000 sequences exist"));
+  CHECK_THAT(shortage(measures, 5000),
+             Catch::Contains("mlm: " + std::to_string(measures[0].collator.size()) + " of 5,000 sequences exist"));
   pretrain(config, {.run = dir / "run"});
   CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains(" of 5,000 sequences exist"));
 }
@@ -228,21 +246,23 @@ TEST_CASE("a held-out loss that is no number is never the best, and the run resu
   TempDir dir;
   auto config = tiny_run(dir, 1);
   config.schedule.shape = "constant", config.schedule.warmup = 0;
-  config.optimizer.learning_rate = 1e30;   // one step, and no number is left
+  config.optimizer.learning_rate = 1e30;  // one step, and no number is left
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK_FALSE(std::isfinite(report.held_out_loss));
   CHECK(report.best_step == 0);
   CHECK_FALSE(fs::exists(dir / "run/best"));
-  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("the held-out loss at step 1 is not finite, so this step cannot be the best"));
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Catch::Contains("the held-out loss at step 1 is not finite, so this step cannot be the best"));
   auto text = read_file(dir / "run/run.yaml");
   const auto at = text.find("1e+30");
   REQUIRE(at != std::string::npos);
   dir.write("run/run.yaml", text.replace(at, 5, "0.001"));
   config.optimizer.learning_rate = 0.001;
-  CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 1);   // its state and metrics can be read
+  CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 1);  // its state and metrics can be read
 }
 
-TEST_CASE("runs and checkpoints of before the yardstick load and resume, their best forgotten", "[train][yardstick][resume]") {
+TEST_CASE("runs and checkpoints of before the yardstick load and resume, their best forgotten",
+          "[train][yardstick][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   config.evaluation.every = 1;
@@ -251,7 +271,7 @@ TEST_CASE("runs and checkpoints of before the yardstick load and resume, their b
   const auto from = text.find("evaluation:"), to = text.find("checkpoint:");
   REQUIRE(from != std::string::npos);
   text = text.substr(0, from) + "evaluation:\n  every: 1\n  sequences: 64\n  patience: 0\n" + text.substr(to);
-  const auto end_of_text = text.find("  eos_token_id: 3\n");   // a key that encoders did not have
+  const auto end_of_text = text.find("  eos_token_id: 3\n");  // a key that encoders did not have
   REQUIRE(end_of_text != std::string::npos);
   text.erase(end_of_text, std::string("  eos_token_id: 3\n").size());
   dir.write("run/run.yaml", text);
@@ -263,8 +283,11 @@ TEST_CASE("runs and checkpoints of before the yardstick load and resume, their b
   config.evaluation.seed = 5;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}), Catch::Contains("evaluation.seed: 1 -> 5"));
   CHECK(pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true}).best_step == 4);
-  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("its best held-out loss was measured otherwise; the best is looked for anew"));
-  dir.write("state/state.json", R"({"step": 3, "sequences": 24, "tokens": 700, "seconds": 1, "best_loss": null, "best_step": 3, "evaluations_without_gain": 0, "metrics_bytes": 10})");
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Catch::Contains("its best held-out loss was measured otherwise; the best is looked for anew"));
+  dir.write(
+      "state/state.json",
+      R"({"step": 3, "sequences": 24, "tokens": 700, "seconds": 1, "best_loss": null, "best_step": 3, "evaluations_without_gain": 0, "metrics_bytes": 10})");
   CHECK(load_state(dir / "state", nullptr).best_step == 0);
 }
 
@@ -275,16 +298,20 @@ TEST_CASE("pairs that are far from the asked balance are warned of", "[train][ya
   asked = 1;
   pretrain(config, {.run = dir / "balanced"});
   CHECK_THAT(read_file(dir / "balanced/log.txt"), !Catch::Contains("of the pairs have label 1"));
-  std::string text;   // documents of one sentence
+  std::string text;  // documents of one sentence
   auto stream = Rng(5).stream("documents");
   for (int d = 0; d < 40; ++d) {
-    for (int k = 0; k < 8; ++k) text += std::string("w") + static_cast<char>('a' + stream.below(16)) + (k < 7 ? " " : "\n\n");
+    for (int k = 0; k < 8; ++k)
+      text += std::string("w") + static_cast<char>('a' + stream.below(16)) + (k < 7 ? " " : "\n\n");
   }
   PrepareOptions options;
-  options.inputs = {dir.write("short.txt", text)}, options.tokenizer = dir / "vocab.txt", options.out = dir / "short", options.format = "lines", options.held_out = 0.2, options.threads = 1;
+  options.inputs = {dir.write("short.txt", text)}, options.tokenizer = dir / "vocab.txt", options.out = dir / "short",
+  options.format = "lines", options.held_out = 0.2, options.threads = 1;
   prepare(options);
   config.data.tokens = dir / "short";
   asked = 0.5;
   pretrain(config, {.run = dir / "run"});
-  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("nsp: 100 % of the pairs have label 1, random_next_prob asks for 50 %: a piece of one sentence always gets its partner from another document"));
+  CHECK_THAT(read_file(dir / "run/log.txt"),
+             Catch::Contains("nsp: 100 % of the pairs have label 1, random_next_prob asks for 50 %: a piece of one "
+                             "sentence always gets its partner from another document"));
 }

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Every C++ file stands as .clang-format has it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tool=build/format/bin/clang-format
+[ -x "$tool" ] || { echo "$tool is missing; ./test installs it"; exit 1; }
+find core data models objectives train cli tests -name '*.cpp' -o -name '*.h' -o -name '*.inc' | sort |
+  xargs "$tool" --dry-run -Werror || { echo "format with: $tool -i FILE"; exit 1; }
