@@ -160,7 +160,7 @@ bool draw_loss(const std::string& run, double unigram_loss) {
   const auto size = words(" size 900,", 340 * panels.size() + 60, " background 'white'");
   const std::string style =
       "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
-      "set ylabel 'loss [nats a prediction]'\nset lmargin 9\nset key top right opaque\n";
+      "set ylabel 'loss [nats a prediction]'\nset lmargin 11\nset key outside top center horizontal\n";
   const auto script =
       words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
             "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");

@@ -380,7 +380,7 @@ int run_evaluate(const EvaluateCommand& c) {
     return 0;
   }
   if (runs.size() > 1)
-    std::printf("each on the same %s sequences of up to %s tokens, with the same masks (seed %s)\n",
+    std::printf("each on the same sequences, at most %s of up to %s tokens, with the same masks (seed %s)\n",
                 thousands(static_cast<uint64_t>(ruler.sequences)).c_str(),
                 thousands(static_cast<uint64_t>(ruler.max_seq_length)).c_str(), std::to_string(ruler.seed).c_str());
   print_table(runs);
