@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -44,6 +45,16 @@ Json read_object(const std::string& path) {
   auto content = Json::parse(read_file(path), nullptr, false);
   require<DataError>(content.is_object(), path, ": is not a JSON object; it is damaged");
   return content;
+}
+
+/// The id that a key of an object of `path` spells.
+int64_t id_of_key(const std::string& key, const std::string& path) {
+  int64_t id = -1;
+  const auto* end = key.data() + key.size();
+  const auto [stop, error] = std::from_chars(key.data(), end, id);
+  require<DataError>(error == std::errc() && stop == end && id >= 0, path, ": '", key.substr(0, 40),
+                     "' stands where the id of a token belongs; ids are whole numbers from 0");
+  return id;
 }
 
 /// What a folder says next to its vocabulary.
@@ -105,12 +116,13 @@ void read_word_rules(const Json& facts, const std::string& path, bool ours, Said
 
 /// What Cloze wrote down when it saved the tokenizer.
 Said said_by_cloze(const fs::path& folder) {
-  const auto facts = read_object((folder / facts_file).string());
+  const auto path = (folder / facts_file).string();
+  const auto facts = read_object(path);
   Said found;
   found.is_ours = true;
   found.lowercase = flag(facts, "do_lower_case");
   found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
-  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, (folder / facts_file).string(), true, found);
+  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, found);
   found.sentinels = sentinels_of(facts, "sentinels", 0);
   found.rules.split_digit_commas = flag(facts, "split_digit_commas").value_or(false);
   found.rules.strip_accents = !flag(facts, "keep_accents").value_or(true);
@@ -122,7 +134,10 @@ Said said_by_cloze(const fs::path& folder) {
   const auto special = facts.value("special", Json::object()), added = facts.value("added", Json::object());
   for (const auto& [role, id] : special.items())
     if (id.is_number_integer()) found.special[role] = id.get<int64_t>();
-  for (const auto& [id, piece] : added.items()) found.added[std::stoll(id)] = piece.get<std::string>();
+  for (const auto& [id, piece] : added.items()) {
+    require<DataError>(piece.is_string(), path, ": token ", id, " under 'added' is no text; the file is damaged");
+    found.added[id_of_key(id, path)] = piece.get<std::string>();
+  }
   for (const auto& name : facts.value("kept", Json::array()))
     for (const auto* known : files_of_transformers)
       if (name == known && fs::exists(folder / known)) found.kept[known] = read_file((folder / known).string());
@@ -169,7 +184,8 @@ Said said_by_transformers(const fs::path& folder) {
   for (const auto& [piece, id] : added.items())
     if (id.is_number_integer()) found.added[id.get<int64_t>()] = piece;
   for (const auto& [id, token] : decoder.items())
-    if (const auto spelled = spelling(token)) found.added[std::stoll(id)] = *spelled;
+    if (const auto spelled = spelling(token))
+      found.added[id_of_key(id, (folder / "tokenizer_config.json").string())] = *spelled;
   if (found.family) {
     const auto& family = *found.family;
     found.sentinels = sentinels_of(config, "extra_ids", family.sentinels);

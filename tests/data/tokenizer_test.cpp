@@ -188,3 +188,20 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
     }
   }
 }
+
+TEST_CASE("a key that is no id of a token is answered with the file and the key", "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("bert/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  for (const std::string key : {"x", "5x", "-1", "", "99999999999999999999"}) {
+    INFO(key);
+    dir.write("bert/tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "added_tokens_decoder": {")" + key +
+                                                R"(": {"content": "<x>"}}})");
+    CHECK_THROWS_WITH(Tokenizer::open(dir / "bert"),
+                      dir / "bert/tokenizer_config.json" + ": '" + key +
+                          "' stands where the id of a token belongs; ids are whole numbers from 0");
+  }
+  dir.write("ours/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  dir.write("ours/cloze_tokenizer.json", R"({"format": "cloze-tokenizer", "version": 2, "added": {"6": 7}})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "ours"),
+                    dir / "ours/cloze_tokenizer.json" + ": token 6 under 'added' is no text; the file is damaged");
+}
