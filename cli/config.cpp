@@ -2,11 +2,19 @@
 
 #include "cli/engine.h"
 #include "cli/verbs.h"
+#include "train/run_config.h"
 
 namespace cloze {
 
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
-  auto config = decode<RunConfig>(ConfigTree::load(path, overrides));
+  auto config = decode<RunConfig>(load_config(path, overrides));
+  validate(config);
+  return config;
+}
+
+RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
+                              const std::string& run) {
+  auto config = decode<RunConfig>(load_resumed_config(path, overrides, run + "/run.yaml"));
   validate(config);
   return config;
 }
@@ -60,7 +68,7 @@ void add_config_verbs(CLI::App& app, Globals& globals) {
   explained->add_option("--set", *set, "override: key.of.value=value")->allow_extra_args(false);
   explained->footer("Example:\n  cloze explain configs/bert/tiny.yaml optimizer.learning_rate");
   explained->callback(
-      [file, key, set] { std::printf("%s", explain<RunConfig>(ConfigTree::load(*file, *set), *key).c_str()); });
+      [file, key, set] { std::printf("%s", explain<RunConfig>(load_config(*file, *set), *key).c_str()); });
 
   auto* describe_verb =
       app.add_subcommand("describe", "layers, parameters, FLOPs and memory of a config, before any run");

@@ -31,7 +31,9 @@ void add_training_verbs(CLI::App& app, Globals& globals) {
       command->run = "runs/" + (path.parent_path().has_filename() ? path.parent_path().filename().string() + "-" : "") +
                      path.stem().string();
     }
-    command->config = read_config(*file, *set);
+    const bool goes_on =
+        command->resume && !command->allow_config_change && std::filesystem::exists(command->run + "/run.yaml");
+    command->config = goes_on ? read_resumed_config(*file, *set, command->run) : read_config(*file, *set);
     command->command_line = globals.command_line;
     globals.exit_code = run_engine(*command);
   });

@@ -35,5 +35,8 @@ std::string reference_of_keys();
 
 /// The config of a verb: file, overrides, every mistake at once.
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides);
+/// The same of a config with which a run directory goes on.
+RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
+                              const std::string& run);
 
 }  // namespace cloze

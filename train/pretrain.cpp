@@ -14,6 +14,7 @@
 #include "train/metrics.h"
 #include "train/process.h"
 #include "train/provenance.h"
+#include "train/run_config.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -178,7 +179,7 @@ class Run {
                            ": exists; go on with it by --resume, or name another folder with --run");
     } else {
       require<ConfigError>(exists, options_.run, ": holds no run to resume; start it without --resume");
-      auto before = decode<RunConfig>(ConfigTree::load(options_.run + "/run.yaml"));
+      auto before = decode<RunConfig>(load_run_config(options_.run + "/run.yaml"));
       // A file of an earlier version lacks these keys.
       take_special_ids(before.model, store_.tokenizer().special());
       before.evaluation = resolved_evaluation(before);
@@ -187,7 +188,9 @@ class Run {
       for (const auto& line : changed) list += "\n  " + line;
       require<ConfigError>(
           changed.empty() || options_.overwrite_config, options_.run,
-          ": was made with another config; undo these changes, or allow them with --allow-config-change:", list);
+          ": was made with another config; undo these changes (without a config file a run goes on with its own), or "
+          "allow them with --allow-config-change:",
+          list);
       const auto made = json::parse(read_text(options_.run + "/provenance.json", 16 << 20), nullptr, false);
       const bool same_data =
           made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();

@@ -4,6 +4,7 @@
 
 #include "core/file.h"
 #include "objectives/objective.h"
+#include "train/run_config.h"
 
 namespace cloze {
 
@@ -23,9 +24,14 @@ LoadedRun open_run(const std::string& path) {
   if (run.checkpoint.empty()) run.checkpoint = find_checkpoint(run.folder);
   require<CheckpointError>(!run.checkpoint.empty(), run.folder,
                            ": holds no valid checkpoint; train it, or import it again");
-  run.config = decode<RunConfig>(ConfigTree::load(run.folder + "/run.yaml"));
+  const auto tree = load_run_config(run.folder + "/run.yaml");
+  run.config = decode<RunConfig>(tree);
   run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
   if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
+  // Earlier versions did not write it down of a decoder of an encoder's family.
+  auto& model = encoder_of(run.config.model);
+  if (is_generative(model) && run.has_tokenizer && !tree.find("model.eos_token_id"))
+    model.eos_token_id = run.tokenizer.special().sep;
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
   const int64_t done = load_state(run.checkpoint, nullptr).step;

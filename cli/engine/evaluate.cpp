@@ -14,6 +14,7 @@
 #include "data/reader.h"
 #include "objectives/writing.h"
 #include "train/generate.h"
+#include "train/run_config.h"
 #include "train/text_metrics.h"
 #include "train/trainer.h"
 
@@ -123,7 +124,7 @@ EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Sc
     named = named || change.rfind("evaluation.objectives", 0) == 0;
     sized = sized || change.rfind("evaluation.max_seq_length=", 0) == 0;
   }
-  auto first = decode<RunConfig>(ConfigTree::load(runs[0].run.folder + "/run.yaml", c.set));
+  auto first = decode<RunConfig>(load_run_config(runs[0].run.folder + "/run.yaml", c.set));
   first.objectives = runs[0].run.config.objectives;
   auto ruler = resolved_evaluation(first);
   if (!c.objectives.empty()) ruler.objectives.clear();
