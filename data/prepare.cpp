@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -230,14 +232,14 @@ class Pass {
   void put(const EncodedDocument& document, size_t first, size_t last, const std::string& split) {
     if (first == last) return;
     auto& out = writer(split);
-    const bool valid = split == "valid";
+    const bool valid = split == "valid", running = options_.format != "pairs";  // a pair has nothing between its sides
     size_t at = 0;
     for (size_t s = 0; s < first; ++s) at += document.lengths[s];
     for (size_t s = first; s < last; at += document.lengths[s++]) {
       out.add_sentence(document.ids.data() + at, document.lengths[s]);
       if (valid || options_.source_bytes)
         out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
-                                          {document.ids.data() + at, document.lengths[s]}, s > first));
+                                          {document.ids.data() + at, document.lengths[s]}, running && s > first));
       ++progress_.report.sentences;
       for (size_t i = at; i < at + document.lengths[s]; ++i) {
         const auto id = static_cast<size_t>(document.ids[i]);
@@ -342,13 +344,24 @@ void check(const PrepareOptions& o) {
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
-/// What made a folder: equal options and inputs give equal tokens.
-json made_from(const PrepareOptions& o) {
-  const auto files = [](const std::vector<std::string>& inputs) {
+/// A copy of what can be read once.
+struct Spooled {
+  std::string path;
+  uint64_t bytes = 0;
+  std::string xxh3{};  ///< of its content
+};
+
+/// What made a folder: equal options and inputs give equal tokens. `spooled`: by the names of the inputs.
+json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& spooled) {
+  const auto files = [&](const std::vector<std::string>& inputs) {
     json list = json::array();
     for (const auto& file : expand_inputs(inputs)) {
+      if (const auto copy = spooled.find(file); copy != spooled.end()) {
+        list.push_back({{"path", file}, {"bytes", copy->second.bytes}, {"xxh3", copy->second.xxh3}});
+        continue;
+      }
       struct stat info{};
-      if (file != "-") stat(file.c_str(), &info);
+      stat(file.c_str(), &info);
       list.push_back({{"path", file},
                       {"bytes", info.st_size},
                       {"mtime", info.st_mtim.tv_sec},
@@ -379,35 +392,42 @@ bool can_be_read_again(const std::string& input) {
   return input != "-" && (fs::is_regular_file(input) || !fs::exists(input));
 }
 
-bool reads_once(const PrepareOptions& o) { return !std::all_of(o.inputs.begin(), o.inputs.end(), can_be_read_again); }
-
 /// Standard input and pipes can be read once; the text is read to compare its documents, to train a tokenizer, and to
 /// make tokens.
-std::string spool(const std::string& input, const std::string& folder, size_t number) {
-  const std::string path = words(folder, "/input-", number, ".txt");
+Spooled spool(const std::string& input, const std::string& path) {
   const std::string name = input == "-" ? "standard input" : input;
   const int in = input == "-" ? 0 : ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
   require<DataError>(in >= 0, name, ": cannot be read (", system_reason(), ")");
   std::FILE* out = std::fopen(path.c_str(), "wb");
   require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
   const InterruptibleReads may_wait;
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
+  XXH3_64bits_reset(hash.get());
+  Spooled copy{.path = path};
   char block[1 << 16];
   ssize_t n = 0;
   bool written = true;
-  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0)
-    written = std::fwrite(block, 1, static_cast<size_t>(n), out) == static_cast<size_t>(n);
+  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0) {
+    const auto size = static_cast<size_t>(n);
+    written = std::fwrite(block, 1, size, out) == size;
+    XXH3_64bits_update(hash.get(), block, size);
+    copy.bytes += size;
+  }
   const auto reason = n < 0 ? system_reason() : std::string();
   written = std::fclose(out) == 0 && written;
   if (in > 0) ::close(in);
   if (interrupted || n < 0) {
     std::error_code ignored;
     fs::remove(path, ignored);
-    fs::remove(folder, ignored);  // unless it holds more
+    fs::remove(fs::path(path).parent_path(), ignored);  // unless it holds more
   }
   if (interrupted) throw Interrupted(words("stopped before the end of ", name));
   require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
   require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
-  return path;
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash.get())));
+  copy.xxh3 = digits;
+  return copy;
 }
 
 bool is_spooled(const fs::path& path) { return path.filename().string().rfind("input-", 0) == 0; }
@@ -467,10 +487,16 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (fs::exists(options.out) && !fs::exists(options.out + "/manifest.json"))
     require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out,
                          ": exists and holds something else; name another --out");
-  const json key = made_from(options);
-  if (!options.force && fs::exists(options.out + "/manifest.json") && !reads_once(options)) {
+  const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
+  for (auto* inputs : all_inputs)
+    if (!inputs->empty()) *inputs = expand_inputs(*inputs);
+  const PrepareOptions named = options;  // inputs that can be read once have copies in `options`
+  const bool reads_again = std::all_of(all_inputs.begin(), all_inputs.end(), [](const auto* inputs) {
+    return std::all_of(inputs->begin(), inputs->end(), can_be_read_again);
+  });
+  if (!options.force && fs::exists(options.out + "/manifest.json") && reads_again) {
     const auto manifest = read_manifest(options.out);
-    require<ConfigError>(manifest.made_from == key, options.out,
+    require<ConfigError>(manifest.made_from == made_from(named, {}), options.out,
                          ": holds tokens of other text or options; name another --out, or make it anew with --force");
     PrepareReport report;
     report.reused = true;
@@ -485,14 +511,18 @@ PrepareReport prepare(const PrepareOptions& given) {
                        ": exists; name another --out, or make it anew with --force");
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be made (", error.message(), ")");
-  size_t spooled = 0;
-  for (auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
-    for (auto& input : *inputs)
-      if (!can_be_read_again(input)) input = spool(input, partial, spooled++);
-  const auto files = expand_inputs(options.inputs);
-
+  std::map<std::string, Spooled> spooled;
+  for (auto* inputs : all_inputs)
+    for (auto& input : *inputs) {
+      if (can_be_read_again(input)) continue;
+      const auto path = words(partial, "/input-", spooled.size(), ".txt");
+      require<ConfigError>(spooled.count(input) == 0, input == "-" ? "standard input" : input,
+                           ": is named twice, and can be read once; name a file");
+      input = spooled.emplace(input, spool(input, path)).first->second.path;
+    }
+  const json key = made_from(named, spooled);
   const Split split = split_text(options, partial);
-  require<DataError>(!split.documents.empty(), files.front(), ": holds no text; name files with text");
+  require<DataError>(!split.documents.empty(), options.inputs.front(), ": holds no text; name files with text");
 
   // A tokenizer that was trained for the same text and options is kept by a run that was cut off.
   const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
@@ -519,9 +549,9 @@ PrepareReport prepare(const PrepareOptions& given) {
     done.report.incomplete_pairs += held.report.incomplete_pairs, done.report.invalid_utf8 += held.report.invalid_utf8;
   }
   auto& report = done.report;
-  require<DataError>(report.documents > 0 && report.tokens > 0, files.front(),
+  require<DataError>(report.documents > 0 && report.tokens > 0, options.inputs.front(),
                      ": leaves no text to train on; lower --held-out or name more text");
-  report.files = files.size();
+  report.files = options.inputs.size();
   report.duplicate_documents = split.copies;
   report.near_duplicates = split.near_copies;
   report.leaked_documents = split.leaked;
@@ -548,7 +578,7 @@ PrepareReport prepare(const PrepareOptions& given) {
                                {"invalid_utf8", report.invalid_utf8}},
                     .fingerprint = {}};
   for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
-  for (size_t n = 0; n < spooled; ++n) fs::remove(words(partial, "/input-", n, ".txt"));
+  for (const auto& [name, copy] : spooled) fs::remove(copy.path);
   write_manifest(partial, manifest);
   if (fs::exists(options.out)) fs::remove_all(options.out);
   fs::rename(partial, options.out, error);

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -230,23 +231,45 @@ TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][pr
 
 namespace {
 
-/// Kills a preparation when it has begun this file; false where it was done before: then the text is too short for the
-/// test.
-bool killed_behind(const PrepareOptions& options, const std::string& file) {
+/// Prepares in a child process until it has begun this file, or is done: then the text is too short for the test. A
+/// mistake of the text ends it with 1, and its sentence lies in `options.out`.error.
+pid_t preparing(const PrepareOptions& options, const std::string& file) {
   const pid_t child = fork();
   if (child == 0) {
-    prepare(options);
+    try {
+      prepare(options);
+    } catch (const DataError& e) {
+      std::ofstream(options.out + ".error") << e.what();
+      _exit(1);
+    }
     _exit(0);
   }
-  while (!fs::exists(options.out + ".partial/" + file)) {
-    if (waitpid(child, nullptr, WNOHANG) != 0) return false;
-    usleep(200);
-  }
+  int status = 0;
+  while (!fs::exists(options.out + ".partial/" + file) && waitpid(child, &status, WNOHANG) == 0) usleep(200);
+  return child;
+}
+
+/// Kills a preparation when it has begun this file; false where it was done before.
+bool killed_behind(const PrepareOptions& options, const std::string& file) {
+  const pid_t child = preparing(options, file);
   kill(child, SIGKILL);
   int status = 0;
-  waitpid(child, &status, 0);
-  return WIFSIGNALED(status);
+  return waitpid(child, &status, 0) == child && WIFSIGNALED(status);
 }
+
+/// A file in the place of standard input.
+struct StandardInput {
+  explicit StandardInput(const std::string& path) : kept(dup(0)) {
+    const int file = open(path.c_str(), O_RDONLY);
+    dup2(file, 0);
+    close(file);
+  }
+  ~StandardInput() {
+    dup2(kept, 0);
+    close(kept);
+  }
+  int kept;
+};
 
 }  // namespace
 
@@ -307,6 +330,72 @@ TEST_CASE(
     CHECK(report.documents == whole.documents);
     CHECK(report.valid_documents == whole.valid_documents);
     CHECK(TokenStore(options.out, "train").fingerprint() == TokenStore(dir / "whole", "train").fingerprint());
+  }
+}
+
+TEST_CASE("standard input goes on where it was cut off only with the same text", "[data][prepare]") {
+  TempDir dir;
+  const auto text_of = [](const std::string& letter) {
+    std::string text;
+    for (int d = 0; d < 40000; ++d) text += letter + letter + letter + " " + std::to_string(d) + ".\n\n";
+    return text;
+  };
+  const auto first = dir.write("first.txt", text_of("x")), second = dir.write("second.txt", text_of("y"));
+  PrepareOptions options;
+  options.inputs = {"-"}, options.train_kind = "byte_bpe", options.vocab_size = 280, options.threads = 1,
+  options.file_tokens = 20000;
+  const auto prepared = [&](const std::string& file, const std::string& out) {
+    const StandardInput in(file);
+    options.out = dir / out;
+    prepare(options);
+    return TokenStore(options.out, "train").fingerprint();
+  };
+  const auto cut_off = [&](const std::string& out) {
+    const StandardInput in(first);
+    options.out = dir / out;
+    return killed_behind(options, "train-00001.tokens");
+  };
+  const auto whole = prepared(first, "first"), other = prepared(second, "second");
+  CHECK(other != whole);
+  REQUIRE(cut_off("cut"));
+  CHECK(prepared(second, "cut") == other);
+  REQUIRE(cut_off("again"));
+  const auto begun = fs::last_write_time(dir / "again.partial/train-00000.tokens");
+  CHECK(prepared(first, "again") == whole);
+  CHECK(fs::last_write_time(dir / "again/train-00000.tokens") == begun);
+  // What is there is not taken for tokens of what standard input holds now, on whichever side it is read.
+  options.out = dir / "valid", options.inputs = {first}, options.valid_inputs = {"-"};
+  {
+    const StandardInput in(second);
+    prepare(options);
+  }
+  const StandardInput in(first);
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("exists; name another --out, or make it anew with --force"));
+}
+
+TEST_CASE("bytes of the source of pairs are those of their sides, with nothing between them", "[data][prepare]") {
+  TempDir dir;
+  std::string pairs;
+  std::vector<uint64_t> bytes;
+  for (int i = 0; i < 30; ++i) {
+    const auto source = "The cat " + std::to_string(i) + " slept.",
+               target = "It  woke \xC3\x9F" + std::to_string(i * i);
+    pairs += source + "\t" + target + "\n";
+    bytes.push_back(source.size()), bytes.push_back(target.size());
+  }
+  for (const std::string kind : {"byte_bpe", "wordpiece", "unigram"}) {
+    INFO(kind);
+    PrepareOptions options;
+    options.inputs = {dir.write("pairs.tsv", pairs)}, options.valid_inputs = options.inputs, options.format = "pairs",
+    options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "byte_bpe" ? 280 : 50;
+    prepare(options);
+    const TokenStore store(options.out, "valid");
+    REQUIRE(store.num_sentences() == bytes.size());
+    for (uint64_t s = 0; s < store.num_sentences(); ++s) {
+      uint64_t sum = 0;
+      for (uint64_t t = store.first_token(s); t < store.first_token(s + 1); ++t) sum += *store.source_bytes(t);
+      CHECK(sum == bytes[s]);
+    }
   }
 }
 
