@@ -162,8 +162,7 @@ class Pass {
     });
     const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
     const auto wanted = [&](RawDocument& document) {
-      require<DataError>(document.number < fates_.size(), inputs.front(),
-                         ": the text has become longer while it was prepared; prepare it again");
+      if (document.number >= fates_.size()) return false;  // a file has grown
       if (&fates_ == &split_.documents && document.number == split_.tail_document)
         document.tail_bytes = split_.tail_bytes;
       return document.number >= skip && fates_[document.number] != Fate::removed;
@@ -180,6 +179,7 @@ class Pass {
         show(reader.bytes(), total);
       }
     }
+    split_.require_unchanged();
     close_part();
     end_progress();
     progress_.report.bytes = reader.bytes();

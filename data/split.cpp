@@ -1,10 +1,12 @@
 #include "data/split.h"
 
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <tuple>
 #include <unordered_map>
 
 #include "core/error.h"
@@ -97,32 +99,51 @@ struct Group {
   bool held_out = false;
 };
 
-/// Chooses what is held out of the text.
-void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
-  uint64_t total = 0;
-  std::vector<uint64_t> alike(documents.size());  // bytes of a group of near copies
-  for (uint32_t d = 0; d < documents.size(); ++d) {
-    if (split.documents[d] == Fate::removed) continue;
-    alike[documents[d].group] += documents[d].bytes;
-    total += documents[d].bytes;
-  }
-  const double wanted = options.held_out * static_cast<double>(total);
-  const double most = std::max(2 * options.held_out, 0.05) * static_cast<double>(total);
-  std::vector<Group> groups;
-  std::vector<uint32_t> group_of(documents.size());
+/// Which documents share a fate, the best first.
+enum class Together { near_copies, copies, none };
+
+/// The groups of the documents that are not removed, and the number of each one's group.
+struct Groups {
+  std::vector<Group> all{};
+  std::vector<uint32_t> of{};
+};
+
+Groups grouped(const std::vector<Facts>& documents, const std::vector<Fate>& fates, Together together) {
+  Groups groups{.of = std::vector<uint32_t>(documents.size())};
   std::unordered_map<uint64_t, uint32_t> first_of_hash;
+  const auto first_of = [&](uint32_t d) {
+    if (together == Together::near_copies) return documents[d].group;
+    if (together == Together::copies) return first_of_hash.try_emplace(documents[d].hash, d).first->second;
+    return d;
+  };
   for (uint32_t d = 0; d < documents.size(); ++d) {
-    const auto& document = documents[d];
-    if (split.documents[d] == Fate::removed) continue;
-    const uint32_t first_copy = first_of_hash.try_emplace(document.hash, d).first->second;
-    const uint32_t first = static_cast<double>(alike[document.group]) <= most ? document.group : first_copy;
+    if (fates[d] == Fate::removed) continue;
+    const uint32_t first = first_of(d);
     if (first == d) {
-      group_of[d] = static_cast<uint32_t>(groups.size());
-      groups.push_back({.hash = document.hash, .first = d});
+      groups.of[d] = static_cast<uint32_t>(groups.all.size());
+      groups.all.push_back({.hash = documents[d].hash, .first = d});
     }
-    group_of[d] = group_of[first];
-    groups[group_of[d]].bytes += document.bytes;
+    groups.of[d] = groups.of[first];
+    groups.all[groups.of[d]].bytes += documents[d].bytes;
   }
+  return groups;
+}
+
+Group& smallest_open(std::vector<Group>& groups) {
+  return *std::min_element(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return std::tuple(a.held_out, a.bytes, a.hash, a.first) < std::tuple(b.held_out, b.bytes, b.hash, b.first);
+  });
+}
+
+/// What is to be held out, in bytes.
+struct Share {
+  double total = 0, wanted = 0, most = 0;
+  bool is_met_by(double held) const { return held >= wanted / 2; }
+};
+
+/// Holds groups out in the order of their hashes, and the smallest one where that leaves half of the share open and it
+/// is not too much; returns their bytes.
+double hold_out_groups(std::vector<Group>& groups, const Share& share) {
   std::vector<Group*> order;
   for (auto& group : groups) order.push_back(&group);
   std::sort(order.begin(), order.end(),
@@ -133,40 +154,65 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     held += static_cast<double>(group.bytes);
   };
   for (auto* group : order) {
-    if (held + static_cast<double>(group->bytes) <= wanted)
+    if (held + static_cast<double>(group->bytes) <= share.wanted)
       hold(*group);
-    else if (held >= 0.9 * wanted)
+    else if (held >= 0.9 * share.wanted)
       break;
   }
-  const auto smallest = std::min_element(order.begin(), order.end(), [](const Group* a, const Group* b) {
-    return std::pair(a->held_out, a->bytes) < std::pair(b->held_out, b->bytes);
-  });
-  const bool is_open = groups.size() > 1 && held < wanted / 2;
-  if (is_open && held + static_cast<double>((*smallest)->bytes) <= most) hold(**smallest);
-  for (uint32_t d = 0; d < documents.size(); ++d)
-    if (split.documents[d] != Fate::removed && groups[group_of[d]].held_out) split.documents[d] = Fate::valid;
-  if (held >= wanted / 2) return;
-  const auto rank = [&](uint64_t d) {  // no near copy of it is training text; the longest
-    return std::pair(alike[documents[d].group] == documents[d].bytes, documents[d].bytes);
-  };
-  for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
-    if (split.documents[d] != Fate::train || !documents[d].divisible) continue;
-    if (split.tail_document >= documents.size() || rank(d) > rank(split.tail_document)) split.tail_document = d;
+  if (groups.size() == 1 || share.is_met_by(held)) return held;
+  auto& smallest = smallest_open(groups);
+  if (held + static_cast<double>(smallest.bytes) <= share.most) hold(smallest);
+  return held;
+}
+
+/// Chooses what is held out of the text.
+void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
+  Share share;
+  std::vector<uint32_t> alike(documents.size());  // documents of a group of near copies
+  for (uint32_t d = 0; d < documents.size(); ++d) {
+    if (split.documents[d] == Fate::removed) continue;
+    ++alike[documents[d].group];
+    share.total += documents[d].bytes;
   }
-  if (split.tail_document < documents.size()) {
-    const double share = groups.size() == 1 ? std::max(options.held_out, 0.05) : options.held_out;
-    split.tail_bytes = static_cast<uint64_t>(share * static_cast<double>(total) - held);
+  share.wanted = options.held_out * share.total;
+  share.most = std::max(2 * options.held_out, 0.05) * share.total;
+  const auto rank = [&](uint64_t d) {  // no near copy of it is training text; the longest
+    return std::pair(alike[documents[d].group] == 1, documents[d].bytes);
+  };
+  Groups groups;
+  double held = 0;
+  constexpr uint64_t none = ~uint64_t{0};
+  uint64_t longest = none;  // that can be parted, of those that are not held out
+  for (const auto together : {Together::near_copies, Together::copies, Together::none}) {
+    groups = grouped(documents, split.documents, together);
+    held = hold_out_groups(groups.all, share);
+    longest = none;
+    for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
+      const bool open = split.documents[d] != Fate::removed && !groups.all[groups.of[d]].held_out;
+      if (open && documents[d].divisible && (longest == none || rank(d) > rank(longest))) longest = d;
+    }
+    if (share.is_met_by(held) || (longest != none && rank(longest).first)) break;
+  }
+  const bool single = groups.all.size() == 1;
+  if (!share.is_met_by(held) && longest != none) {
+    split.tail_document = longest;
+    split.tail_bytes = static_cast<uint64_t>((single ? share.most : share.wanted) - held);
     log_info(
         "data",
-        words(groups.size() == 1
+        words(single
                   ? "the text is one document: its last sentences are held out"
                   : "no document is short enough for that share: the last sentences of the longest one are held out"));
-    return;
+  } else if (!share.is_met_by(held) && !single) {  // documents of one sentence each
+    smallest_open(groups.all).held_out = true;
   }
-  if (!is_open) return;
-  for (uint32_t d = 0; d < documents.size(); ++d)  // documents of one sentence each
-    if (split.documents[d] == Fate::train && groups[group_of[d]].first == (*smallest)->first)
-      split.documents[d] = Fate::valid;
+  for (uint32_t d = 0; d < documents.size(); ++d)
+    if (split.documents[d] != Fate::removed && groups.all[groups.of[d]].held_out) split.documents[d] = Fate::valid;
+}
+
+ComparedFile as_it_is(const std::string& path) {
+  struct stat info{};
+  stat(path.c_str(), &info);
+  return {.path = path, .bytes = info.st_size, .seconds = info.st_mtim.tv_sec, .nanoseconds = info.st_mtim.tv_nsec};
 }
 
 }  // namespace
@@ -176,7 +222,21 @@ uint64_t Split::fingerprint() const {
   return XXH3_64bits_withSeed(valid_documents.data(), valid_documents.size(), hash + tail_bytes);
 }
 
+void Split::require_unchanged() const {
+  for (const auto& before : files) {
+    const auto now = as_it_is(before.path);
+    const bool same =
+        std::tie(now.bytes, now.seconds, now.nanoseconds) == std::tie(before.bytes, before.seconds, before.nanoseconds);
+    require<DataError>(same, before.path, ": has changed while it was prepared (", before.bytes, " bytes before, ",
+                       now.bytes, " now); prepare it again when nothing writes to it");
+  }
+}
+
 Split split_text(const PrepareOptions& options, const std::string& folder) {
+  std::vector<ComparedFile> files;
+  for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
+    if (!inputs->empty())
+      for (const auto& file : expand_inputs(*inputs)) files.push_back(as_it_is(file));
   NearCopies near(folder + "/sketches");
   Survey survey(options, near);
   survey.read(options.inputs, options.targets);
@@ -187,8 +247,10 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   const auto groups = near.groups();
   for (size_t d = 0; d < all.size(); ++d) all[d].group = groups[d];
 
-  Split split{.documents = std::vector<Fate>(own, Fate::train),
+  Split split{.files = std::move(files),
+              .documents = std::vector<Fate>(own, Fate::train),
               .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
+  split.require_unchanged();
   std::vector<uint64_t> hashes;
   std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the number of its first document
   for (uint32_t d = 0; d < own; ++d) {
@@ -214,9 +276,10 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   all.resize(own);
   if (!options.valid_inputs.empty() || options.held_out == 0 || all.empty()) return split;
   hold_out(options, all, split);
-  std::vector<uint8_t> has_training(own);  // of a group
-  for (uint32_t d = 0; d < own; ++d) has_training[all[d].group] |= split.documents[d] == Fate::train;
-  for (uint32_t d = 0; d < own; ++d) split.leaked += split.documents[d] == Fate::valid && has_training[all[d].group];
+  std::vector<uint32_t> training(own);  // documents of a group
+  for (uint32_t d = 0; d < own; ++d) training[all[d].group] += split.documents[d] == Fate::train;
+  for (uint32_t d = 0; d < own; ++d) split.leaked += split.documents[d] == Fate::valid && training[all[d].group] > 0;
+  if (split.tail_document < own) split.leaked += training[all[split.tail_document].group] > 1;
   return split;
 }
 

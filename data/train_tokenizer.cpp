@@ -57,6 +57,7 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
   uint64_t seen = 0, bytes_kept = 0;
   while (reader.next(document)) {
     if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
+    if (document.number >= split.documents.size()) break;  // a file has grown
     if (split.documents[document.number] != Fate::train) continue;
     if (document.number == split.tail_document) document.tail_bytes = split.tail_bytes;
     found.clear();
@@ -78,6 +79,7 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
       }
     }
   }
+  split.require_unchanged();
   return kept;
 }
 

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -9,6 +10,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/near_copies.h"
+#include "data/train_tokenizer.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
@@ -203,6 +205,53 @@ TEST_CASE("of documents that are all near copies of each other, some are held ou
   CHECK(split.leaked == 4);
 }
 
+TEST_CASE("of many copies of one document some are held out, and said to have copies in the training text",
+          "[data][split]") {
+  Folder f;
+  f.options.inputs = {f.text("text.txt", std::vector<std::string>(50, document_of(1, 100)))};
+  const auto report = prepare(f.options);
+  CHECK(report.valid_documents == 1);
+  CHECK(report.documents == 49);
+  CHECK(report.leaked_documents == 1);
+  // Of few copies one is too much: the end of one is held out, which the others have too.
+  f.options.inputs = {f.text("few.txt", std::vector<std::string>(5, document_of(1, 100)))},
+  f.options.out = f.dir / "few";
+  const auto few = prepare(f.options);
+  CHECK(few.documents == 5);
+  CHECK(few.valid_documents == 1);
+  CHECK(few.leaked_documents == 1);
+  // A pair has no end that could be held out.
+  f.options.format = "pairs", f.options.out = f.dir / "pairs";
+  std::string pairs;
+  for (int i = 0; i < 5; ++i) pairs += "w1q w2q\tw3q\n";
+  f.options.inputs = {f.dir.write("pairs.tsv", pairs)};
+  CHECK(prepare(f.options).valid_documents == 1);
+}
+
+TEST_CASE("many copies stay in the training text where other text is enough to hold out", "[data][split]") {
+  Folder f;
+  std::vector<std::string> documents;
+  for (uint64_t d = 0; d < 40; ++d) {
+    auto near = document_of(1, 100);
+    near[10 + 7 * d] = '!';
+    documents.push_back(near);
+    documents.push_back(document_of(2, 100));
+  }
+  for (uint64_t d = 10; d < 60; ++d) documents.push_back(document_of(d, 100));
+  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
+  const auto split = split_text(f.options, f.dir.path.string());
+  CHECK(count(split.documents, Fate::valid) >= 12);
+  CHECK(split.leaked == 0);
+  // Or the end of the one document that has no copy.
+  documents.resize(80);
+  documents.push_back(document_of(99, 2000));
+  f.options.inputs = {f.text("one.txt", documents)}, f.options.held_out = 0.01;
+  const auto end = split_text(f.options, f.dir.path.string());
+  CHECK(end.tail_document == 80);
+  CHECK(count(end.documents, Fate::valid) == 0);
+  CHECK(end.leaked == 0);
+}
+
 TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
@@ -224,6 +273,30 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
     CAPTURE(d, word);
     CHECK((tokenizer.encode(word).size() == 1) == (split.documents[d] == Fate::train));
   }
+}
+
+TEST_CASE("a file that has changed since its documents were compared is named, and nothing is made of it",
+          "[data][split]") {
+  Folder f;
+  std::vector<std::string> documents;
+  for (uint64_t d = 0; d < 30; ++d) documents.push_back(document_of(d, 60));
+  const auto still = f.text("still.txt", documents), text = f.text("text.txt", documents), before = read_file(text);
+  f.options.inputs = {still, text}, f.options.train_kind = "byte_bpe", f.options.vocab_size = 300;
+  const auto words = text + ": has changed while it was prepared (" + std::to_string(before.size()) + " bytes before, ";
+  for (const std::string& now : {before + before, before.substr(0, before.size() / 2)}) {
+    f.dir.write("text.txt", before);
+    const auto split = split_text(f.options, f.dir.path.string());
+    f.dir.write("text.txt", now);
+    CHECK_THROWS_WITH(
+        train_tokenizer(f.options, split, f.dir / "tokenizer"),
+        Catch::Contains(words + std::to_string(now.size()) + " now); prepare it again when nothing writes to it"));
+    CHECK_FALSE(fs::exists(f.dir / "tokenizer"));
+  }
+  // As long as before, but written anew.
+  f.dir.write("text.txt", before);
+  const auto split = split_text(f.options, f.dir.path.string());
+  fs::last_write_time(text, fs::last_write_time(text) + std::chrono::seconds(2));
+  CHECK_THROWS_AS(train_tokenizer(f.options, split, f.dir / "tokenizer"), DataError);
 }
 
 TEST_CASE("a split is the same for any number of threads", "[data][split]") {

@@ -373,6 +373,30 @@ TEST_CASE("standard input goes on where it was cut off only with the same text",
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("exists; name another --out, or make it anew with --force"));
 }
 
+TEST_CASE("a file that changes while its tokens are made is named", "[data][prepare]") {
+  TempDir dir;
+  dir.write("vocab.txt", tiny_vocabulary(20));
+  std::string text;
+  for (int d = 0; d < 60000; ++d)
+    text += "w" + std::to_string(d % 20) + "q w3q. w" + std::to_string(d / 20 % 20) + "q.\n\n";
+  PrepareOptions options;
+  options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
+  for (const std::string kind : {"longer", "shorter"}) {
+    INFO(kind);
+    options.inputs = {dir.write(kind + ".txt", text)}, options.out = dir / kind;
+    const auto child = preparing(options, "train-00001.tokens");
+    kill(child, SIGSTOP);
+    fs::resize_file(options.inputs[0], kind == "longer" ? 2 * text.size() : text.size() / 2);
+    kill(child, SIGCONT);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK_THAT(read_file(options.out + ".error"),
+               Catch::Contains(kind + ".txt: has changed while it was prepared (" + std::to_string(text.size())));
+    CHECK_FALSE(fs::exists(options.out));
+  }
+}
+
 TEST_CASE("bytes of the source of pairs are those of their sides, with nothing between them", "[data][prepare]") {
   TempDir dir;
   std::string pairs;
