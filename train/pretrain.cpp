@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -448,12 +449,22 @@ class Run {
     return all;
   }
 
-  /// Evaluates, and remembers the best; a step that was evaluated before the run was resumed counts no second time.
+  /// Evaluates, and remembers the best; a step that was evaluated before the run was resumed counts no second time, one
+  /// where no objective of the yardstick counts does not at all.
   void evaluate_now() {
     const auto start = Clock::now();
     const bool again = state_.evaluated_at == state_.step;
     last_held_out_ = evaluate(*network_, yardstick_, config_.train.batch_size, device_of(config_.train.device),
                               /*active_alone=*/true);
+    std::erase_if(last_held_out_, [](const HeldOut& part) { return part.count == 0; });
+    held_out_loss_ = std::numeric_limits<double>::quiet_NaN();
+    if (last_held_out_.empty()) {
+      end_progress();
+      if (!std::exchange(said_nothing_, true))
+        log_info("train", words("nothing is held out to measure at step ", state_.step,
+                                ": none of evaluation.objectives counts then (from_step, until_step)"));
+      return;
+    }
     held_out_loss_ = 0;
     json row{{"step", state_.step}};
     for (const auto& part : last_held_out_) {
@@ -573,11 +584,12 @@ class Run {
   Ledger ledger_;         // all but what the stepper counts
   double uncounted_ = 0;  // seconds that no ledger knows of: of a checkpoint without one
   std::vector<HeldOut> last_held_out_;
-  double held_out_loss_ = 0, last_loss_ = 0;
+  double held_out_loss_ = std::numeric_limits<double>::quiet_NaN(), last_loss_ = 0;
   int64_t saved_at_ = -1;  // step
   std::string stopped_by_ = "budget";
-  bool warned_ = false;   // of few replaced tokens
-  bool changed_ = false;  // config or data, since the checkpoint
+  bool warned_ = false;        // of few replaced tokens
+  bool said_nothing_ = false;  // that no objective of the yardstick counts yet
+  bool changed_ = false;       // config or data, since the checkpoint
 };
 
 }  // namespace

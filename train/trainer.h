@@ -18,7 +18,7 @@ struct PretrainReport {
   int64_t steps = 0, tokens = 0;
   double seconds = 0, tokens_per_second = 0, train_loss = 0;
   std::vector<HeldOut> held_out;  ///< of the last evaluation
-  double held_out_loss = 0;       ///< weighted sum, what `best` means
+  double held_out_loss = 0;       ///< weighted sum, what `best` means; NaN: nothing was measured
   int64_t best_step = 0;
   double unigram_loss = 0;      ///< held-out loss of predicting each token by its frequency in the training text
   double unigram_accuracy = 0;  ///< of always answering the most frequent token

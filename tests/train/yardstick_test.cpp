@@ -261,6 +261,36 @@ TEST_CASE("a held-out loss that is no number is never the best, and the run resu
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 1);  // its state and metrics can be read
 }
 
+TEST_CASE("where no objective of the yardstick counts yet nothing is measured: no row, no best, no patience",
+          "[train][yardstick]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 6);
+  std::get<NspConfig>(config.objectives[1]).from_step = 4;
+  config.evaluation.objectives = {parse_objective("nsp")};
+  config.evaluation.every = 1, config.evaluation.patience = 2;
+  const auto report = pretrain(config, {.run = dir / "run"});
+  CHECK(report.steps == 6);
+  CHECK(report.best_step >= 5);
+  CHECK(report.held_out_loss > 0);
+  for (const auto& row : metrics(dir / "run"))
+    if (row.contains("held_out_loss")) CHECK(row["step"] >= 5);
+  const std::string said = "nothing is held out to measure at step 1: none of evaluation.objectives counts then";
+  const auto log = read_file(dir / "run/log.txt");
+  CHECK_THAT(log, Catch::Contains(said) && Catch::Contains("held out at step 5:  nsp loss"));
+  CHECK(log.find("nothing is held out to measure", log.find(said) + 1) == std::string::npos);  // it is said once
+  // And where none ever does.
+  std::get<NspConfig>(config.objectives[1]).from_step = 100;
+  const auto never = pretrain(config, {.run = dir / "never"});
+  CHECK(never.steps == 6);
+  CHECK(never.best_step == 0);
+  CHECK(never.held_out.empty());
+  CHECK(std::isnan(never.held_out_loss));
+  CHECK_FALSE(fs::exists(dir / "never/best"));
+  CHECK(json::parse(read_file(dir / "never/summary.json"))["held_out_loss"].is_null());
+  config.train.budget.steps = 8;
+  CHECK(pretrain(config, {.run = dir / "never", .resume = true}).best_step == 0);
+}
+
 TEST_CASE("runs and checkpoints of before the yardstick load and resume, their best forgotten",
           "[train][yardstick][resume]") {
   TempDir dir;
