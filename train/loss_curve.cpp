@@ -96,6 +96,42 @@ std::vector<Panel> panels_of(const std::string& metrics) {
   return panels;
 }
 
+constexpr size_t most_bins = 2000;  // more than a picture has columns
+
+/// What `add` makes of the points of each bin; no bin has less than one.
+template <class Add>
+std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add& add) {
+  const size_t bins = std::min(points.size(), most_bins);
+  std::vector<CurvePoint> found;
+  for (size_t bin = 0; bin < bins; ++bin)
+    add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
+        points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), found);
+  return found;
+}
+
+/// Means of neighbours, which are smoothed in no time.
+std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+    CurvePoint sum;
+    for (auto point = first; point != end; ++point) {
+      sum.x += point->x;
+      sum.y += point->y;
+    }
+    const auto n = static_cast<double>(end - first);
+    found.push_back({sum.x / n, sum.y / n});
+  });
+}
+
+/// The lowest and the highest of neighbours: the picture of all of them, every peak included.
+std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+    const auto [low, high] =
+        std::minmax_element(first, end, [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; });
+    found.push_back(low < high ? *low : *high);
+    if (low != high) found.push_back(low < high ? *high : *low);
+  });
+}
+
 /// A gnuplot block of numbers.
 std::string block(const std::string& name, const std::vector<CurvePoint>& points,
                   const std::vector<double>& also = {}) {
@@ -120,9 +156,10 @@ std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, boo
     curves += (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + quoted(title) + " noenhanced";
   };
   if (!panel.training.empty()) {
-    blocks += block("t" + id, panel.training, smoothed(panel.training));
+    const auto thinned = means(panel.training);
+    blocks += block("t" + id, extremes(panel.training)) + block("s" + id, thinned, smoothed(thinned));
     add("$t" + id + " using 1:2", "with lines lc rgb '#b8d0ea'", "training");
-    add("$t" + id + " using 1:3", "with lines lw 2 lc rgb '#1f5fa8'", "training, smoothed");
+    add("$s" + id + " using 1:3", "with lines lw 2 lc rgb '#1f5fa8'", "training, smoothed");
   }
   const char* colours[] = {"#c0392b", "#d68910", "#7d3c98", "#1e8449"};
   for (size_t k = 0; k < panel.held_out.size(); ++k) {

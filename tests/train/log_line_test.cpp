@@ -120,3 +120,16 @@ TEST_CASE("the picture of a run has a panel for each loss, its title, and the lo
       << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
   CHECK_FALSE(draw_loss(dir / "run's_first", 0));  // one point is no curve
 }
+
+TEST_CASE("the picture of a long run is as small as that of a short one, and shows every peak", "[train][metrics]") {
+  TempDir dir;
+  fs::create_directories(dir / "run");
+  std::ofstream out(dir / "run/metrics.jsonl");
+  for (int step = 1; step <= 30000; ++step)
+    out << R"({"step":)" << step << R"(,"mlm":{"loss":)" << (step == 17000 ? 90 : 4 + 5 * std::exp(-step / 3000.0))
+        << R"(,"count":30}})" << "\n";
+  out.close();
+  REQUIRE(draw_loss(dir / "run", 0));
+  CHECK(fs::file_size(dir / "run/loss.svg") < 200000);
+  CHECK_THAT(read_file(dir / "run/loss.svg"), Catch::Contains("> 90</tspan>"));  // the axis reaches the peak
+}
