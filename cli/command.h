@@ -18,10 +18,10 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   std::string tokens;
   std::vector<std::string> text, target;
-  std::vector<std::string> objectives;  ///< in short form; none: those of the runs' own evaluation
-  std::vector<std::string> set;         ///< evaluation.KEY=VALUE
-  std::string format = "auto";
-  int64_t sequences = 0;  ///< 0: evaluation.sequences
+  std::vector<std::string> objectives;                   ///< in short form; none: those of the runs' own evaluation
+  std::vector<std::string> set;                          ///< evaluation.KEY=VALUE
+  std::string format = "auto", field = "text", columns;  ///< of the text, as `prepare` has them
+  int64_t sequences = 0;                                 ///< 0: evaluation.sequences
   int64_t batch_size = 32;
   bool generate = false;  ///< of pairs: write the targets and compare
   SearchConfig search{};

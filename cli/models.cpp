@@ -61,10 +61,19 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
                    "again (default: evaluation.objectives of the run)")
       ->allow_extra_args(false);
   evaluate->add_option("--set", e->set, "override: evaluation.KEY=VALUE; may be given again")->allow_extra_args(false);
-  auto* text = evaluate->add_option("--text", e->text, "files to evaluate on, read with the run's tokenizer");
+  auto* text = evaluate->add_option("--text", e->text,
+                                    "files to evaluate on, or - for standard input; read with the run's tokenizer");
   evaluate->add_option("--target", e->target, "pairs: files with the other side of --text, line by line")->needs(text);
   evaluate->add_option("--format", e->format, "of --text: auto, text, lines, jsonl, wiki, pairs")
       ->capture_default_str();
+  evaluate->add_option("--field", e->field, "of --text: the key of JSON lines that holds the text")
+      ->needs(text)
+      ->capture_default_str();
+  evaluate
+      ->add_option("--columns", e->columns,
+                   "pairs: NAME,NAME, the columns of source and target, as the first line of each file of --text names "
+                   "them; in JSON lines both keys")
+      ->needs(text);
   evaluate->add_option("--tokens", e->tokens, "prepared folder; its held-out split is used (default: the run's own)")
       ->excludes(text);
   evaluate->add_option("--sequences", e->sequences, "sequences to score (default: evaluation.sequences of the run)");
@@ -86,10 +95,6 @@ void add_model_verbs(CLI::App& app, Globals& globals) {
       "included.");
   evaluate->callback([e, evaluate, &globals] {
     check_search_options(*evaluate, e->search);
-    for (const auto& files : {e->text, e->target})
-      require<ConfigError>(
-          !e->generate || std::find(files.begin(), files.end(), "-") == files.end(),
-          "pairs whose targets are written are read twice, standard input can be read once; name a file");
     require<ConfigError>((e->sequences > 0 || evaluate->count("--sequences") == 0) && e->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");
     globals.exit_code = run_engine(*e);

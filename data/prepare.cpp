@@ -1,9 +1,6 @@
 #include "data/prepare.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +20,7 @@
 #include "data/reader.h"
 #include "data/sentences.h"
 #include "data/split.h"
+#include "data/spool.h"
 #include "data/tokenizer.h"
 #include "data/train_tokenizer.h"
 
@@ -237,7 +235,7 @@ class Pass {
     for (size_t s = 0; s < first; ++s) at += document.lengths[s];
     for (size_t s = first; s < last; at += document.lengths[s++]) {
       out.add_sentence(document.ids.data() + at, document.lengths[s]);
-      if (valid || options_.source_bytes)
+      if (valid || options_.for_scoring)
         out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
                                           {document.ids.data() + at, document.lengths[s]}, running && s > first));
       ++progress_.report.sentences;
@@ -344,13 +342,6 @@ void check(const PrepareOptions& o) {
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
-/// A copy of what can be read once.
-struct Spooled {
-  std::string path;
-  uint64_t bytes = 0;
-  std::string xxh3{};  ///< of its content
-};
-
 /// What made a folder: equal options and inputs give equal tokens. `spooled`: by the names of the inputs.
 json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& spooled) {
   const auto files = [&](const std::vector<std::string>& inputs) {
@@ -387,50 +378,6 @@ json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& sp
   if (o.special_tokens) j["special_tokens"] = true;
   return j;
 }
-
-bool can_be_read_again(const std::string& input) {
-  return input != "-" && (fs::is_regular_file(input) || !fs::exists(input));
-}
-
-/// Standard input and pipes can be read once; the text is read to compare its documents, to train a tokenizer, and to
-/// make tokens.
-Spooled spool(const std::string& input, const std::string& path) {
-  const std::string name = input == "-" ? "standard input" : input;
-  const int in = input == "-" ? 0 : ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
-  require<DataError>(in >= 0, name, ": cannot be read (", system_reason(), ")");
-  std::FILE* out = std::fopen(path.c_str(), "wb");
-  require<DataError>(out != nullptr, path, ": cannot be written (", system_reason(), ")");
-  const InterruptibleReads may_wait;
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
-  XXH3_64bits_reset(hash.get());
-  Spooled copy{.path = path};
-  char block[1 << 16];
-  ssize_t n = 0;
-  bool written = true;
-  while (written && !interrupted && (n = ::read(in, block, sizeof block)) > 0) {
-    const auto size = static_cast<size_t>(n);
-    written = std::fwrite(block, 1, size, out) == size;
-    XXH3_64bits_update(hash.get(), block, size);
-    copy.bytes += size;
-  }
-  const auto reason = n < 0 ? system_reason() : std::string();
-  written = std::fclose(out) == 0 && written;
-  if (in > 0) ::close(in);
-  if (interrupted || n < 0) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    fs::remove(fs::path(path).parent_path(), ignored);  // unless it holds more
-  }
-  if (interrupted) throw Interrupted(words("stopped before the end of ", name));
-  require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
-  require<DataError>(written, path, ": cannot be written (", system_reason(), ")");
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash.get())));
-  copy.xxh3 = digits;
-  return copy;
-}
-
-bool is_spooled(const fs::path& path) { return path.filename().string().rfind("input-", 0) == 0; }
 
 }  // namespace
 
@@ -511,15 +458,7 @@ PrepareReport prepare(const PrepareOptions& given) {
                        ": exists; name another --out, or make it anew with --force");
   fs::create_directories(partial, error);
   require(!error, partial, ": cannot be made (", error.message(), ")");
-  std::map<std::string, Spooled> spooled;
-  for (auto* inputs : all_inputs)
-    for (auto& input : *inputs) {
-      if (can_be_read_again(input)) continue;
-      const auto path = words(partial, "/input-", spooled.size(), ".txt");
-      require<ConfigError>(spooled.count(input) == 0, input == "-" ? "standard input" : input,
-                           ": is named twice, and can be read once; name a file");
-      input = spooled.emplace(input, spool(input, path)).first->second.path;
-    }
+  const auto spooled = spool(all_inputs, partial);
   const json key = made_from(named, spooled);
   const Split split = split_text(options, partial);
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": holds no text; name files with text");
@@ -528,6 +467,9 @@ PrepareReport prepare(const PrepareOptions& given) {
   const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
   const bool same = fs::exists(key_file) && json::parse(read_text(key_file), nullptr, false) == key;
   if (!same) {
+    const auto is_spooled = [&](const fs::path& path) {
+      return std::any_of(spooled.begin(), spooled.end(), [&](const auto& copy) { return copy.second.path == path; });
+    };
     for (const auto& entry : fs::directory_iterator(partial))
       if (!is_spooled(entry.path())) fs::remove_all(entry.path());
     if (options.tokenizer.empty()) train_tokenizer(options, split, tokenizer_folder);
@@ -550,7 +492,8 @@ PrepareReport prepare(const PrepareOptions& given) {
   }
   auto& report = done.report;
   require<DataError>(report.documents > 0 && report.tokens > 0, options.inputs.front(),
-                     ": leaves no text to train on; lower --held-out or name more text");
+                     options.for_scoring ? ": holds no text that the tokenizer knows; name files with text"
+                                         : ": leaves no text to train on; lower --held-out or name more text");
   report.files = options.inputs.size();
   report.duplicate_documents = split.copies;
   report.near_duplicates = split.near_copies;
@@ -583,7 +526,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (fs::exists(options.out)) fs::remove_all(options.out);
   fs::rename(partial, options.out, error);
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
-  warn_of_copies(options, split, report);
+  if (!options.for_scoring) warn_of_copies(options, split, report);
   if (!own_valid && options.held_out > 0 && split.documents.size() > 1) warn_of_share(options.held_out, report);
   if (report.incomplete_pairs > 0)
     log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));

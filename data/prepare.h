@@ -32,8 +32,9 @@ struct PrepareOptions {
   std::string invalid_utf8 = "replace";  ///< replace (and count) or refuse
   int64_t threads = 0;                   ///< 0: one for each core
   uint64_t seed = 1;
-  bool source_bytes = false;  ///< the bytes of the source are counted in every split, not in the held-out one alone
-  bool force = false;         ///< make it again although it is there
+  bool for_scoring = false;  ///< the text is scored and not trained on: the bytes of its source are counted in every
+                             ///< split, not in the held-out one alone, and copies are not warned of
+  bool force = false;        ///< make it again although it is there
   uint64_t file_tokens =
       shard_tokens;  ///< tokens after which a file is closed; what is in closed files is not made again
 };

@@ -179,13 +179,6 @@ std::optional<uint64_t> TokenStore::source_bytes(uint64_t token) const {
 }
 
 const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
-TokenStore TokenStore::with_train_counts(std::vector<uint64_t> counts) const {
-  auto impl = std::make_shared<Impl>(*impl_);
-  impl->manifest.counts = std::move(counts);
-  auto copy = *this;
-  copy.impl_ = std::move(impl);
-  return copy;
-}
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
 

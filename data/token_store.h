@@ -42,8 +42,6 @@ class TokenStore {
 
   /// How often each id occurs in the training split, from the manifest; the unigram baseline.
   const std::vector<uint64_t>& train_counts() const;
-  /// The same store with other counts, [tokenizer().size()] or empty: those of the text that a model was trained on.
-  TokenStore with_train_counts(std::vector<uint64_t> counts) const;
   /// The tokenizer that made it (kept in the folder).
   const Tokenizer& tokenizer() const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: what a run records as its data.

@@ -247,6 +247,10 @@ Collator::Collator(TokenStore store, const Objectives& objectives, const DataCon
                    const std::string& stage, const EncoderConfig& model, StepRows rows)
     : impl_(std::make_shared<Impl>(std::move(store), objectives, data, rng, stage, model, rows)) {}
 
+bool needs_documents(const Objectives& objectives, const DataConfig& data) {
+  return pairs_of(objectives, data).has_value();
+}
+
 uint64_t Collator::size() const { return impl_->running ? impl_->running->order.size() : impl_->sampler->size(); }
 double Collator::text_share() const {
   if (!impl_->running) return 1;

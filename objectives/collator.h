@@ -34,6 +34,9 @@ struct StepRows {
 ///   2  every epoch reads all of the text; n-grams that overlap are passed over
 inline constexpr int64_t row_rules = 2;
 
+/// Whether rows of these objectives are pairs of segments, which only a text of several documents has.
+bool needs_documents(const Objectives& objectives, const DataConfig& data);
+
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:

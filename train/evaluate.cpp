@@ -79,14 +79,16 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   return found;
 }
 
-bool has_counts(const TokenStore& store) {
-  const auto& counts = store.train_counts();
-  return std::any_of(counts.begin(), counts.end(), [](uint64_t count) { return count > 0; });
-}
-
 }  // namespace
 
 std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store) {
+  return yardstick(config, store, store.train_counts());
+}
+
+std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
+                               const std::vector<uint64_t>& train_counts) {
+  const bool has_counts =
+      std::any_of(train_counts.begin(), train_counts.end(), [](uint64_t count) { return count > 0; });
   const auto evaluation = resolved_evaluation(config);
   const auto model = held_out_model(config.model);
   const auto rows = held_out_rows(config);
@@ -103,7 +105,8 @@ std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store)
                                                   .collator = collator,
                                                   .sequences = scored});
     const bool of_tokens = masking_of(objectives) || measure.head == "lm";
-    if (of_tokens && has_counts(store)) measure.unigram = unigram_baseline(collator, scored, config.train.batch_size);
+    if (of_tokens && has_counts)
+      measure.unigram = unigram_baseline(collator, train_counts, scored, config.train.batch_size);
   }
   return measures;
 }
@@ -225,8 +228,8 @@ std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences,
   return sum;
 }
 
-Baseline unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size) {
-  const auto& counts = collator.store().train_counts();
+Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& counts, int64_t sequences,
+                          int64_t batch_size) {
   const auto& tokenizer = collator.store().tokenizer();
   std::vector<double> answers(counts.size());  // of what is predicted, each token's number
   int64_t labels_seen = 0;

@@ -16,6 +16,7 @@ struct Baseline {
   double loss = 0;   ///< of answering by the shares alone
   double accuracy = 0;  ///< of the one most frequent answer
   int64_t count = 0;    ///< predictions
+  bool operator==(const Baseline&) const = default;
 };
 
 /// The predictions of one sequence: what statistics draw anew, since those of a sequence depend on each other.
@@ -48,7 +49,12 @@ struct Measure {
 };
 
 /// The measures of `config.evaluation` on the text of `store`; `config` as a run wrote it, with its tokenizer's ids.
-/// Throws ConfigError, DataError.
+/// `train_counts` [tokenizer().size()]: of the text that the run was trained on, by which the unigram baseline goes
+/// and no mask; empty: there is no baseline. Throws ConfigError, DataError.
+std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
+                               const std::vector<uint64_t>& train_counts);
+
+/// The same on the store that the run is trained on.
 std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store);
 
 /// `211 of 1,024 sequences exist`, for each measure that has fewer than were asked for; empty where all are there.
@@ -66,7 +72,8 @@ std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_
 /// Loss and accuracy of the unigram baseline on the predictions of the first `sequences` sequences: words by their
 /// frequency in the training text, special tokens that it does not hold (sentinels, ends) by theirs among the
 /// predictions.
-Baseline unigram_baseline(const Collator& collator, int64_t sequences, int64_t batch_size);
+Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& train_counts, int64_t sequences,
+                          int64_t batch_size);
 
 /// Loss and accuracy of the answer that is given most often, when `yes` of `count` labels are 1.
 Baseline majority_baseline(int64_t yes, int64_t count);

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,6 +13,7 @@
 #include "data/manifest.h"
 #include "data/prepare.h"
 #include "data/reader.h"
+#include "data/spool.h"
 #include "objectives/writing.h"
 #include "train/generate.h"
 #include "train/run_config.h"
@@ -25,10 +27,16 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// A folder that goes when the verb ends.
+/// A folder of its own that goes when the verb ends.
 struct ScratchFolder {
-  ScratchFolder() : path((fs::temp_directory_path() / ("cloze-" + std::to_string(getpid()))).string()) {
-    fs::create_directories(path);
+  ScratchFolder() {
+    std::error_code error;
+    const auto place = fs::temp_directory_path(error);
+    require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
+                   "); name another one");
+    path = (place / "cloze-XXXXXX").string();
+    require<Error>(mkdtemp(path.data()) != nullptr, place.string(), ": a temporary folder cannot be made in it (",
+                   system_reason(), "); name another place with TMPDIR");
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -37,17 +45,31 @@ struct ScratchFolder {
   std::string path;
 };
 
+/// The files of --text and --target, with copies of those that can be read once.
+struct Texts {
+  std::vector<std::string> sources, targets;
+};
+Texts readable_texts(const EvaluateCommand& c, const ScratchFolder& scratch) {
+  Texts texts;
+  if (!c.text.empty()) texts.sources = expand_inputs(c.text);
+  if (!c.target.empty()) texts.targets = expand_inputs(c.target);
+  spool(std::array{&texts.sources, &texts.targets}, scratch.path);
+  return texts;
+}
+
 /// Targets written for held-out sources, beside those of the store.
 struct WrittenPairs {
   std::vector<std::string> sources, written, references;
 };
-WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c, int64_t most) {
+WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c, const Texts& texts,
+                         int64_t most) {
   require<ConfigError>(
       store.num_sentences() == 2 * store.num_documents(),
       "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
   WrittenPairs found;
   if (!c.text.empty()) {  // the files as they stand
-    DocumentReader reader({.inputs = c.text, .targets = c.target, .format = "pairs"});
+    DocumentReader reader(
+        {.inputs = texts.sources, .targets = texts.targets, .format = "pairs", .field = c.field, .columns = c.columns});
     for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < most && reader.next(pair);) {
       found.sources.push_back(pair.lines[0]);
       found.references.push_back(pair.lines[1]);
@@ -138,7 +160,7 @@ EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Sc
 }
 
 /// Gives every run the text that it is scored on: the same one.
-void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const ScratchFolder& scratch) {
+void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts& texts, const ScratchFolder& scratch) {
   const auto& ruler = runs[0].config.evaluation;
   const auto is_pairs = [](const auto& objective) { return std::holds_alternative<PairsConfig>(objective); };
   const bool of_pairs = std::any_of(ruler.objectives.begin(), ruler.objectives.end(), is_pairs),
@@ -157,16 +179,19 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Scrat
       require<CheckpointError>(one.run.has_tokenizer, one.path,
                                ": has no tokenizer, so it cannot read text; name prepared tokens with --tokens");
       split = "train";
-      one.tokens = prepared.emplace(tokenizer, words(scratch.path, "/", prepared.size())).first->second;
+      const auto [folder, is_new] = prepared.emplace(tokenizer, words(scratch.path, "/tokens-", prepared.size()));
+      one.tokens = folder->second;
       PrepareOptions options;
-      options.inputs = c.text;
-      options.targets = c.target;
+      options.inputs = texts.sources;
+      options.targets = texts.targets;
       options.out = one.tokens;
       options.tokenizer = one.run.folder + "/tokenizer";
       options.held_out = 0;
-      options.source_bytes = true;
+      options.for_scoring = true;
       options.format = as_pairs ? "pairs" : c.format;
-      if (!fs::exists(one.tokens)) prepare(options);
+      options.field = c.field;
+      options.columns = c.columns;
+      if (is_new) prepare(options);
     }
     require<ConfigError>(!one.tokens.empty(), one.path,
                          ": names no prepared tokens; give text with --text, or tokens with --tokens");
@@ -185,8 +210,29 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Scrat
   }
 }
 
-/// Gives a store the counts of the text that the run was trained on, which its baseline goes by.
-void take_training_counts(Scored& one) {
+/// Leaves out the objectives whose pairs a text of one document cannot have; each one that goes is said.
+void leave_out_pairs(std::vector<Scored>& runs, const std::string& text) {
+  const auto has_one = [](const Scored& one) { return one.store->num_documents() < 2; };
+  if (std::none_of(runs.begin(), runs.end(), has_one)) return;
+  auto left = runs[0].config.evaluation.objectives;
+  const auto rows = held_out_rows(runs[0].config);
+  std::vector<std::string> gone;
+  std::erase_if(left, [&](const ObjectiveConfig& objective) {
+    if (!needs_documents(row_objectives(objective), rows)) return false;
+    gone.push_back(short_form(objective));
+    return true;
+  });
+  require<DataError>(!left.empty(), text, ": is one document, the pairs of ", joined(gone),
+                     " are of two; a blank line ends a document");
+  for (const auto& name : gone)
+    log_info("evaluate", words(name, " is left out: its pairs are of two documents, ", text,
+                               " is one; a blank line ends a document"));
+  for (auto& one : runs) one.config.evaluation.objectives = left;
+}
+
+/// How often the text that the run was trained on holds each token, by which its unigram baseline goes; empty, and the
+/// reason is said, where that is not known.
+std::vector<uint64_t> training_counts(const Scored& one) {
   const auto& tokens = one.run.config.data.tokens;
   std::vector<uint64_t> counts;
   std::string why;
@@ -196,15 +242,20 @@ void take_training_counts(Scored& one) {
     why = words("the tokens that it was trained on, ", tokens, ", are gone");
   try {
     const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
-    if (why.empty() && manifest.tokenizer_fingerprint == one.store->tokenizer().fingerprint())
+    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint))
       counts = manifest.counts;
     else if (why.empty())
       why = words(tokens, " was made by another tokenizer");
   } catch (const DataError& e) {
     why = e.what();
   }
-  one.store = one.store->with_train_counts(counts);
   if (!why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, since ", why));
+  return counts;
+}
+
+/// Scored on the same tokens, and so on the same sequences with the same masks.
+bool same_sequences(const Scored& one, const Scored& other) {
+  return one.store->fingerprint() == other.store->fingerprint();
 }
 
 /// a - b of the same predictions, and its standard error.
@@ -212,7 +263,11 @@ struct Difference {
   double mean = 0;
   std::optional<double> standard_error;
 };
-std::optional<Difference> difference(const HeldOut& a, const HeldOut& b) {
+
+/// That of a part of `one` and the same part of `first`; none where they predict other things: those of other tokens,
+/// and what was replaced by generators of their own.
+std::optional<Difference> difference(const Scored& one, const HeldOut& a, const Scored& first, const HeldOut& b) {
+  if (!same_sequences(one, first) || a.name.rfind(RtdConfig::kind, 0) == 0) return std::nullopt;
   if (a.sequences.size() != b.sequences.size() || a.count == 0) return std::nullopt;
   auto sequences = a.sequences;
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -224,6 +279,19 @@ std::optional<Difference> difference(const HeldOut& a, const HeldOut& b) {
 
 std::string with_error(double value, const std::optional<double>& error) {
   return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
+}
+
+/// What several runs were scored on.
+void print_yardstick(const std::vector<Scored>& runs) {
+  const auto& ruler = runs[0].config.evaluation;
+  const bool same =
+      std::all_of(runs.begin(), runs.end(), [&](const Scored& one) { return same_sequences(one, runs[0]); });
+  const auto most = thousands(static_cast<uint64_t>(ruler.sequences)),
+             longest = thousands(static_cast<uint64_t>(ruler.max_seq_length));
+  const auto text =
+      same ? words("each on the same sequences, at most ", most, " of up to ", longest, " tokens, with the same masks")
+           : words("each on its own tokens of the text, at most ", most, " sequences of up to ", longest, " tokens");
+  std::printf("%s (seed %s)\n", text.c_str(), std::to_string(ruler.seed).c_str());
 }
 
 void print_head(const std::string& first, bool several) {
@@ -245,6 +313,30 @@ void print_baseline(const HeldOut& part) {
               100 * b.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
 }
 
+/// A part of the first run's losses beside that of the others; a baseline below each that has one of its own.
+void print_part(const std::vector<Scored>& runs, const HeldOut& first) {
+  struct Line {
+    const Scored& run;
+    const HeldOut& part;
+    std::optional<Difference> gap;
+  };
+  std::vector<Line> lines;
+  for (const auto& one : runs)
+    for (const auto& part : one.losses) {
+      if (part.name != first.name) continue;
+      lines.push_back({one, part, &part == &first ? std::nullopt : difference(one, part, runs[0], first)});
+    }
+  const auto has_gap = [](const Line& line) { return line.gap.has_value(); };
+  const auto has_first = [&](const Line& line) { return line.part.baseline == first.baseline; };
+  const bool one_baseline = std::all_of(lines.begin(), lines.end(), has_first);
+  print_head(first.name, std::any_of(lines.begin(), lines.end(), has_gap));
+  for (const auto& [one, part, gap] : lines) {
+    print_line("  " + one.path, part, gap ? "   " + with_error(gap->mean, gap->standard_error) : "");
+    if (!one_baseline) print_baseline(part);
+  }
+  if (one_baseline) print_baseline(first);
+}
+
 void print_table(const std::vector<Scored>& runs) {
   const auto& first = runs[0].losses;
   if (runs.size() == 1) {
@@ -255,17 +347,7 @@ void print_table(const std::vector<Scored>& runs) {
     }
     return;
   }
-  for (size_t k = 0; k < first.size(); ++k) {
-    print_head(first[k].name, true);
-    for (const auto& one : runs) {
-      const auto part =
-          std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == first[k].name; });
-      if (part == one.losses.end()) continue;
-      const auto gap = &one == &runs[0] ? std::nullopt : difference(*part, first[k]);
-      print_line("  " + one.path, *part, gap ? "   " + with_error(gap->mean, gap->standard_error) : "");
-    }
-    print_baseline(first[k]);
-  }
+  for (const auto& part : first) print_part(runs, part);
 }
 
 json evaluation_json(const EvaluationConfig& e) {
@@ -296,7 +378,7 @@ json differences_json(const Scored& one, const Scored& first) {
   json found = json::object();
   for (const auto& part : one.losses)
     for (const auto& other : first.losses) {
-      const auto gap = part.name == other.name ? difference(part, other) : std::nullopt;
+      const auto gap = part.name == other.name ? difference(one, part, first, other) : std::nullopt;
       if (!gap) continue;
       found[part.name] = {{"mean", gap->mean}};
       if (gap->standard_error) found[part.name]["standard_error"] = *gap->standard_error;
@@ -328,8 +410,7 @@ void print_pairs(const WrittenPairs& pairs, const json& measures) {
 void score(Scored& one, int64_t batch_size) {
   const auto wrong = yardstick_mistakes(one.config);
   require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
-  take_training_counts(one);
-  const auto measures = yardstick(one.config, *one.store);
+  const auto measures = yardstick(one.config, *one.store, training_counts(one));
   const auto missing = shortage(measures, one.config.evaluation.sequences);
   if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
   one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);
@@ -363,10 +444,12 @@ int run_evaluate(const EvaluateCommand& c) {
     one.config.evaluation = ruler;
   }
   const ScratchFolder scratch;
-  open_texts(runs, c, scratch);
+  const auto texts = readable_texts(c, scratch);
+  open_texts(runs, c, texts, scratch);
+  if (!c.text.empty()) leave_out_pairs(runs, c.text.front());
   for (auto& one : runs) score(one, c.batch_size);
   std::optional<WrittenPairs> pairs;
-  if (c.generate) pairs = write_pairs(runs[0].run, *runs[0].store, c, ruler.sequences);
+  if (c.generate) pairs = write_pairs(runs[0].run, *runs[0].store, c, texts, ruler.sequences);
   const auto measures = pairs ? measures_of(*pairs) : json::object();
   if (c.json) {
     json list = json::array();
@@ -376,14 +459,11 @@ int run_evaluate(const EvaluateCommand& c) {
     }
     list[0]["measures"].update(measures);
     json line = runs.size() == 1 ? list[0] : json{{"runs", list}};
-    line["evaluation"] = evaluation_json(ruler);
+    line["evaluation"] = evaluation_json(runs[0].config.evaluation);
     print(line.dump() + "\n");
     return 0;
   }
-  if (runs.size() > 1)
-    std::printf("each on the same sequences, at most %s of up to %s tokens, with the same masks (seed %s)\n",
-                thousands(static_cast<uint64_t>(ruler.sequences)).c_str(),
-                thousands(static_cast<uint64_t>(ruler.max_seq_length)).c_str(), std::to_string(ruler.seed).c_str());
+  if (runs.size() > 1) print_yardstick(runs);
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;

@@ -245,8 +245,26 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("generate " + run + " 'The cat' --top-k 3", 2,
                 "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
   check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
-  check_refused("evaluate " + run + " --text - --format pairs --generate < " + w.dir / "pairs.tsv", 2,
-                "pairs whose targets are written are read twice, standard input can be read once; name a file");
+  // Two columns of a table with more, and what comes by a pipe, give what the two columns alone give.
+  std::string few, table = "number\tsource\ttarget\n";
+  for (int i = 0; i < 5; ++i) {
+    const auto line = "The cat number " + std::to_string(i) + " slept.\tIt woke " + std::to_string(i) + ".\n";
+    few += line;
+    table += std::to_string(i) + "\t" + line;
+  }
+  const auto scored = [&](const std::string& text, const std::string& before = "") {
+    auto found = json_of(
+        cloze("evaluate " + run + " --format pairs --generate --max-new-tokens 5 --json --text " + text, before));
+    found.erase("text");
+    return found;
+  };
+  const auto two_columns = scored(w.dir.write("few.tsv", few));
+  CHECK(scored(w.dir.write("table.tsv", table) + " --columns source,target") == two_columns);
+  CHECK(scored("-", "cat " + w.dir / "few.tsv" + " | ") == two_columns);
+  check_refused(
+      "evaluate " + run + " --format pairs --text " + w.dir / "table.tsv", 1,
+      "table.tsv:1: has 3 columns, and a pair is two; write two, or name two of them with --columns NAME,NAME");
+  check_refused("evaluate " + run + " --columns source,target", 2, "--columns requires --text");
   check_refused("evaluate " + run + " --target x.de", 2, "--target requires --text");
   check_refused(
       "evaluate " + run + " --text " + w.dir / "text.txt", 2,
@@ -656,4 +674,116 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   CHECK_THAT(gone.text, Catch::Contains("no unigram baseline, since the tokens that it was trained on, " + tokens +
                                         ", are gone") &&
                             !Catch::Contains("  unigram  "));
+}
+
+TEST_CASE("no difference is given of losses whose predictions are others: of two tokenizers, of replaced tokens",
+          "[cli]") {
+  auto& w = world();
+  const auto other = w.dir / "other-pieces", text = w.dir / "text.txt";
+  REQUIRE(
+      cloze("prepare " + text + " --train wordpiece --vocab-size 60 --held-out 0.2 --out " + w.dir / "pieces").code ==
+      0);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + w.dir / "pieces" + " --run " + other).code == 0);
+  const auto lines_with = [](const std::string& all, const std::string& part) {
+    size_t found = 0;
+    for (auto at = all.find(part); at != std::string::npos; at = all.find(part, at + 1)) ++found;
+    return found;
+  };
+  const auto both = "evaluate " + w.run + " " + other + " --text ";
+  const auto scored = json_of(cloze(both + text + " --json"));
+  REQUIRE(scored["runs"][1]["held_out"].contains("nsp"));
+  CHECK(scored["runs"][1]["minus_first"].empty());
+  const auto table = cloze(both + text).text;
+  CHECK_THAT(table, !Catch::Contains("same sequences") && !Catch::Contains("minus the first") &&
+                        Catch::Contains("each on its own tokens of the text, at most 16 sequences of up to 32 tokens"));
+  CHECK(lines_with(table, "\n  unigram ") == 2);
+  // A pipe is read once, however many tokenizers there are.
+  auto piped = json_of(cloze(both + "- --json", "cat " + text + " | "));
+  for (const size_t r : {0, 1}) CHECK(piped["runs"][r]["held_out"] == scored["runs"][r]["held_out"]);
+  CHECK(piped["runs"][0]["text"] == nlohmann::json{"-"});
+
+  const auto train = [&](const std::string& seed) {
+    const auto run = w.dir / ("electra" + seed);
+    const auto trained =
+        cloze("pretrain " SOURCE_DIR "/configs/electra/tiny.yaml --set data.tokens=" + w.tokens +
+              " --set model.hidden_size=32 --set model.intermediate_size=32 --set train.budget.steps=3 --set "
+              "data.max_seq_length=32 --set evaluation.sequences=16 --set train.batch_size=4 --set train.seed=" +
+              seed + " --run " + run);
+    INFO(trained.text);
+    REQUIRE(trained.code == 0);
+    return run;
+  };
+  const auto a = train("1"), b = train("2");
+  const auto detectors = json_of(cloze("evaluate " + a + " " + b + " --json"));
+  CHECK(detectors["runs"][1]["held_out"].contains("rtd"));
+  CHECK(detectors["runs"][1]["minus_first"].contains("generator"));
+  CHECK_FALSE(detectors["runs"][1]["minus_first"].contains("rtd"));
+  const auto shown = cloze("evaluate " + a + " " + b).text;
+  CHECK_THAT(shown, Catch::Contains("each on the same sequences"));
+  CHECK(lines_with(shown, "\n  majority ") == 2);
+  CHECK(lines_with(shown, "\n  unigram ") == 1);
+}
+
+TEST_CASE("text to score is prepared anew, and answered by what evaluate can do about it", "[cli]") {
+  auto& w = world();
+  const auto fresh = json_of(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json"));
+  // Tokens of other text in a folder that an ended process of the same number left.
+  const auto scratch = w.dir / "scratch";
+  const auto stale = cloze(
+      "evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json",
+      "export TMPDIR=" + scratch + "; mkdir -p $TMPDIR/cloze-$$; cp -r " + w.tokens + " $TMPDIR/cloze-$$/0; exec ");
+  CHECK(json_of(stale)["held_out"] == fresh["held_out"]);
+  int left = 0;
+  for (const auto& entry : fs::directory_iterator(scratch)) left += entry.path().filename() != "";
+  CHECK(left == 1);  // what was there before
+
+  const std::string sentence = "The cat number 3 sat on mat 4 and slept. Then it woke. ";
+  std::string one, copies;
+  for (int i = 0; i < 8; ++i) one += sentence + "\n";
+  for (int i = 0; i < 8; ++i) copies += sentence + "\n\n";
+  const auto alone = cloze("evaluate " + w.run + " --text " + w.dir.write("one.txt", one));
+  INFO(alone.text);
+  CHECK(alone.code == 0);
+  CHECK_THAT(alone.text, Catch::Contains("nsp is left out: its pairs are of two documents, " + w.dir / "one.txt" +
+                                         " is one; a blank line ends a document"));
+  const auto found = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "one.txt"));
+  CHECK(found["held_out"].contains("mlm"));
+  CHECK_FALSE(found["held_out"].contains("nsp"));
+  CHECK(found["evaluation"]["objectives"] == nlohmann::json{"mlm"});
+  check_refused("evaluate " + w.run + " --objective nsp --text " + w.dir / "one.txt", 1,
+                "one.txt: is one document, the pairs of nsp are of two; a blank line ends a document");
+  const auto alike = cloze("evaluate " + w.run + " --text " + w.dir.write("copies.txt", copies));
+  CHECK(alike.code == 0);
+  CHECK_THAT(alike.text, !Catch::Contains("--dedup") && !Catch::Contains("--held-out") && Catch::Contains("nsp"));
+  check_refused("evaluate " + w.run + " --text " + w.dir.write("nothing.txt", "\xE2\x80\x8B\n"), 1,
+                "nothing.txt: holds no text that the tokenizer knows; name files with text");
+  w.dir.write("own.jsonl", "{\"body\": \"The cat sat.\"}\n{\"body\": \"It woke and slept.\"}\n");
+  check_refused("evaluate " + w.run + " --text " + w.dir / "own.jsonl", 1, "name the key of the text with --field");
+  CHECK(cloze("evaluate " + w.run + " --field body --text " + w.dir / "own.jsonl").code == 0);
+}
+
+TEST_CASE("masks of a text do not move with the tokens that a run was trained on", "[cli]") {
+  auto& w = world();
+  const auto tokens = w.dir / "trained-on", run = w.dir / "trained";
+  fs::copy(w.tokens, tokens, fs::copy_options::recursive);
+  REQUIRE(cloze("pretrain " + w.config() + " --set data.tokens=" + tokens + " --run " + run).code == 0);
+  std::string cats;
+  for (int i = 0; i < 40; ++i) cats += "cat cat cat cat cat cat cat cat.\n\n";
+  w.dir.write("cats-only.txt", cats);
+  REQUIRE(cloze("prepare " + w.dir / "cats-only.txt" + " --held-out 0.5 --tokenizer " + w.tokens + "/tokenizer --out " +
+                w.dir / "cats-only")
+              .code == 0);
+  const std::string rule = " --objective mlm,random_from=unigram,random_prob=0.9,mask_prob=0.1 --json";
+  const auto on_text = "evaluate " + run + " --text " + w.dir / "cats-only.txt" + rule,
+             on_tokens = "evaluate " + run + " --tokens " + w.dir / "cats-only" + rule;
+  const auto text = json_of(cloze(on_text)), prepared = json_of(cloze(on_tokens));
+  CHECK(text.contains("unigram"));
+  CHECK(prepared["unigram"]["loss"].get<double>() > 1.5);  // of the training text, which holds more than cats
+  fs::remove_all(tokens);
+  for (auto [now, before] : {std::pair{json_of(cloze(on_text)), text}, {json_of(cloze(on_tokens)), prepared}}) {
+    CHECK_FALSE(now.contains("unigram"));
+    for (auto* scored : {&now, &before})
+      for (auto& [name, part] : (*scored)["held_out"].items()) part.erase("baseline");
+    CHECK(now["held_out"] == before["held_out"]);
+  }
 }

@@ -84,7 +84,8 @@ TEST_CASE("the unigram baseline knows sentinels and ends by how often targets ha
         std::log(store.tokenizer().is_special(id)
                      ? share
                      : (1 - marks) * (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
-  const auto found = unigram_baseline(collator, static_cast<int64_t>(collator.size()), 7);
+  const auto found =
+      unigram_baseline(collator, collator.store().train_counts(), static_cast<int64_t>(collator.size()), 7);
   CHECK(marks > 0.2);  // a target is a third marks at spans of three
   CHECK(found.loss == Approx(wanted));
   CHECK(found.count == labels.numel());
@@ -378,7 +379,7 @@ TEST_CASE(
     PrepareOptions options;
     options.inputs = {file}, options.out = dir / kind, options.train_kind = kind,
     options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
-    options.sentinels = 100, options.lowercase = kind == "wordpiece", options.source_bytes = true;
+    options.sentinels = 100, options.lowercase = kind == "wordpiece", options.for_scoring = true;
     prepare(options);
     const TokenStore store(options.out, "train");
     if (kind == "wordpiece")
@@ -411,7 +412,7 @@ TEST_CASE(
     GapSentencesConfig gaps;
     gaps.gap_sentences_ratio = 1;  // both sentences of each document
     CHECK(label_bytes(Collator(store, {gaps}, data, Rng(1), "train", PegasusConfig{}), 1000, 8) == bytes);
-    options.out = dir / (kind + "-split"), options.held_out = 0.3, options.source_bytes = false;
+    options.out = dir / (kind + "-split"), options.held_out = 0.3, options.for_scoring = false;
     prepare(options);
     CHECK(TokenStore(options.out, "valid").source_bytes(0).has_value());
     CHECK_FALSE(TokenStore(options.out, "train").source_bytes(0).has_value());
