@@ -67,8 +67,12 @@ std::map<std::string, Spooled> spool(std::span<std::vector<std::string>* const> 
   for (auto* list : inputs)
     for (auto& input : *list) {
       if (can_be_read_again(input)) continue;
-      require<ConfigError>(spooled.count(input) == 0, name_of(input),
-                           ": is named twice, and can be read once; name a file");
+      if (spooled.count(input) > 0) {
+        for (const auto& [name, copy] : spooled) fs::remove(copy.path);
+        std::error_code ignored;
+        fs::remove(folder, ignored);  // unless it holds more
+        fail<ConfigError>(name_of(input), ": is named twice, and can be read once; name a file");
+      }
       const auto path = folder + (input == "-" ? "/standard-input" : words("/pipe-", spooled.size()));
       input = spooled.emplace(input, copy_of(input, path)).first->second.path;
     }

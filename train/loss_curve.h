@@ -17,7 +17,8 @@ std::vector<double> smoothed(const std::vector<CurvePoint>& points);
 
 /// Draws `run`/loss.svg and loss.png of metrics.jsonl with gnuplot: a panel for each loss with training, smoothed and
 /// held out; false, with a word in the log, when that did not work. `unigram_loss` stands in the panels of token losses
-/// whose rows name no baseline; 0: in none.
+/// whose rows name no baseline; 0: in none. More than 2,000 points are drawn as the lowest and the highest of
+/// neighbours, and smoothed as their means.
 bool draw_loss(const std::string& run, double unigram_loss);
 
 }  // namespace cloze

@@ -446,7 +446,7 @@ int run_evaluate(const EvaluateCommand& c) {
   const ScratchFolder scratch;
   const auto texts = readable_texts(c, scratch);
   open_texts(runs, c, texts, scratch);
-  if (!c.text.empty()) leave_out_pairs(runs, c.text.front());
+  if (!c.text.empty()) leave_out_pairs(runs, c.text.front() == "-" ? "standard input" : c.text.front());
   for (auto& one : runs) score(one, c.batch_size);
   std::optional<WrittenPairs> pairs;
   if (c.generate) pairs = write_pairs(runs[0].run, *runs[0].store, c, texts, ruler.sequences);

@@ -295,6 +295,8 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK(unspooled.code == 130);
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
   check_refused("prepare - --out " + w.dir / "unspooled" + " < /", 1, "standard input: cannot be read (");
+  check_refused("prepare - --valid - --out " + w.dir / "unspooled" + " < " + w.dir / "text.txt", 2,
+                "standard input: is named twice, and can be read once; name a file");
   CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
   CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ")
             .code == 130);
@@ -746,6 +748,8 @@ TEST_CASE("text to score is prepared anew, and answered by what evaluate can do 
   CHECK(alone.code == 0);
   CHECK_THAT(alone.text, Catch::Contains("nsp is left out: its pairs are of two documents, " + w.dir / "one.txt" +
                                          " is one; a blank line ends a document"));
+  CHECK_THAT(cloze("evaluate " + w.run + " --text -", "cat " + w.dir / "one.txt" + " | ").text,
+             Catch::Contains("two documents, standard input is one"));
   const auto found = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "one.txt"));
   CHECK(found["held_out"].contains("mlm"));
   CHECK_FALSE(found["held_out"].contains("nsp"));
