@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 
 namespace cloze {
 
@@ -73,7 +74,7 @@ Manifest read_manifest(const std::string& folder) {
   } catch (const Error& e) {
     throw DataError(e.what());
   }
-  const auto content = json::parse(text, nullptr, false);
+  const auto content = parse_json(text);
   const auto damaged = [&] { fail<DataError>(path, ": is damaged; prepare the text again"); };
   if (!content.is_object() || content.value("format", json()) != "cloze-tokens" ||
       content.value("fingerprint", json()) != hash_of(content))

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "data/document_pool.h"
 #include "data/manifest.h"
@@ -265,7 +266,7 @@ class Pass {
   void resume() {
     const auto path = folder_ + "/progress.json";
     if (!fs::exists(path)) return;
-    const auto content = json::parse(read_text(path), nullptr, false);
+    const auto content = parse_json(read_text(path));
     if (!content.is_object() || content.value("key", json()) != key_) return;
     try {
       progress_ = load_progress(content.at("progress"));
@@ -465,7 +466,7 @@ PrepareReport prepare(const PrepareOptions& given) {
 
   // A tokenizer that was trained for the same text and options is kept by a run that was cut off.
   const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
-  const bool same = fs::exists(key_file) && json::parse(read_text(key_file), nullptr, false) == key;
+  const bool same = fs::exists(key_file) && parse_json(read_text(key_file)) == key;
   if (!same) {
     const auto is_spooled = [&](const fs::path& path) {
       return std::any_of(spooled.begin(), spooled.end(), [&](const auto& copy) { return copy.second.path == path; });

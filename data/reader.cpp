@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -269,14 +270,13 @@ struct DocumentReader::Impl {
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
-    } else if (const auto object =
-                   line[0] == '{' ? nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false) : nlohmann::json();
-               object.is_object()) {
+    } else if (const auto object = line[0] == '{' ? parse_json(line) : nlohmann::json(); object.is_object()) {
       pairs_are_json = true;
       take_object_pair(object, document);
     } else {
-      require<DataError>(!pairs_are_json || line[0] != '{', where(),
-                         ": not a JSON object, as the lines before are; JSON lines hold one object a line");
+      if (line[0] == '{' && (pairs_are_json || too_deep(line) != std::string_view::npos))
+        fail<DataError>(where(), ": not a JSON object", pairs_are_json ? ", as the lines before are" : "",
+                        json_fault(line), "; JSON lines hold one object a line");
       take_columns(line, document);
     }
     return !document.lines.empty();
@@ -366,8 +366,9 @@ struct DocumentReader::Impl {
   bool take_json(std::string_view line, RawDocument& document) {
     if (blank(line)) return false;
     const auto at = [&] { return words(lines->name, ":", lines->number); };
-    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    require<DataError>(object.is_object(), at(), ": not a JSON object; JSON lines hold one object a line");
+    const auto object = parse_json(line);
+    if (!object.is_object())
+      fail<DataError>(at(), ": not a JSON object", json_fault(line), "; JSON lines hold one object a line");
     const auto found = object.find(options.field);
     require<DataError>(found != object.end(), at(), ": has no key '", options.field,
                        "'; name the key of the text with --field");

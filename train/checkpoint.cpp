@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "objectives/collator.h"
@@ -93,7 +94,7 @@ std::vector<std::string> step_folders(const std::string& run) {
 std::string damage(const std::string& folder) {
   const auto path = folder + "/manifest.json";
   if (!fs::exists(path)) return "manifest.json is missing";
-  const auto manifest = json::parse(read_text(path, 64 << 20), nullptr, false);
+  const auto manifest = parse_json(read_text(path, 64 << 20));
   if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object() ||
       manifest["files"].empty())
     return "manifest.json is damaged";
@@ -209,7 +210,7 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
 
 TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {
   const auto path = folder + "/state.json";
-  const auto j = json::parse(read_text(path, 1 << 20), nullptr, false);
+  const auto j = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
     s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds");

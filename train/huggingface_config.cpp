@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 
 namespace cloze {
@@ -533,8 +534,10 @@ void read_generation_ids(const json& config, const Type& type, EncoderConfig& c,
 json read_json(const std::string& path) {
   require<CheckpointError>(std::filesystem::exists(path), path,
                            ": no such file; name a folder that `save_pretrained` made");
-  const auto content = json::parse(read_text(path, 64 << 20), nullptr, false);
-  require<CheckpointError>(content.is_object(), path, ": is not a JSON object; the file is damaged");
+  const auto text = read_text(path, 64 << 20);
+  const auto content = parse_json(text);
+  if (!content.is_object())
+    fail<CheckpointError>(path, ": is not a JSON object", json_fault(text), "; the file is damaged");
   return content;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/config.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "train/process.h"
 
@@ -85,7 +86,7 @@ std::vector<Panel> panels_of(const std::string& metrics) {
   std::ifstream in(metrics);
   std::vector<Panel> panels;
   for (std::string line; std::getline(in, line);) {
-    const auto row = json::parse(line, nullptr, false);
+    const auto row = parse_json(line);
     if (!row.is_object() || !row.contains("step")) continue;
     const double step = row["step"];
     for (const auto& [name, part] : row.items())

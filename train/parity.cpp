@@ -3,6 +3,7 @@
 
 #include "core/config.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/plain.h"
 #include "core/tensor/safetensors.h"
@@ -185,8 +186,9 @@ std::map<std::string, Tensor> generated(Network& network, const Batch& batch, co
   std::map<std::string, Tensor> found;
   const auto path = folder + "/generation.json";
   if (!std::filesystem::exists(path)) return found;
-  const auto j = nlohmann::json::parse(read_text(path), nullptr, false);
-  require<CheckpointError>(j.is_object(), path, ": is not a JSON object; the file is damaged");
+  const auto text = read_text(path);
+  const auto j = parse_json(text);
+  if (!j.is_object()) fail<CheckpointError>(path, ": is not a JSON object", json_fault(text), "; the file is damaged");
   const auto& model = encoder_of(network.model_config());
   const auto row = batch.input_ids[0].contiguous();
   std::vector<int64_t> ids(

@@ -7,6 +7,7 @@
 
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "objectives/writing.h"
 #include "train/init.h"
@@ -163,7 +164,7 @@ class Run {
     const auto& from = config_.init.from;
     const auto report = options_.run + "/init.json";
     if (from.empty() || !options_.resume || !fs::exists(report)) return from;
-    const auto began = json::parse(read_text(report, 16 << 20), nullptr, false);
+    const auto began = parse_json(read_text(report, 16 << 20));
     const auto checkpoint = began.is_object() ? began.value("from", json()) : json();
     require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start the run anew in another folder");
     require<CheckpointError>(
@@ -192,7 +193,7 @@ class Run {
           ": was made with another config; undo these changes (without a config file a run goes on with its own), or "
           "allow them with --allow-config-change:",
           list);
-      const auto made = json::parse(read_text(options_.run + "/provenance.json", 16 << 20), nullptr, false);
+      const auto made = parse_json(read_text(options_.run + "/provenance.json", 16 << 20));
       const bool same_data =
           made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
       changed_ = !changed.empty() || !same_data;

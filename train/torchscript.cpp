@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/json.h"
 #include "core/tensor/safetensors.h"
 #include "train/generate.h"
 #include "train/huggingface.h"
@@ -375,7 +376,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   if (bf16) convert_params(*run.network, at::kBFloat16);
   json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
   if (fs::exists(run.folder + "/provenance.json"))
-    provenance["run_provenance"] = json::parse(read_text(run.folder + "/provenance.json"), nullptr, false);
+    provenance["run_provenance"] = parse_json(read_text(run.folder + "/provenance.json"));
   const auto module = traced_module(*run.network).deepcopy();
 
   const std::string staged = words(out, ".tmp-", getpid());

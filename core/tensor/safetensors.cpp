@@ -14,6 +14,7 @@
 #include "core/config.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 
 namespace cloze {
 
@@ -69,29 +70,15 @@ struct Entry {
 json parse_header(std::string_view text, const std::string& path) {
   std::vector<std::set<std::string>> keys;
   std::string doubled;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
     if (event == json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second)
       doubled = parsed.get<std::string>();
-    require<CheckpointError>(depth <= 8, path, ": the header is nested too deep for a safetensors file; it is damaged");
     return true;
   };
-  // The depth is looked at before the parser recurses.
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '\\')
-      ++i;
-    else if (c == '"')
-      quoted = !quoted;
-    else if (!quoted && (c == '{' || c == '['))
-      require<CheckpointError>(++depth <= 8, path,
-                               ": the header is nested too deep for a safetensors file; it is damaged");
-    else if (!quoted && (c == '}' || c == ']'))
-      --depth;
-  }
+  require<CheckpointError>(too_deep(text, 8) == std::string_view::npos, path,
+                           ": the header is nested too deep for a safetensors file; it is damaged");
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
   require<CheckpointError>(header.is_object(), path,
                            ": the header behind byte 8 is not JSON; the file is damaged or no safetensors file");

@@ -90,6 +90,11 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
                     Catch::Contains("'text' is not a text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
                     Catch::Contains("not a JSON object"));
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"text\": \"a\"}\n{\"text\": " + deep + "}\n")}}),
+                    Catch::Contains("d.jsonl:2: not a JSON object (line 1, column 73: nested deeper than 64 lists"));
+  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"source\": " + deep + "}\n")}, .format = "pairs"}),
+                    Catch::Contains("d.jsonl:1: not a JSON object (line 1, column 75: nested deeper than 64 lists"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}),
                     Catch::Contains("j.jsonl:1: the text holds a NUL; remove it"));
   CHECK_THROWS_WITH(

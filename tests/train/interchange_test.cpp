@@ -407,6 +407,8 @@ TEST_CASE("folders that cannot be imported are refused in words", "[interchange]
     return std::string("accepted");
   };
   CHECK_THAT(attempt("{", true), Catch::Contains("config.json: is not a JSON object"));
+  CHECK_THAT(attempt("{\"pad_token_id\": " + std::string(200000, '[') + std::string(200000, ']') + "}", true),
+             Catch::Contains("config.json: is not a JSON object (line 1, column 81: nested deeper than 64 lists"));
   CHECK_THAT(attempt("{\"model_type\": \"xlm\"}", true),
              Catch::Contains(
                  "model_type is 'xlm'; this version imports bert, roberta, xlm-roberta, camembert, albert, electra"));

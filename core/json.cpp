@@ -1,0 +1,50 @@
+#include "core/json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+
+namespace cloze {
+
+size_t too_deep(std::string_view text, size_t most) {
+  size_t depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"')
+      quoted = !quoted;
+    else if (quoted && c == '\\')
+      ++i;
+    else if (!quoted && (c == '{' || c == '[') && ++depth > most)
+      return i;
+    else if (!quoted && (c == '}' || c == ']') && depth > 0)
+      --depth;
+  }
+  return std::string_view::npos;
+}
+
+nlohmann::json parse_json(std::string_view text) {
+  if (too_deep(text) != std::string_view::npos) return nlohmann::json::value_t::discarded;
+  return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+std::string json_fault(std::string_view text) {
+  std::string reason = words("nested deeper than ", deepest_json, " lists and objects");
+  size_t at = too_deep(text);
+  if (at == std::string_view::npos) {
+    try {
+      const auto value = nlohmann::json::parse(text);
+      return "";
+    } catch (const nlohmann::json::parse_error& e) {
+      at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
+      reason = at == text.size() ? "the text ends in the middle" : "no JSON";
+    }
+  }
+  const auto before = text.substr(0, at);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const auto column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return words(" (line ", line, ", column ", column, ": ", reason, ")");
+}
+
+}  // namespace cloze

@@ -1,0 +1,28 @@
+#include "core/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+TEST_CASE("JSON is read to a depth of 64 and no further, wherever brackets stand in texts", "[core]") {
+  const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  CHECK(parse_json(nested(64)).is_array());
+  CHECK(json_fault(nested(64)).empty());
+  CHECK(parse_json(nested(65)).is_discarded());
+  CHECK(json_fault("[\n" + nested(64) + "]") == " (line 2, column 64: nested deeper than 64 lists and objects)");
+  const std::string quoted = R"({"a\\": "\"[[", "b": ")" + std::string(100, '{') + R"("})";
+  CHECK(parse_json(quoted)["b"] == std::string(100, '{'));
+  std::string siblings = "[";
+  for (int i = 0; i < 100; ++i) siblings += "{},";
+  CHECK(parse_json(siblings + "[]]").size() == 101);
+  CHECK(too_deep("[[[]]]", 3) == std::string_view::npos);
+  CHECK(too_deep("[[[]]]", 2) == 2);
+}
+
+TEST_CASE("a fault of JSON is told by line and column", "[core]") {
+  CHECK(json_fault("{\"a\": 1,\n \"b\": x}") == " (line 2, column 7: no JSON)");
+  CHECK(json_fault("{\"a\": [1") == " (line 1, column 9: the text ends in the middle)");
+  CHECK(json_fault("") == " (line 1, column 1: the text ends in the middle)");
+}
