@@ -25,11 +25,25 @@ struct Region {
   OnigRegion* of;
 };
 
+/// The begin of the first match from `at` on, or a code of Oniguruma's.
+///
+/// steps   the expression is tried at one character after the other
+int search(regex_t* regex, bool steps, std::string_view text, size_t at, OnigRegion* region) {
+  const auto begin = bytes(text), end = begin + text.size();
+  if (!steps) return onig_search(regex, begin, end, begin + at, end, region, ONIG_OPTION_NONE);
+  for (;; next_code_point(text, at)) {
+    const int length = onig_match(regex, begin, end, begin + at, region, ONIG_OPTION_NONE);
+    if (length >= 0) return static_cast<int>(at);
+    if (length != ONIG_MISMATCH || at >= text.size()) return length;
+  }
+}
+
 }  // namespace
 
 struct Pattern::Compiled {
   std::string source, literal;
   regex_t* regex = nullptr;  // null for a literal
+  bool steps = false;        // it is tried at one character after the other
   Compiled() = default;
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
@@ -58,6 +72,9 @@ Pattern::Pattern(const Field& field) {
     if (code != ONIG_NORMAL)
       source.refuse(words("is '", made->source, "', which is no expression of Oniguruma's: ", message(code, &info)));
   }
+  // Oniguruma 6.9.8 searches for what must stand at the end of a text there at once, and then sees nothing before it.
+  const auto has = [&](const char* part) { return made->source.find(part) != std::string::npos; };
+  made->steps = !is_literal && (has("(?<=") || has("(?<!")) && (has("\\z") || has("\\Z"));
   compiled_ = made;
 }
 
@@ -74,10 +91,9 @@ void Pattern::split(std::string_view text, std::vector<Stretch>& out) const {
       add(at, at + c.literal.size());
   } else {
     thread_local Region region;
-    const auto begin = bytes(text), end = begin + text.size();
     bool matched_before = false;
     for (size_t at = 0; !text.empty() && at <= text.size();) {
-      const int found = onig_search(c.regex, begin, end, begin + at, end, region.of, ONIG_OPTION_NONE);
+      const int found = search(c.regex, c.steps, text, at, region.of);
       if (found == ONIG_MISMATCH) break;
       require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
                          " bytes: ", message(found, nullptr));

@@ -277,7 +277,7 @@ TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePie
 TEST_CASE("a tokenizer.json that Cloze wrote gives the ids of the model that it was made of", "[data][tokenizer]") {
   TempDir dir;
   const auto lines = json::parse(read_file(fixtures + "expected.json"))["lines"].get<std::vector<std::string>>();
-  for (const std::string name : {"fairseq", "bare", "bytes"}) {
+  for (const std::string name : {"fairseq", "suffix", "bare", "bytes"}) {
     const auto tokenizer = Tokenizer::open(fixtures + name + ".model");
     tokenizer.save(dir / name);
     const auto read = Tokenizer::open(dir / (name + "/tokenizer.json"));
