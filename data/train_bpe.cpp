@@ -148,9 +148,9 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
     return pieces.add(a + b);
   });
   pieces.add("<mask>");
-  nlohmann::ordered_json vocabulary;
-  for (size_t id = 0; id < pieces.list.size(); ++id) vocabulary[pieces.list[id]] = id;
-  files.vocabulary = vocabulary.dump() + "\n";
+  for (size_t id = 0; id < pieces.list.size(); ++id)  // in the order of ids, which an object of pieces would lose
+    files.vocabulary += (id == 0 ? "{" : ",") + nlohmann::json(pieces.list[id]).dump() + ":" + std::to_string(id);
+  files.vocabulary += "}\n";
   return files;
 }
 

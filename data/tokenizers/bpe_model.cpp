@@ -2,6 +2,7 @@
 // Source: Sennrich et al. 2016, section 3.2 (arXiv 1508.07909); huggingface/tokenizers, models/bpe.
 #include <algorithm>
 
+#include "data/tokenizers/bpe_join.h"
 #include "data/tokenizers/models.h"
 #include "data/tokenizers/utf8.h"
 
@@ -10,26 +11,6 @@ namespace cloze {
 namespace {
 
 struct Bpe final : PartModel {
-  struct Merge {
-    int32_t rank, id;
-  };
-  struct Symbol {
-    int32_t id;
-    uint32_t begin, end;     // bytes of the part
-    int32_t before, behind;  // neighbours, -1 for none
-    bool joined = false;     // it has become part of the symbol before
-  };
-  struct Candidate {
-    int32_t rank, left, id;
-    bool operator<(const Candidate& other) const {
-      return rank != other.rank ? rank > other.rank : left > other.left;
-    }  // a heap's top is its largest
-  };
-
-  static uint64_t pair(int32_t left, int32_t right) {
-    return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-  }
-
   void encode(std::string_view part, std::vector<TextPiece>& out) const override {
     if (part.empty()) return;
     thread_local std::string spelled;
@@ -38,24 +19,24 @@ struct Bpe final : PartModel {
       if (const auto whole = vocabulary.find_in_text(spelled); whole >= 0)
         return out.push_back({whole, 0, part.size()});
     }
-    thread_local std::vector<Symbol> symbols;
+    thread_local std::vector<BpeSymbol> symbols;
     symbols.clear();
     split(part, symbols);
-    join(symbols);
+    join_pairs(merges, symbols);
     for (const auto& symbol : symbols)
       if (!symbol.joined) out.push_back({symbol.id, symbol.begin, symbol.end});
   }
 
   /// The characters of a part. Without an unknown token a character that no piece stands for is left out.
   /// Differs: the bytes of what follows a character that was left out are counted on in tokenizers as if it had none.
-  void split(std::string_view part, std::vector<Symbol>& symbols) const {
+  void split(std::string_view part, std::vector<BpeSymbol>& symbols) const {
     const auto add = [&](int32_t id, size_t begin, size_t end) {
       const auto at = static_cast<int32_t>(symbols.size());
       symbols.push_back({.id = id,
                          .begin = static_cast<uint32_t>(begin),
                          .end = static_cast<uint32_t>(end),
                          .before = at - 1,
-                         .behind = at + 1});
+                         .after = at + 1});
     };
     struct Pending {
       size_t begin = 0, end = 0;
@@ -92,41 +73,10 @@ struct Bpe final : PartModel {
       pending = {begin, at, true};
     }
     write_pending();
-    if (!symbols.empty()) symbols.back().behind = -1;
+    if (!symbols.empty()) symbols.back().after = -1;
   }
 
-  void join(std::vector<Symbol>& symbols) const {
-    thread_local std::vector<Candidate> heap;
-    heap.clear();
-    const auto offer = [&](int32_t left) {
-      if (left < 0 || symbols[static_cast<size_t>(left)].behind < 0) return;
-      const auto& first = symbols[static_cast<size_t>(left)];
-      const auto found = merges.find(pair(first.id, symbols[static_cast<size_t>(first.behind)].id));
-      if (found == merges.end()) return;
-      heap.push_back({found->second.rank, left, found->second.id});
-      std::push_heap(heap.begin(), heap.end());
-    };
-    for (size_t i = 0; i + 1 < symbols.size(); ++i) offer(static_cast<int32_t>(i));
-    while (!heap.empty()) {
-      std::pop_heap(heap.begin(), heap.end());
-      const auto best = heap.back();
-      heap.pop_back();
-      auto& left = symbols[static_cast<size_t>(best.left)];
-      if (left.joined || left.behind < 0) continue;
-      auto& right = symbols[static_cast<size_t>(left.behind)];
-      const auto found = merges.find(pair(left.id, right.id));
-      if (found == merges.end() || found->second.id != best.id) continue;  // its neighbour has changed since
-      left.id = best.id;
-      left.end = std::max(left.end, right.end);
-      left.behind = right.behind;
-      right.joined = true;
-      if (right.behind >= 0) symbols[static_cast<size_t>(right.behind)].before = best.left;
-      offer(left.before);
-      offer(best.left);
-    }
-  }
-
-  std::unordered_map<uint64_t, Merge> merges;
+  BpeMerges merges;
   std::string end_of_word;
   bool fuse_unknown = false, ignore_merges = false;
   std::vector<int32_t> bytes;  // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
@@ -178,7 +128,7 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
     if (a < 0 || b < 0 || whole < 0)
       list.refuse(words("[", i, "]: '", left, "' and '", right, "' or what they make is no piece of the vocabulary"));
     const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
-    if (!is_special) bpe.merges[Bpe::pair(a, b)] = {rank, whole};
+    if (!is_special) bpe.merges[bpe_pair(a, b)] = {rank, whole};
     ++rank;
   }
   return made;

@@ -9,6 +9,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/json.h"
+#include "data/tokenizers/bpe_join.h"
 #include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/encoder.h"
 #include "data/tokenizers/utf8.h"
@@ -63,9 +65,9 @@ const std::array<int32_t, 256>& byte_symbols() {
 struct ByteBpe final : Encoder {
   ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path, bool add_prefix_space)
       : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)), prefix_space(add_prefix_space) {
-    const auto json = nlohmann::json::parse(vocabulary, nullptr, false);
-    require<DataError>(json.is_object() && !json.empty(), path,
-                       ": is not a JSON object of pieces and ids; it is damaged");
+    const auto json = parse_json(vocabulary);
+    if (!json.is_object() || json.empty())
+      fail<DataError>(path, ": is not a JSON object of pieces and ids", json_fault(vocabulary), "; it is damaged");
     pieces.resize(json.size());
     for (const auto& [piece, id] : json.items()) {
       require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
@@ -95,12 +97,16 @@ struct ByteBpe final : Encoder {
       const size_t space = text.find(' ');
       require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text,
                          "' is not two pieces with a space between them");
+      // Text is cut at punctuation first, so that no merge of a byte-level vocabulary makes this.
+      require<DataError>(!text.ends_with("</w>"), path, " merges:", line, ": '", text,
+                         "' ends a word with </w>, which byte-level BPE of GPT-2's kind does not; have transformers "
+                         "write tokenizer.json next to it (save_pretrained)");
       const auto left = ids.find(std::string(text.substr(0, space))),
                  right = ids.find(std::string(text.substr(space + 1)));
       const auto whole = ids.find(std::string(text.substr(0, space)) + std::string(text.substr(space + 1)));
       require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
                          text, "' names a piece that the vocabulary lacks");
-      ranks.emplace(pair(left->second, right->second), Merge{rank++, whole->second});
+      ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{rank++, whole->second});
     }
     for (const auto& piece : pieces) starts.push_back(piece.compare(0, 2, "\u0120") == 0);
     static std::atomic<uint64_t> made{0};
@@ -149,7 +155,8 @@ struct ByteBpe final : Encoder {
   std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
 
   std::string huggingface_json() const override {
-    nlohmann::ordered_json vocab = nlohmann::ordered_json::object(), list = nlohmann::ordered_json::array();
+    using Json = nlohmann::json;  // an ordered one looks keys up by walking
+    Json vocab = Json::object(), list = Json::array();
     for (size_t id = 0; id < pieces.size(); ++id) vocab[pieces[id]] = id;
     for (size_t begin = 0; begin < merges.size();) {
       const size_t end = std::min(merges.find('\n', begin), merges.size());
@@ -158,30 +165,25 @@ struct ByteBpe final : Encoder {
       if (line.empty() || line.rfind("#version", 0) == 0) continue;
       list.push_back({line.substr(0, line.find(' ')), line.substr(line.find(' ') + 1)});
     }
-    const nlohmann::ordered_json level{
+    const Json level{
         {"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
-    return nlohmann::ordered_json{{"normalizer", nullptr},
-                                  {"pre_tokenizer", level},
-                                  {"decoder", level},
-                                  {"model",
-                                   {{"type", "BPE"},
-                                    {"dropout", nullptr},
-                                    {"unk_token", nullptr},
-                                    {"continuing_subword_prefix", nullptr},
-                                    {"end_of_word_suffix", nullptr},
-                                    {"fuse_unk", false},
-                                    {"byte_fallback", false},
-                                    {"vocab", vocab},
-                                    {"merges", list}}}}
+    return Json{{"normalizer", nullptr},
+                {"pre_tokenizer", level},
+                {"decoder", level},
+                {"model",
+                 {{"type", "BPE"},
+                  {"dropout", nullptr},
+                  {"unk_token", nullptr},
+                  {"continuing_subword_prefix", nullptr},
+                  {"end_of_word_suffix", nullptr},
+                  {"fuse_unk", false},
+                  {"byte_fallback", false},
+                  {"vocab", vocab},
+                  {"merges", list}}}}
         .dump();
   }
 
  private:
-  struct Merge {
-    int32_t rank, id;
-  };
-  static uint64_t pair(int32_t a, int32_t b) { return static_cast<uint64_t>(a) << 32 | static_cast<uint32_t>(b); }
-
   /// Bytes that a piece stands for; a piece with other symbols (a special token) stands for its spelling.
   std::string text_of(const std::string& piece) const {
     std::string text;
@@ -193,34 +195,26 @@ struct ByteBpe final : Encoder {
     return text;
   }
 
-  /// Joins the pair that was learned first, until none is left.
   void encode_token(std::string_view token, std::vector<int32_t>& out) const {
-    thread_local std::vector<int32_t> symbols;
+    thread_local std::vector<BpeSymbol> symbols;
     symbols.clear();
-    for (const char c : token) symbols.push_back(bytes[static_cast<uint8_t>(c)]);
-    while (symbols.size() > 1) {
-      Merge best{INT32_MAX, 0};
-      uint64_t which = 0;
-      for (size_t i = 0; i + 1 < symbols.size(); ++i) {
-        const auto found = ranks.find(pair(symbols[i], symbols[i + 1]));
-        if (found != ranks.end() && found->second.rank < best.rank) best = found->second, which = found->first;
-      }
-      if (best.rank == INT32_MAX) break;
-      size_t kept = 0;
-      for (size_t i = 0; i < symbols.size(); ++kept) {
-        const bool join = i + 1 < symbols.size() && pair(symbols[i], symbols[i + 1]) == which;
-        symbols[kept] = join ? best.id : symbols[i];
-        i += join ? 2 : 1;
-      }
-      symbols.resize(kept);
+    for (size_t i = 0; i < token.size(); ++i) {
+      const auto at = static_cast<int32_t>(i);
+      symbols.push_back({.id = bytes[static_cast<uint8_t>(token[i])],
+                         .begin = static_cast<uint32_t>(i),
+                         .end = static_cast<uint32_t>(i + 1),
+                         .before = at - 1,
+                         .after = i + 1 < token.size() ? at + 1 : -1});
     }
-    out.insert(out.end(), symbols.begin(), symbols.end());
+    join_pairs(ranks, symbols);
+    for (const auto& symbol : symbols)
+      if (!symbol.joined) out.push_back(symbol.id);
   }
 
   std::string vocabulary, merges;
   bool prefix_space = false;  // before a text that does not begin with one
   std::unordered_map<std::string, int32_t> ids;
-  std::unordered_map<uint64_t, Merge> ranks;
+  BpeMerges ranks;
   std::unordered_map<int32_t, char> value_of;
   std::array<int32_t, 256> bytes{};
   std::vector<uint8_t> starts;

@@ -144,6 +144,58 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor fo
   }
 }
 
+TEST_CASE("long words are joined as openai/gpt-2's encoder.py joins them, in time that grows with their length",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const auto made = train_byte_bpe(sentences(), 400);
+  dir.write("vocab.json", made.vocabulary);
+  dir.write("merges.txt", made.merges);
+  const auto tokenizer = Tokenizer::open(dir.path.string());
+  std::map<std::pair<std::string, std::string>, int> ranks;
+  std::istringstream lines(made.merges);
+  std::string left, right;
+  std::getline(lines, left);
+  while (lines >> left >> right) ranks.emplace(std::pair(left, right), static_cast<int>(ranks.size()));
+  // The function `bpe`: the pair of the lowest rank is joined everywhere, until none has a rank.
+  const auto bpe = [&](const std::string& letters) {
+    std::vector<std::string> word;
+    for (const char c : letters) word.emplace_back(1, c);
+    for (;;) {
+      auto best = ranks.end();
+      for (size_t i = 0; i + 1 < word.size(); ++i)
+        if (const auto found = ranks.find({word[i], word[i + 1]});
+            found != ranks.end() && (best == ranks.end() || found->second < best->second))
+          best = found;
+      if (best == ranks.end()) return word;
+      std::vector<std::string> joined;
+      for (size_t i = 0; i < word.size(); ++i) {
+        const bool both = i + 1 < word.size() && word[i] == best->first.first && word[i + 1] == best->first.second;
+        joined.push_back(both ? word[i] + word[i + 1] : word[i]);
+        if (both) ++i;
+      }
+      word = joined;
+    }
+  };
+  const std::string letters = "thecatsonmadrw";
+  auto stream = Rng(8).stream("words");
+  const auto word_of = [&](size_t length) {
+    std::string word;
+    while (word.size() < length) word += letters[stream.below(letters.size())];
+    return word;
+  };
+  for (int i = 0; i < 200; ++i) {
+    const auto word = word_of(1 + stream.below(300));
+    std::vector<std::string> found;
+    for (const auto id : tokenizer.encode(word)) found.push_back(tokenizer.piece(id));
+    CHECK(found == bpe(word));
+  }
+  // A loop over all pairs for each join takes minutes.
+  const auto word = word_of(2 << 20);
+  std::string spelled;
+  for (const auto id : tokenizer.encode(word)) spelled += tokenizer.piece(id);
+  CHECK(spelled == word);
+}
+
 TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokenizer]") {
   TempDir dir;
   const auto good = train_byte_bpe(sentences(), 300);
@@ -160,6 +212,8 @@ TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokeni
   refused("{\"a\": 0, \"b\": 7}", good.merges, "piece 'b' has id 7");
   refused("{\"a\": 0, \"b\": 1}", good.merges, "has no piece for byte 0; a byte-level vocabulary needs all 256");
   refused(good.vocabulary, "#version: 0.2\nab\n", "merges:2: 'ab' is not two pieces with a space between them");
+  refused(good.vocabulary, "#version: 0.2\nt h</w>\n",
+          "merges:2: 't h</w>' ends a word with </w>, which byte-level BPE of GPT-2's kind does not");
   refused(good.vocabulary, "#version: 0.2\nqq zz\n", "merges:2: 'qq zz' names a piece that the vocabulary lacks");
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("t/tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}")),
                     Catch::Contains("tokenizer.json"));
