@@ -7,18 +7,22 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/json.h"
 #include "core/log.h"
+#include "data/tokenizers/added_tokens.h"
 #include "data/tokenizers/families.h"
 #include "data/tokenizers/pipeline.h"
 
 namespace cloze {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // looks a key up by walking: for small objects that are written
 
 namespace {
 
@@ -42,8 +46,9 @@ std::string read_file(const std::string& path) {
 }
 
 Json read_object(const std::string& path) {
-  auto content = Json::parse(read_file(path), nullptr, false);
-  require<DataError>(content.is_object(), path, ": is not a JSON object; it is damaged");
+  const auto text = read_file(path);
+  auto content = parse_json(text);
+  if (!content.is_object()) fail<DataError>(path, ": is not a JSON object", json_fault(text), "; it is damaged");
   return content;
 }
 
@@ -66,13 +71,15 @@ struct Said {
   std::string unknown_class;                 ///< the class or model type of a family that Cloze does not know
   std::string language;                      ///< of texts: `en_XX`
   std::map<std::string, std::string> roles;  ///< `pad` -> `<pad>`; empty for a role that there is none of
-  std::map<int64_t, std::string> added;      ///< tokens by id, those of the vocabulary among them
+  std::map<int64_t, AddedToken> added;       ///< tokens by id, those of the vocabulary among them
   std::map<std::string, int64_t> special;    ///< Cloze's own facts: `pad` -> 0
   std::map<std::string, std::string> kept;   ///< what transformers loads, as it came: file -> content
   bool is_ours = false, belongs_to_model = false;
   WordPieceRules words;  ///< but for `lowercase`, which is above
   bool add_prefix_space = false;
   std::vector<std::string> passed_over;  ///< sentences on what is said and not honoured
+  std::vector<Normalizer> folding;       ///< how text is written where added tokens are looked for
+  bool takes_added_tokens = false;       ///< the encoder finds those of its own file in a text
 };
 
 constexpr const char* role_names[] = {"pad", "unk", "cls", "sep", "mask", "bos", "eos"};
@@ -94,8 +101,8 @@ int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
 
 /// BERT's rules as a folder says them. Next to a tokenizer_config.json they are those of transformers, where a word of
 /// more than 100 characters is unknown and text is lower-cased unless said otherwise; next to a bare vocabulary those
-/// of google-research/bert. Differs: transformers 5 passes over `do_basic_tokenize`, `never_split` and `clean_text`,
-/// and so does this, but says so.
+/// of google-research/bert. Differs: transformers 5 passes over `do_basic_tokenize`, `never_split`, `clean_text`
+/// and `max_input_chars_per_word`, and so does this, but says so.
 void read_word_rules(const Json& facts, const std::string& path, bool ours, Said& found) {
   require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
                      ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give "
@@ -108,10 +115,17 @@ void read_word_rules(const Json& facts, const std::string& path, bool ours, Said
   rules.split_ideographs = flag(facts, "tokenize_chinese_chars").value_or(true);
   const auto longest = facts.find("max_input_chars_per_word");
   if (longest != facts.end() && longest->is_number_unsigned() && ours) rules.longest_word = longest->get<size_t>();
+  if (ours) return;
+  const auto said = [&](const char* key) { return facts.value(key, Json()); };
+  const auto pass_over = [&](const char* key) {
+    found.passed_over.push_back(words(path, ": ", key, " is ", said(key).dump().substr(0, 60),
+                                      ", which transformers passes over since version 5; so does Cloze"));
+  };
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
-    if (!flag(facts, key).value_or(true))
-      found.passed_over.push_back(
-          words(path, ": ", key, " is false, which transformers passes over since version 5; so does Cloze"));
+    if (said(key) == false) pass_over(key);
+  if (said("never_split").is_array() && !said("never_split").empty()) pass_over("never_split");
+  if (said("max_input_chars_per_word") != nullptr && said("max_input_chars_per_word") != 100)
+    pass_over("max_input_chars_per_word");
 }
 
 /// What Cloze wrote down when it saved the tokenizer.
@@ -134,9 +148,12 @@ Said said_by_cloze(const fs::path& folder) {
   const auto special = facts.value("special", Json::object()), added = facts.value("added", Json::object());
   for (const auto& [role, id] : special.items())
     if (id.is_number_integer()) found.special[role] = id.get<int64_t>();
-  for (const auto& [id, piece] : added.items()) {
-    require<DataError>(piece.is_string(), path, ": token ", id, " under 'added' is no text; the file is damaged");
-    found.added[id_of_key(id, path)] = piece.get<std::string>();
+  for (const auto& [id, token] : added.items()) {
+    require<DataError>(token.is_string() || token.is_object(), path, ": token ", id,
+                       " under 'added' is no text; the file is damaged");
+    found.added[id_of_key(id, path)] = token.is_string()
+                                           ? AddedToken{.content = token.get<std::string>(), .special = true}
+                                           : read_added_token(Field(token, path + ": added." + id));
   }
   for (const auto& name : facts.value("kept", Json::array()))
     for (const auto* known : files_of_transformers)
@@ -151,6 +168,19 @@ std::optional<std::string> spelling(const Json& token) {
     return token["content"].get<std::string>();
   if (token.is_null()) return "";
   return std::nullopt;
+}
+
+/// Special tokens that have no role.
+std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
+  std::set<std::string> found;
+  for (const auto* part : {&config, &map})
+    for (const auto* key : {"additional_special_tokens", "extra_special_tokens"}) {
+      const auto list = part->value(key, Json());
+      if (!list.is_structured()) continue;
+      for (const auto& token : list)
+        if (const auto spelled = spelling(token)) found.insert(*spelled);
+    }
+  return found;
 }
 
 /// What the files of transformers say. Without any of them, nothing is known of the model.
@@ -181,11 +211,18 @@ Said said_by_transformers(const fs::path& folder) {
     for (const auto* role : role_names)
       if (const auto key = std::string(role) + "_token"; part->contains(key))
         if (const auto spelled = spelling((*part)[key])) found.roles[role] = *spelled;
+  // Tokens of roles are told apart later, when the roles of the vocabulary are known.
+  const auto more = more_special_tokens(config, map);
   for (const auto& [piece, id] : added.items())
-    if (id.is_number_integer()) found.added[id.get<int64_t>()] = piece;
+    if (id.is_number_integer())
+      found.added[id.get<int64_t>()] = AddedToken{.content = piece, .special = more.contains(piece)};
+  const auto config_path = (folder / "tokenizer_config.json").string();
   for (const auto& [id, token] : decoder.items())
-    if (const auto spelled = spelling(token))
-      found.added[id_of_key(id, (folder / "tokenizer_config.json").string())] = *spelled;
+    if (token.is_object())
+      found.added[id_of_key(id, config_path)] =
+          read_added_token(Field(token, config_path + ": added_tokens_decoder." + id));
+    else if (const auto spelled = spelling(token))
+      found.added[id_of_key(id, config_path)] = AddedToken{.content = *spelled, .special = more.contains(*spelled)};
   if (found.family) {
     const auto& family = *found.family;
     found.sentinels = sentinels_of(config, "extra_ids", family.sentinels);
@@ -246,35 +283,50 @@ std::string merges_file(const fs::path& vocabulary) {
   fail<DataError>(vocabulary.string(), ": has no merges.txt beside it; byte-level BPE needs both");
 }
 
-/// A tokenizer.json or a vocabulary of byte-level BPE, told by content: a vocabulary is an object of pieces and ids.
-std::unique_ptr<Encoder> open_json(const std::string& file, bool add_prefix_space) {
-  auto content = read_file(file);
-  const auto json = nlohmann::json::parse(content, nullptr, false);
-  const bool named = fs::path(file).filename() == "tokenizer.json";
-  require<DataError>(json.is_object(), file, ": is not a JSON object", named ? "" : " of pieces and ids",
-                     "; it is damaged");
-  if (json.contains("model") && json["model"].is_object()) return make_pipeline(std::move(content), json, file);
-  return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, add_prefix_space);
-}
-
-/// A SentencePiece file under the ids of its family.
-std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::string& file, const Said& facts) {
+/// A vocabulary alone does not say how text is cut and which ids there are: its family does.
+void refuse_unknown_family(const std::string& file, const Said& facts) {
   std::string known;
   for (const auto& family : tokenizer_families())
     if (!family.model_types.empty()) known += (known.empty() ? "" : ", ") + family.model_types[0];
   require<DataError>(facts.unknown_class.empty(), file, ": belongs to '", facts.unknown_class,
                      "', whose ids Cloze does not know; it knows those of ", known,
                      "; have transformers write tokenizer.json next to it (save_pretrained)");
+}
+
+/// A tokenizer.json or a vocabulary of byte-level BPE, told by content: a vocabulary is an object of pieces and ids.
+std::unique_ptr<Encoder> open_json(const std::string& file, Said& facts) {
+  auto content = read_file(file);
+  const auto json = parse_json(content);
+  const bool named = fs::path(file).filename() == "tokenizer.json";
+  if (!json.is_object())
+    fail<DataError>(file, ": is not a JSON object", named ? "" : " of pieces and ids", json_fault(content),
+                    "; it is damaged");
+  facts.takes_added_tokens = json.contains("model") && json["model"].is_object();
+  if (facts.takes_added_tokens) return make_pipeline(std::move(content), json, file);
+  refuse_unknown_family(file, facts);
+  return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, facts.add_prefix_space);
+}
+
+/// A SentencePiece file under the ids of its family.
+std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::string& file, Said& facts) {
+  refuse_unknown_family(file, facts);
   auto made = make_sentencepiece(std::move(content), file, facts.rules);
+  if (facts.rules.strip_accents) {
+    facts.folding.emplace_back(NormalForm{.compatible = true});
+    facts.folding.emplace_back(StripAccentsNormalizer{});
+  }
+  if (made->lowercase) facts.folding.emplace_back(LowercaseNormalizer{});
   return facts.family ? renumbered(std::move(made), *facts.family, file) : std::move(made);
 }
 
-std::unique_ptr<Encoder> open_encoder(const std::string& file, const Said& facts) {
+/// The encoder of a file; notes in `facts` how added tokens are to be found next to it.
+std::unique_ptr<Encoder> open_encoder(const std::string& file, Said& facts) {
   const auto extension = fs::path(file).extension();
-  if (extension == ".json") return open_json(file, facts.add_prefix_space);
+  if (extension == ".json") return open_json(file, facts);
   auto content = read_file(file);
   require<DataError>(!content.empty(), file, ": is empty; it holds no tokenizer");
   if (extension != ".txt") return open_sentencepiece(std::move(content), file, facts);
+  refuse_unknown_family(file, facts);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase)
     log_info("data",
@@ -283,6 +335,8 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file, const Said& facts
   auto rules = facts.words;
   rules.lowercase = fold;
   if (!facts.lowercase) rules.strip_accents = fold;
+  facts.folding.emplace_back(BertNormalizer{
+      .split_ideographs = rules.split_ideographs, .strip_accents = rules.strip_accents, .lowercase = rules.lowercase});
   return make_wordpiece(std::move(content), file, rules);
 }
 
@@ -304,7 +358,8 @@ std::string role_in_file(const std::string& role) { return role == "cls" ? "bos"
 /// What a tokenizer has next to its encoder.
 struct Extras {
   int64_t sentinels = 0;
-  std::map<int64_t, std::string> added;      // tokens by id; those that the encoder has are checked
+  std::map<int64_t, AddedToken> added;       // tokens by id; those that the encoder has are checked
+  std::vector<Normalizer> folding;           // how text is written where added tokens are looked for
   std::map<std::string, std::string> roles;  // spelled by the folder; empty: none
   std::map<std::string, int64_t> special;    // ids by role, where they are known
   std::vector<std::string> appended;         // roles for which Cloze appends a token of its own, in this order
@@ -312,6 +367,7 @@ struct Extras {
   std::string language;
   std::map<std::string, std::string> kept;
   bool is_ours = false, belongs_to_model = false;
+  bool takes_added_tokens = false;  // the encoder does, those among its pieces
 };
 
 int64_t& id_of(SpecialIds& special, std::string_view role) {
@@ -321,6 +377,13 @@ int64_t& id_of(SpecialIds& special, std::string_view role) {
   if (role == "sep") return special.sep;
   if (role == "mask") return special.mask;
   return role == "bos" ? special.bos : special.eos;
+}
+
+/// A token as tokenizer.json and Cloze's own facts write it.
+Json as_json(const AddedToken& token) {
+  return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
+          {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
+          {"special", token.special}};
 }
 
 }  // namespace
@@ -335,6 +398,8 @@ struct Tokenizer::Impl {
   SpecialIds special;
   int64_t language = -1;
   std::vector<uint8_t> is_special, starts_word;
+  std::map<int64_t, AddedToken> in_text;  // those that are cut from text here, and not by the encoder
+  AddedTokens finder;                     // of these
 
   Impl(std::shared_ptr<const Encoder> made, Extras given, const std::string& path)
       : encoder(std::move(made)), extras(std::move(given)), pieces(encoder->pieces) {
@@ -344,14 +409,16 @@ struct Tokenizer::Impl {
     }
     if (std::find(pieces.begin(), pieces.end(), "<extra_id_0>") != pieces.end()) extras.sentinels = 0;
     for (int64_t k = extras.sentinels - 1; k >= 0; --k) append("<extra_id_" + std::to_string(k) + ">");
-    for (const auto& [id, piece] : extras.added) {
-      if (id == size()) append(piece);
-      require<DataError>(id >= 0 && id < size(), path, ": the added token '", piece, "' has id ", id,
+    for (auto& [id, token] : extras.added) {
+      const bool fresh = id == size();
+      if (fresh) append(token.content);
+      require<DataError>(id >= 0 && id < size(), path, ": the added token '", token.content, "' has id ", id,
                          ", the vocabulary ends at ", size() - 1, "; the files do not belong together");
-      require<DataError>(pieces[static_cast<size_t>(id)] == piece, path, ": id ", id, " is '",
-                         pieces[static_cast<size_t>(id)], "' in the vocabulary and '", piece,
+      require<DataError>(pieces[static_cast<size_t>(id)] == token.content, path, ": id ", id, " is '",
+                         pieces[static_cast<size_t>(id)], "' in the vocabulary and '", token.content,
                          "' among the added tokens; the files do not belong together");
-      is_special[static_cast<size_t>(id)] = true;
+      token.id = static_cast<int32_t>(id);
+      if (fresh || token.special) is_special[static_cast<size_t>(id)] = token.special;
     }
     find_roles();
     for (const auto& role : extras.appended) {
@@ -377,6 +444,27 @@ struct Tokenizer::Impl {
       sentinels.push_back(found->second);
       is_special[static_cast<size_t>(found->second)] = true;
     }
+    const auto first_taken = extras.takes_added_tokens ? static_cast<int64_t>(encoder->pieces.size()) : 0;
+    for (const auto& [id, token] : extras.added)
+      if (id >= first_taken && !is_special[static_cast<size_t>(id)]) in_text.emplace(id, token);
+    for (const auto& [id, token] : in_text) finder.add(token, extras.folding);
+  }
+
+  /// Calls `f(begin, end, id)` for each added token that text holds, and for what stands between them with the id -1.
+  template <class F>
+  void each_part(std::string_view text, const F& f) const {
+    if (finder.empty()) return f(size_t{0}, text.size(), -1);
+    auto whole = read_text(text, /*tracked=*/true);
+    finder.split(whole, extras.folding, false);
+    size_t last = 0;
+    for (const auto& part : whole.parts) {
+      if (part.id < 0) continue;
+      const auto origin = whole.origin(part, 0, part.end - part.begin);
+      if (last < origin.begin) f(last, size_t{origin.begin}, -1);
+      f(size_t{origin.begin}, size_t{origin.end}, part.id);
+      last = origin.end;
+    }
+    if (last < text.size()) f(last, text.size(), -1);
   }
 
   int64_t size() const { return static_cast<int64_t>(pieces.size()); }
@@ -390,6 +478,10 @@ struct Tokenizer::Impl {
     uint64_t hash = (encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
     for (const auto& [name, content] : encoder->files())
       hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
+    for (const auto& [id, token] : in_text) {
+      const auto told = as_json(token).dump();
+      hash = XXH3_64bits_withSeed(told.data(), told.size(), hash);
+    }
     return hash;
   }
 
@@ -446,6 +538,7 @@ Tokenizer Tokenizer::open(const std::string& path) {
   tokenizer.impl_ = std::make_shared<Impl>(std::move(encoder),
                                            Extras{.sentinels = facts.sentinels,
                                                   .added = std::move(facts.added),
+                                                  .folding = std::move(facts.folding),
                                                   .roles = std::move(facts.roles),
                                                   .special = std::move(facts.special),
                                                   .appended = {},
@@ -453,7 +546,8 @@ Tokenizer Tokenizer::open(const std::string& path) {
                                                   .language = facts.language,
                                                   .kept = std::move(facts.kept),
                                                   .is_ours = facts.is_ours,
-                                                  .belongs_to_model = facts.belongs_to_model},
+                                                  .belongs_to_model = facts.belongs_to_model,
+                                                  .takes_added_tokens = facts.takes_added_tokens},
                                            file);
   return tokenizer;
 }
@@ -486,29 +580,62 @@ bool Tokenizer::belongs_to_model() const { return impl_->extras.belongs_to_model
 const std::vector<int64_t>& Tokenizer::sentinels() const { return impl_->sentinels; }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const {
+  if (inside && impl_->encoder->keeps_spaces()) return encode(" " + std::string(text));
   std::vector<int32_t> ids;
-  if (inside && impl_->encoder->keeps_spaces())
-    impl_->encoder->encode(" " + std::string(text), ids);
-  else
-    impl_->encoder->encode(text, ids);
+  impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
+    if (id >= 0)
+      ids.push_back(id);
+    else
+      impl_->encoder->encode(text.substr(begin, end - begin), ids);
+  });
   return ids;
 }
 
 std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
   std::vector<int32_t> ids;
-  impl_->encoder->encode_behind(text, ids);
+  impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
+    const auto part = text.substr(begin, end - begin);
+    if (id >= 0)
+      ids.push_back(id);
+    else if (begin == 0)
+      impl_->encoder->encode_behind(part, ids);
+    else
+      impl_->encoder->encode(part, ids);
+  });
   return ids;
 }
 
 std::vector<TextPiece> Tokenizer::encode_with_places(std::string_view text) const {
-  return impl_->encoder->encode_with_places(text);
+  std::vector<TextPiece> placed;
+  impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
+    if (id >= 0) return placed.push_back({id, begin, end});
+    for (const auto& piece : impl_->encoder->encode_with_places(text.substr(begin, end - begin)))
+      placed.push_back({piece.id, begin + piece.begin, begin + piece.end});
+  });
+  return placed;
 }
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
+  std::string text;
   std::vector<int64_t> pieces;
-  for (const auto id : ids)
-    if (!is_special(id)) pieces.push_back(id);
-  return impl_->encoder->decode(pieces);
+  // Byte-level pieces hold their spaces; elsewhere one stands on both sides of an added token.
+  const bool spaced = kind() != "byte_bpe";
+  const auto add = [&](const std::string& part) {
+    if (spaced && !text.empty() && !part.empty()) text += ' ';
+    text += part;
+  };
+  for (const auto id : ids) {
+    if (is_special(id)) continue;
+    if (!impl_->in_text.contains(id)) {
+      pieces.push_back(id);
+      continue;
+    }
+    if (!pieces.empty()) add(impl_->encoder->decode(pieces));
+    pieces.clear();
+    add(piece(id));
+  }
+  if (!pieces.empty()) add(impl_->encoder->decode(pieces));
+  return text;
 }
 
 int64_t Tokenizer::size() const { return static_cast<int64_t>(impl_->pieces.size()); }
@@ -602,22 +729,25 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   const auto files = impl_->encoder->files();
   const bool came = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
   const bool as_it_came = came && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
-  Json facts{{"format", "cloze-tokenizer"},
-             {"version", 2},
-             {"kind", kind()},
-             {"size", size()},
-             {"fingerprint", fingerprint()},
-             {"do_lower_case", impl_->encoder->lowercase}};
+  OrderedJson facts{{"format", "cloze-tokenizer"},
+                    {"version", 2},
+                    {"kind", kind()},
+                    {"size", size()},
+                    {"fingerprint", fingerprint()},
+                    {"do_lower_case", impl_->encoder->lowercase}};
   for (const auto* role : role_names)
     if (auto roles = s; id_of(roles, role) >= 0) facts["special"][role] = id_of(roles, role);
   if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
-  for (const auto& [id, piece] : extras.added) facts["added"][std::to_string(id)] = piece;
+  Json added = Json::object();
+  for (const auto& [id, token] : extras.added)
+    added[std::to_string(id)] = token.special ? Json(token.content) : as_json(token);
+  if (!added.empty()) facts["added"] = added;
   if (extras.family) facts["family"] = extras.family->name;
   if (!extras.language.empty()) facts["language"] = extras.language;
   if (extras.belongs_to_model) facts["belongs_to_model"] = true;
   for (const auto& [name, content] : extras.kept)
     if (as_it_came) facts["kept"].push_back(name);
-  facts.update(Json::parse(impl_->encoder->facts()));
+  facts.update(OrderedJson::parse(impl_->encoder->facts()));
   write(facts_file, facts.dump(2) + "\n");
   // What decides ids is less than what came: special tokens after the vocabulary, the post-processor.
   for (const auto& [name, content] : files)
@@ -631,8 +761,7 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   if (!as_it_came) {
     // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its
     // reader.
-    auto whole = nlohmann::json::parse(
-        impl_->encoder->huggingface_json());  // an ordered one takes minutes over a large vocabulary
+    auto whole = Json::parse(impl_->encoder->huggingface_json());
     if (!files.contains("tokenizer.json"))
       whole.update({{"version", "1.0"},
                     {"truncation", nullptr},
@@ -640,23 +769,23 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
                     {"added_tokens", nlohmann::json::array()}});
     const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->encoder->pieces.size()) : 0;
     for (int64_t id = first; id < size(); ++id)
-      if (is_special(id))
-        whole["added_tokens"].push_back({{"id", id},
-                                         {"content", piece(id)},
-                                         {"single_word", false},
-                                         {"lstrip", false},
-                                         {"rstrip", false},
-                                         {"normalized", false},
-                                         {"special", true}});
-    whole["post_processor"] = nlohmann::json(template_of(*this, given));
+      if (is_special(id) || impl_->in_text.contains(id)) {
+        const auto found = impl_->in_text.find(id);
+        AddedToken token{.content = piece(id), .id = static_cast<int32_t>(id), .special = true, .normalized = false};
+        if (found != impl_->in_text.end()) token = found->second;
+        // Differs: the normal form of SentencePiece marks where words begin, so that a token is looked for before.
+        if (files.contains("spiece.model")) token.normalized = false;
+        whole["added_tokens"].push_back(as_json(token));
+      }
+    whole["post_processor"] = template_of(*this, given);
     write("tokenizer.json", whole.dump() + "\n");
   }
 
-  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}};
+  OrderedJson config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}};
   for (const auto* role : role_names)
     if (auto roles = s; id_of(roles, role) >= 0) config[std::string(role) + "_token"] = piece(id_of(roles, role));
   if (reader && reader->end >= 0) config["eos_token"] = piece(reader->end);
-  config["model_input_names"] = Json::array({"input_ids"});
+  config["model_input_names"] = OrderedJson::array({"input_ids"});
   if (given.segments) config["model_input_names"].push_back("token_type_ids");
   config["model_input_names"].push_back("attention_mask");
   if (reader && reader->max_length > 0) config["model_max_length"] = reader->max_length;

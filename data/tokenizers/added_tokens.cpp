@@ -11,6 +11,20 @@ int32_t character_before(std::string_view text, size_t at) {
   return next_code_point(text, begin);
 }
 
+/// Where the white space that ends at `begin` begins, not before `first`.
+size_t space_before(std::string_view text, size_t begin, size_t first) {
+  while (begin > first && is_white_space(character_before(text, begin))) do
+      --begin;
+    while ((text[begin] & 0xC0) == 0x80);
+  return begin;
+}
+
+/// Where the white space that begins at `end` ends.
+size_t space_after(std::string_view text, size_t end) {
+  for (size_t next = end; next < text.size() && is_white_space(next_code_point(text, next));) end = next;
+  return end;
+}
+
 bool stands_alone(std::string_view text, size_t begin, size_t end) {
   if (begin > 0 && is_word_character(character_before(text, begin))) return false;
   size_t at = end;
@@ -19,18 +33,23 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
 
 }  // namespace
 
+AddedToken read_added_token(const Field& entry) {
+  AddedToken token;
+  token.content = entry["content"].text();
+  token.special = entry["special"].flag(false);
+  token.single_word = entry["single_word"].flag(false);
+  token.lstrip = entry["lstrip"].flag(false);
+  token.rstrip = entry["rstrip"].flag(false);
+  token.normalized = entry["normalized"].flag(!token.special);
+  return token;
+}
+
 std::vector<AddedToken> read_added_tokens(const Field& field) {
   std::vector<AddedToken> tokens;
   for (const auto& entry : field.list()) {
-    AddedToken token;
-    token.content = entry["content"].text();
+    auto token = read_added_token(entry);
     if (entry["id"].is_null()) entry.refuse("has no id");
     token.id = static_cast<int32_t>(entry["id"].count(0, INT32_MAX));
-    token.special = entry["special"].flag(false);
-    token.single_word = entry["single_word"].flag(false);
-    token.lstrip = entry["lstrip"].flag(false);
-    token.rstrip = entry["rstrip"].flag(false);
-    token.normalized = entry["normalized"].flag(!token.special);
     if (!token.content.empty()) tokens.push_back(std::move(token));
   }
   return tokens;
@@ -52,7 +71,8 @@ void TokenFinder::split(NormalizedText& text) const {
       continue;
     }
     const auto view = text.view(part);
-    size_t last = 0;  // where the token before ends
+    size_t last = 0;         // where the token before ends
+    size_t after_space = 0;  // where the white space looked at last ends
     for (size_t at = 0; at < view.size();) {
       size_t length = 0;
       int32_t which = -1;
@@ -68,20 +88,43 @@ void TokenFinder::split(NormalizedText& text) const {
       size_t begin = at, end = at + length;
       at = end;
       if (token.special || (token.single_word && !stands_alone(view, begin, end))) continue;
-      while (token.lstrip && begin > last && is_white_space(character_before(view, begin))) do
-          --begin;
-        while ((view[begin] & 0xC0) == 0x80);
-      for (size_t next = end; token.rstrip && next < view.size() && is_white_space(next_code_point(view, next));)
-        end = next;
-      begin = std::max(begin, last);
+      if (token.lstrip) begin = std::max(space_before(view, begin, last), last);
+      if (token.rstrip && end >= after_space) after_space = space_after(view, end);
+      if (token.rstrip) end = std::max(end, after_space);
+      if (begin > end) continue;
       if (last < begin) parts.push_back(text.slice(part, last, begin));
-      parts.push_back(text.slice(part, begin, end));
-      parts.back().id = token.id;
+      if (begin < end) {
+        parts.push_back(text.slice(part, begin, end));
+        parts.back().id = token.id;
+      }
       last = end;
     }
     if (last < view.size()) parts.push_back(text.slice(part, last, view.size()));
   }
   text.parts = std::move(parts);
+}
+
+std::string AddedTokens::add(const AddedToken& token, const std::vector<Normalizer>& steps) {
+  if (!token.normalized) {
+    in_source_.add(token, token.content);
+    return token.content;
+  }
+  NormalizedText spelled;
+  spelled.text = token.content;
+  spelled.parts = {{0, static_cast<uint32_t>(token.content.size()), 0, -1}};
+  normalize(steps, spelled, false);
+  in_normalized_.add(token, spelled.text);
+  return spelled.text;
+}
+
+void AddedTokens::split(NormalizedText& text, const std::vector<Normalizer>& steps, bool goes_on) const {
+  in_source_.split(text);
+  normalize(steps, text, goes_on);
+  // A part that normalisation shortened begins where its first character does.
+  std::erase_if(text.parts, [](const Part& part) { return part.begin == part.end; });
+  for (auto& part : text.parts)
+    if (part.id < 0) part = text.slice(part, 0, part.end - part.begin);
+  in_normalized_.split(text);
 }
 
 }  // namespace cloze

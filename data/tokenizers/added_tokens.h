@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/tokenizers/fields.h"
-#include "data/tokenizers/normalized_text.h"
+#include "data/tokenizers/normalizers.h"
 #include "data/tokenizers/piece_trie.h"
 
 namespace cloze {
@@ -20,9 +20,13 @@ struct AddedToken {
   bool normalized = true;               ///< looked for in the normalised text
 };
 
+/// A token as tokenizer.json and tokenizer_config.json write it, without its id.
+AddedToken read_added_token(const Field& entry);
 std::vector<AddedToken> read_added_tokens(const Field& field);
 
-/// Finds tokens in a text, the longest of those that begin first.
+/// Finds tokens in a text, the longest of those that begin first. A token that takes white space may share it with the
+/// next one, which then begins before the end of this one. Differs: where nothing but shared white space is left of a
+/// token, tokenizers gives up, and here the token has no part.
 class TokenFinder {
  public:
   /// `spelling`: as the text has it where the token is looked for.
@@ -34,8 +38,21 @@ class TokenFinder {
 
  private:
   std::vector<AddedToken> tokens_;
-  PieceTrie trie_;  // spelling -> place in `tokens_`
+  PieceTrie trie_;  // spelling -> index in `tokens_`
   bool takes_any_ = false;
+};
+
+/// Tokens that are looked for in a text as it is, and others in its normal form.
+class AddedTokens {
+ public:
+  /// Returns the spelling by which the token is looked for: its own, or that of its normal form by `steps`.
+  std::string add(const AddedToken& token, const std::vector<Normalizer>& steps);
+  bool empty() const { return in_source_.empty() && in_normalized_.empty(); }
+  /// Normalises a text by the same steps and cuts it at the tokens in it. `goes_on`: as in `normalize`.
+  void split(NormalizedText& text, const std::vector<Normalizer>& steps, bool goes_on) const;
+
+ private:
+  TokenFinder in_source_, in_normalized_;
 };
 
 }  // namespace cloze

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "data/tokenizers/characters.h"
 #include "data/tokenizers/utf8.h"
 
@@ -44,6 +45,28 @@ struct NormalizedText {
     return {first, static_cast<uint32_t>(part.begin + end), tracked ? origin(part, begin, end).begin : part.source, -1};
   }
 };
+
+/// The bytes of a text as valid UTF-8 and one part, each character with its own bytes as origin.
+inline NormalizedText read_text(std::string_view text, bool tracked) {
+  require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
+                     " bytes is too long for a tokenizer; 4 GB are the most");
+  NormalizedText whole;
+  whole.tracked = tracked;
+  const bool valid = find_invalid_utf8(text) == std::string_view::npos;
+  if (valid) whole.text = text;
+  if (!valid || tracked) {
+    std::string mended;
+    for (size_t at = 0; at < text.size();) {
+      const auto begin = static_cast<uint32_t>(at);
+      const int32_t c = next_code_point(text, at);
+      append_code_point(mended, c < 0 ? 0xFFFD : c);
+      if (tracked) whole.origins.resize(mended.size(), Origin{begin, static_cast<uint32_t>(at)});
+    }
+    if (!valid) whole.text = std::move(mended);
+  }
+  if (!whole.text.empty()) whole.parts.push_back({0, static_cast<uint32_t>(whole.text.size()), 0, -1});
+  return whole;
+}
 
 /// Writes the parts of one text, changed, as those of another.
 /// Source of the rules for origins: huggingface/tokenizers, tokenizer/normalizer.rs, `transform_range`.

@@ -146,27 +146,20 @@ struct Pipeline final : Encoder {
   void add_tokens(std::vector<AddedToken> tokens, const Field& field) {
     std::stable_sort(tokens.begin(), tokens.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-    auto& vocabulary = model->vocabulary;
+    // The model's own vocabulary stays as it is: no word is cut into added tokens.
+    Vocabulary all{.pieces = model->vocabulary.pieces, .ids = model->vocabulary.ids, .special = {}};
     std::vector<std::pair<int32_t, std::string>> normalized;
     for (auto& token : tokens) {
-      const auto known = vocabulary.find(token.content);
+      const auto known = all.find(token.content);
       if (known < 0)
-        vocabulary.add(token.content, token.id, field);
+        all.add(token.content, token.id, field);
       else
         token.id = known;
-      std::string spelling = token.content;
-      if (token.normalized) {
-        NormalizedText text;
-        text.text = spelling;
-        text.parts = {{0, static_cast<uint32_t>(spelling.size()), 0, -1}};
-        normalize(normalizers, text, false);
-        spelling = text.text;
-      }
-      (token.normalized ? in_normalized : in_source).add(token, spelling);
+      const auto spelling = added.add(token, normalizers);
       if (spelling != token.content) normalized.emplace_back(token.id, spelling);
       if (token.special) special.push_back(token.id);
     }
-    pieces = vocabulary.pieces;
+    pieces = std::move(all.pieces);
     spelled_in_decoding = pieces;
     for (auto& [id, spelling] : normalized) spelled_in_decoding[static_cast<size_t>(id)] = std::move(spelling);
   }
@@ -219,37 +212,10 @@ struct Pipeline final : Encoder {
 
   /// The text normalised and cut. `goes_on`: it stands right after another character.
   NormalizedText prepared(std::string_view text, bool tracked, bool goes_on) const {
-    require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
-                       " bytes is too long for a tokenizer; 4 GB are the most");
-    NormalizedText whole;
-    whole.tracked = tracked || tracks;
-    read_text(text, whole);
-    in_source.split(whole);
-    normalize(normalizers, whole, goes_on);
-    // A part that normalisation shortened begins where its first character does.
-    std::erase_if(whole.parts, [](const Part& part) { return part.begin == part.end; });
-    for (auto& part : whole.parts)
-      if (part.id < 0) part = whole.slice(part, 0, part.end - part.begin);
-    in_normalized.split(whole);
+    auto whole = read_text(text, tracked || tracks);
+    added.split(whole, normalizers, goes_on);
     pre_tokenize(pre_tokenizers, whole, goes_on);
     return whole;
-  }
-
-  /// The bytes of a text as valid UTF-8, each character with its own bytes as origin.
-  static void read_text(std::string_view text, NormalizedText& whole) {
-    const bool valid = find_invalid_utf8(text) == std::string_view::npos;
-    if (valid) whole.text = text;
-    if (!valid || whole.tracked) {
-      std::string mended;
-      for (size_t at = 0; at < text.size();) {
-        const auto begin = static_cast<uint32_t>(at);
-        const int32_t c = next_code_point(text, at);
-        append_code_point(mended, c < 0 ? 0xFFFD : c);
-        if (whole.tracked) whole.origins.resize(mended.size(), Origin{begin, static_cast<uint32_t>(at)});
-      }
-      if (!valid) whole.text = std::move(mended);
-    }
-    if (!whole.text.empty()) whole.parts.push_back({0, static_cast<uint32_t>(whole.text.size()), 0, -1});
   }
 
   void encode_text(std::string_view text, bool goes_on, std::vector<int32_t>& out) const {
@@ -283,8 +249,8 @@ struct Pipeline final : Encoder {
       if (is_space && leading == characters) ++leading;
       trailing = is_space ? trailing + 1 : 0;
     }
-    const bool added = (first || piece.begin == 0) && !post.trims_all && leading == 1;
-    for (size_t i = 0; i < leading && !added && piece.begin < piece.end; ++i) next_code_point(text, piece.begin);
+    const bool prefix = (first || piece.begin == 0) && !post.trims_all && leading == 1;
+    for (size_t i = 0; i < leading && !prefix && piece.begin < piece.end; ++i) next_code_point(text, piece.begin);
     for (size_t i = 0; i < trailing && piece.end > piece.begin; ++i) do
         --piece.end;
       while (piece.end > piece.begin && (text[piece.end] & 0xC0) == 0x80);
@@ -299,7 +265,7 @@ struct Pipeline final : Encoder {
   size_t model_size = 0;  // ids below are of the model's vocabulary
   std::vector<Decoder> decoders;
   PostProcessor post;
-  TokenFinder in_source, in_normalized;
+  AddedTokens added;
   std::vector<int32_t> special;
   std::vector<std::string> spelled_in_decoding;  // added tokens as the normalised text has them
   std::vector<uint8_t> controls;
@@ -317,7 +283,7 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
   const auto vocabulary = model_field["vocab"];
   const bool dense = vocabulary.json().is_object() && std::find(pieces.begin(), pieces.end(), "") == pieces.end();
   const bool one_step = pre_tokenizers.size() == 1 && normalizers.size() <= 1;
-  if (!dense || !one_step || !in_source.empty() || !in_normalized.empty()) return nullptr;
+  if (!dense || !one_step || !added.empty()) return nullptr;
 
   const auto* bert = normalizers.empty() ? nullptr : std::get_if<BertNormalizer>(&normalizers[0]);
   if (model->type == "WordPiece" && bert && bert->clean_text &&

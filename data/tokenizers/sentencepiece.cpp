@@ -224,10 +224,10 @@ struct SentencePiece final : Encoder {
   }
 
  private:
-  nlohmann::ordered_json normalizer_json() const;
-  nlohmann::ordered_json pre_tokenizer_json() const;
-  nlohmann::ordered_json decoder_json() const;
-  nlohmann::ordered_json model_json() const;
+  nlohmann::json normalizer_json() const;
+  nlohmann::json pre_tokenizer_json() const;
+  nlohmann::json decoder_json() const;
+  nlohmann::json model_json() const;
 
   /// Text as the family's own code hands it to the model, and the byte of `text` that each of its bytes comes from.
   /// Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert, tokenization.py,
@@ -422,7 +422,7 @@ struct SentencePiece final : Encoder {
   uint64_t serial = 0;       // of this model among all that were opened
 };
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 /// The order in which BPE pieces were joined, told from their scores. Only normal pieces are joined.
 Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores,

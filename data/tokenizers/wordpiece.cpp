@@ -184,7 +184,7 @@ struct WordPiece final : Encoder {
   }
 
   std::string huggingface_json() const override {
-    using Json = nlohmann::ordered_json;
+    using Json = nlohmann::json;  // an ordered one looks keys up by walking
     Json vocabulary = Json::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
     return Json{{"normalizer",

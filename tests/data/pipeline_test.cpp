@@ -287,8 +287,10 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
   for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
   CHECK_THAT(changed("bert", "/normalizer", nested), Catch::Contains("is a sequence within 16 others"));
   TempDir dir;
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/tokenizer.json", "[")),
-                    Catch::Contains("a/tokenizer.json: is not a JSON object; it is damaged"));
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir.write("a/tokenizer.json", "[")),
+      Catch::Contains("a/tokenizer.json: is not a JSON object (line 1, column 2: the text ends in the middle); "
+                      "it is damaged"));
 }
 
 TEST_CASE("a word that a model cannot write is answered in words where it has no unknown token", "[data][tokenizer]") {

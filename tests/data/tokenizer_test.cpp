@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/random.h"
 #include "data/train_tokenizer.h"
+#include "data/tokenizers/byte_bpe.h"
 #include "data/tokenizers/wordpiece.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -186,6 +188,92 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
       INFO(model << ": '" << line << "'");
       REQUIRE(tokenizer.encode(line) == std::vector<int32_t>(wanted.begin(), wanted.end()));
     }
+  }
+}
+
+TEST_CASE("what transformers passes over next to a vocab.txt is named in a warning", "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\naaaaaa\n");
+  const auto warned = [&](const std::string& options) {
+    const auto path = dir.write("tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", )" + options + "}");
+    set_log_file(dir / "log");
+    CHECK(Tokenizer::open(dir.path.string()).encode("aaaaaa") == std::vector<int32_t>{5});
+    set_log_file("");
+    auto log = read_file(dir / "log");
+    std::filesystem::remove(dir / "log");
+    const auto at = log.find(path);
+    return at == std::string::npos ? log : log.substr(at + path.size());
+  };
+  const std::string end = ", which transformers passes over since version 5; so does Cloze\n";
+  CHECK(warned(R"("max_input_chars_per_word": 5)") == ": max_input_chars_per_word is 5" + end);
+  CHECK(warned(R"("clean_text": false)") == ": clean_text is false" + end);
+  CHECK(warned(R"("never_split": ["x"])") == R"(: never_split is ["x"])" + end);
+  CHECK(warned(R"("max_input_chars_per_word": 100, "never_split": null, "do_basic_tokenize": true)").empty());
+}
+
+TEST_CASE("a vocabulary of a class or model that Cloze does not know is refused by its name", "[data][tokenizer]") {
+  TempDir dir;
+  const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
+  dir.write("mpnet/vocab.txt", words);
+  dir.write("mpnet/tokenizer_config.json", R"({"tokenizer_class": "MPNetTokenizer"})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "mpnet"),
+                    Catch::Contains("vocab.txt: belongs to 'MPNetTokenizer', whose ids Cloze does not know"));
+  dir.write("type/vocab.txt", words);
+  dir.write("type/config.json", R"({"model_type": "funnel"})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "type"), Catch::Contains("belongs to 'funnel'"));
+  dir.write("clip/vocab.json", R"({"a": 0})");
+  dir.write("clip/merges.txt", "#version: 0.2\n");
+  dir.write("clip/tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "clip"),
+                    Catch::Contains("vocab.json: belongs to 'CLIPTokenizer'") &&
+                        Catch::Contains("have transformers write tokenizer.json next to it (save_pretrained)"));
+  dir.write("dpr/vocab.txt", words);
+  dir.write("dpr/tokenizer_config.json", R"({"tokenizer_class": "DPRReaderTokenizerFast"})");
+  CHECK(Tokenizer::open(dir / "dpr").encode("a") == std::vector<int32_t>{5});
+}
+
+TEST_CASE("JSON that is nested thousands deep is refused with file, line and column", "[data][tokenizer]") {
+  TempDir dir;
+  const std::string deep = "{\"x\":\n" + std::string(200000, '[') + std::string(200000, ']') + "}";
+  const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n";
+  const auto refused = [&](const std::string& file, const std::string& other, const std::string& content) {
+    INFO(file);
+    const auto folder = "of-" + file;
+    dir.write(folder + "/" + other, content);
+    dir.write(folder + "/" + file, deep);
+    CHECK_THROWS_WITH(
+        Tokenizer::open(dir / folder),
+        Catch::Contains(file + ": is not a JSON object") &&
+            Catch::Contains("(line 2, column 64: nested deeper than 64 lists and objects); it is damaged"));
+  };
+  refused("tokenizer.json", "config.json", "{}");
+  refused("vocab.json", "merges.txt", "");
+  for (const auto* file :
+       {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "cloze_tokenizer.json"})
+    refused(file, "vocab.txt", words);
+}
+
+TEST_CASE("a tokenizer of 60,000 pieces of each kind is saved and opened", "[data][tokenizer]") {
+  // Objects whose keys are looked up by walking take minutes here.
+  TempDir dir;
+  std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  nlohmann::json vocabulary = nlohmann::json::object(), added = nlohmann::json::object();
+  for (int b = 0; b < 256; ++b) vocabulary[byte_symbol(static_cast<uint8_t>(b))] = b;
+  for (int i = 0; i < 60000; ++i) {
+    words += "w" + std::to_string(i) + "\n";
+    vocabulary["w" + std::to_string(i)] = 256 + i;
+    added["added" + std::to_string(i)] = 60256 + i;
+  }
+  dir.write("wordpiece/vocab.txt", words);
+  dir.write("byte_bpe/vocab.json", vocabulary.dump());
+  dir.write("byte_bpe/merges.txt", "#version: 0.2\n");
+  dir.write("byte_bpe/added_tokens.json", added.dump());
+  for (const std::string kind : {"wordpiece", "byte_bpe"}) {
+    const auto tokenizer = Tokenizer::open(dir / kind);
+    tokenizer.save(dir / (kind + "-saved"));
+    const auto again = Tokenizer::open(dir / (kind + "-saved"));
+    CHECK(again.size() == tokenizer.size());
+    CHECK(again.encode("w59999 w7 added59999") == tokenizer.encode("w59999 w7 added59999"));
   }
 }
 
