@@ -459,7 +459,16 @@ struct Tokenizer::Impl {
     size_t last = 0;
     for (const auto& part : whole.parts) {
       if (part.id < 0) continue;
-      const auto origin = whole.origin(part, 0, part.end - part.begin);
+      // A space that the normal form puts next to an ideograph has the bytes of that, which is no part of the token.
+      const auto spelled = whole.view(part);
+      const auto put_in = [&](size_t at) {
+        size_t source = whole.origin(part, at, at + 1).begin;
+        return spelled[at] == ' ' && !is_white_space(next_code_point(text, source));
+      };
+      size_t first = 0, after = spelled.size();
+      while (first < after && put_in(first)) ++first;
+      while (first < after && put_in(after - 1)) --after;
+      const auto origin = whole.origin(part, first, after);
       if (last < origin.begin) f(last, size_t{origin.begin}, -1);
       f(size_t{origin.begin}, size_t{origin.end}, part.id);
       last = origin.end;

@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 HERE = pathlib.Path(__file__).resolve().parent
 LINES = [
     "the cat sat on the mat", "the NewTok cat", "thenewtokcat NEWTOK", "newtok  cat", "a<x>b <x> c", "a <X> b",
-    "NewTok", "<x><x>", " <x> ", "cat <w>, a<w>b <w>", "caf\u00e9 caf\u00c9 the", "\u4e2d\u6587 the \u4e2d", "", "cat  sat",
+    "NewTok", "<x><x>", " <x> ", "cat <w>, a<w>b <w>", "caf\u00e9 caf\u00c9 the", "\u4e2d\u6587 the \u4e2d", "", "cat  sat", "\u4e2d<z>\u4e2d <z> \u4e2d", "a <z>  b",
 ]
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat a b c ##a ##b ##c ##t new ##tok caf ##e \u4e2d \u6587 < > x , w".split()
 
@@ -42,7 +42,7 @@ def folders():
     told = lambda first: {"added_tokens_decoder": {
         str(first): token("NewTok"), str(first + 1): token("<x>", normalized=False, lstrip=True, rstrip=True),
         str(first + 2): token("<w>", single_word=True), str(first + 3): token("caf\u00e9"),
-        str(first + 4): token("<s>", special=True, normalized=False)}}
+        str(first + 4): token("<s>", special=True, normalized=False), str(first + 5): token("<z>", lstrip=True, rstrip=True)}}
     n = len(WORDS)
     yield "BertTokenizer", {}, {**words, "added_tokens.json": plain(n)}
     yield "BertTokenizer", {"do_lower_case": False}, {**words, "added_tokens.json": plain(n)}
