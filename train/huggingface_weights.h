@@ -7,8 +7,8 @@
 
 namespace cloze {
 
-/// Every tensor of the folder by its name there; `gamma` and `beta` of old norms are `weight` and `bias`. Of a pickle
-/// only tensors are read, by LibTorch's own reader, which runs no code. Throws CheckpointError naming file and tensor.
+/// Every tensor of the folder by its name there; `gamma` and `beta` of old norms are `weight` and `bias`. Throws
+/// CheckpointError naming file and tensor.
 std::map<std::string, at::Tensor> read_weights(const std::string& folder);
 
 /// Throws CheckpointError naming a tensor whose entries are no weights: whole numbers, NaN, infinity.
