@@ -18,7 +18,7 @@ struct DataConfig {
 template <class V>
 void describe(V& v, DataConfig& c) {
   v("tokens", c.tokens, "folder that `cloze prepare` made");
-  v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", at_least(4));
+  v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", in_range(4, 1 << 28));
   v("packing", c.packing,
     "document = from one document, its end padded; full = cut from the whole text, a separator between documents; "
     "doc_sentences, full_sentences = the same "

@@ -36,7 +36,8 @@ void describe(V& v, WindowAttention& c) {
   v("attention_dilation", c.attention_dilation,
     "steps between the keys of a window: 1 = side by side, 3 = every third; one number for all layers, or one for "
     "each");
-  v("dilated_heads", c.dilated_heads, "heads, from the first on, whose windows are dilated; 0 = all", at_least(0));
+  v("dilated_heads", c.dilated_heads, "heads, from the first on, whose windows are dilated; 0 = all",
+    in_range(0, 1 << 14));
   v("global_tokens", c.global_tokens,
     "tokens that see and are seen by everything: first = the [CLS] of each sequence, or none",
     one_of({"first", "none"}));
@@ -86,7 +87,7 @@ struct PerformerAttention {
 };
 template <class V>
 void describe(V& v, PerformerAttention& c) {
-  v("nb_features", c.nb_features, "random features of a head", at_least(1));
+  v("nb_features", c.nb_features, "random features of a head", in_range(1, 1 << 20));
   v("kernel", c.kernel,
     "softmax = positive features of the softmax kernel; relu = those of a generalised one; trigonometric = sines and "
     "cosines, unstable, for comparison",
@@ -106,7 +107,8 @@ struct LinformerAttention {
 };
 template <class V>
 void describe(V& v, LinformerAttention& c) {
-  v("compressed", c.compressed, "max_position_embeddings is divided by it to give the number of slots", at_least(1));
+  v("compressed", c.compressed, "max_position_embeddings is divided by it to give the number of slots",
+    in_range(1, 1 << 28));
   v("shared_kv_compressed", c.shared_kv_compressed, "keys and values are compressed by the same weights");
 }
 
@@ -120,9 +122,9 @@ struct BigBirdAttention {
 };
 template <class V>
 void describe(V& v, BigBirdAttention& c) {
-  v("block_size", c.block_size, "tokens in a block", at_least(1));
+  v("block_size", c.block_size, "tokens in a block", in_range(1, 1 << 24));
   v("num_random_blocks", c.num_random_blocks,
-    "blocks that the queries of a block see beside first, last and neighbours", at_least(0));
+    "blocks that the queries of a block see beside first, last and neighbours", in_range(0, 1 << 16));
 }
 
 using AttentionConfig =

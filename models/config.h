@@ -10,6 +10,16 @@
 
 namespace cloze {
 
+/// The largest sizes: beyond any model, and so small that no product of them is too large for 64 bits.
+namespace most {
+inline constexpr int64_t tokens = 1 << 28;  ///< of a vocabulary, or of a text
+inline constexpr int64_t width = 1 << 18;
+inline constexpr int64_t inner_width = 1 << 22;
+inline constexpr int64_t heads = 1 << 14;
+inline constexpr int64_t head_width = 1 << 14;
+inline constexpr int64_t layers = 1 << 12;
+}  // namespace most
+
 /// A stack of blocks.
 struct StackConfig {
   int64_t hidden_size = 768;
@@ -80,6 +90,7 @@ struct EncoderConfig : StackConfig {
   int64_t decoder_attention_heads = 0;
   int64_t decoder_ffn_dim = 0;
   int64_t decoder_start_token_id = 0;
+  int64_t bos_token_id = -1;
   int64_t eos_token_id = 1;
   int64_t forced_bos_token_id = -1;
   int64_t forced_eos_token_id = -1;
@@ -154,11 +165,12 @@ void describe_encoder(V& v, Config& c) {
           {"xlnet", [](Config& m) { starts(m, "normal", false); }},
           {"megatron", [](Config& m) { starts(m, "normal_scaled", false); }},
           {"t5", [](Config& m) { starts(m, "fan_in", false); }}});
-  v("vocab_size", c.vocab_size, "rows of the token embedding; 0 = as many as the tokenizer has", at_least(0));
-  v("hidden_size", c.hidden_size, "width of the residual stream", at_least(1));
-  v("num_hidden_layers", c.num_hidden_layers, "blocks in the stack", at_least(0));
-  v("num_attention_heads", c.num_attention_heads, "attention heads; must divide hidden_size", at_least(1));
-  v("intermediate_size", c.intermediate_size, "width inside the feed-forward layer", at_least(1));
+  v("vocab_size", c.vocab_size, "rows of the token embedding; 0 = as many as the tokenizer has",
+    in_range(0, most::tokens));
+  v("hidden_size", c.hidden_size, "width of the residual stream", in_range(1, most::width));
+  v("num_hidden_layers", c.num_hidden_layers, "blocks in the stack", in_range(0, most::layers));
+  v("num_attention_heads", c.num_attention_heads, "attention heads; must divide hidden_size", in_range(1, most::heads));
+  v("intermediate_size", c.intermediate_size, "width inside the feed-forward layer", in_range(1, most::inner_width));
   v("hidden_act", c.hidden_act, "activation of the feed-forward layer and the prediction head",
     one_of(activation_names));
   v("feed_forward", c.feed_forward,
@@ -170,7 +182,7 @@ void describe_encoder(V& v, Config& c) {
   v("max_position_embeddings", c.max_position_embeddings,
     "rows of the position table: the longest sequence [tokens], for roberta and longformer with pad_token_id + 1 rows "
     "on top",
-    at_least(1));
+    in_range(1, most::tokens));
   v("position_embeddings", c.position_embeddings,
     "the position table: learned; sinusoidal = sines and cosines that are not trained; sinusoidal_halves = all sines "
     "before all cosines; sinusoidal_start = they are trained on; none = places come from attention alone; relative_key "
@@ -182,7 +194,7 @@ void describe_encoder(V& v, Config& c) {
     "distances up to this one have vectors that are added to keys and values in every layer (Shaw et al. 2018); 0 = "
     "none",
     in_range(0, 1 << 14));
-  v("type_vocab_size", c.type_vocab_size, "segment types", at_least(1));
+  v("type_vocab_size", c.type_vocab_size, "segment types", in_range(1, 1 << 20));
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
   v("initializer", c.initializer,
     "the initial distribution: normal; truncated_normal = cut at two standard deviations; normal_scaled = products "
@@ -195,13 +207,18 @@ void describe_encoder(V& v, Config& c) {
     one_of({"post", "pre"}));
   v("norm_kind", c.norm_kind, "layer, or rms = without mean and bias", one_of({"layer", "rms"}));
   v("layer_norm_eps", c.layer_norm_eps, "added to the variance in every norm", in_range(0, 1));
-  v("pad_token_id", c.pad_token_id, "id of the padding token; set from the tokenizer when training", at_least(0));
+  v("pad_token_id", c.pad_token_id, "id of the padding token; set from the tokenizer when training",
+    in_range(0, most::tokens));
   v("freeze_pad_embedding", c.freeze_pad_embedding,
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
   v("tie_word_embeddings", c.tie_word_embeddings, "prediction head shares the token embedding");
   v("is_decoder", c.is_decoder, "each token sees only itself and what came before");
+  v("bos_token_id", c.bos_token_id,
+    "id that begins a text, of a model that was imported without a tokenizer and is exported again; -1 = not known",
+    in_range(-1, most::tokens));
   v("eos_token_id", c.eos_token_id,
-    "of a model that writes: id that ends a text; -1 = none; set from the tokenizer when training", at_least(-1));
+    "of a model that writes: id that ends a text; -1 = none; set from the tokenizer when training",
+    in_range(-1, most::tokens));
   v("attention", c.attention, "which keys a query scores");
 }
 /// What encoder-decoders have beside the lines of an encoder.
@@ -213,15 +230,18 @@ void describe_decoder(V& v, Config& c) {
     "false = one stack alone: with is_decoder the decoder, which reads no encoder, else the encoder");
   v("shared_embeddings", c.shared_embeddings,
     "encoder and decoder read one token table; false = each has its own, and the head is tied to the decoder's");
-  v("num_decoder_layers", c.num_decoder_layers, "blocks of the decoder; 0 = num_hidden_layers", at_least(0));
-  v("decoder_attention_heads", c.decoder_attention_heads, "heads of the decoder; 0 = num_attention_heads", at_least(0));
+  v("num_decoder_layers", c.num_decoder_layers, "blocks of the decoder; 0 = num_hidden_layers",
+    in_range(0, most::layers));
+  v("decoder_attention_heads", c.decoder_attention_heads, "heads of the decoder; 0 = num_attention_heads",
+    in_range(0, most::heads));
   v("decoder_ffn_dim", c.decoder_ffn_dim, "width inside the decoder's feed-forward layer; 0 = intermediate_size",
-    at_least(0));
+    in_range(0, most::inner_width));
   v("decoder_start_token_id", c.decoder_start_token_id,
-    "id that the decoder reads first; set from the tokenizer when training", at_least(0));
-  v("forced_bos_token_id", c.forced_bos_token_id, "id that every written text begins with; -1 = none", at_least(-1));
+    "id that the decoder reads first; set from the tokenizer when training", in_range(0, most::tokens));
+  v("forced_bos_token_id", c.forced_bos_token_id, "id that every written text begins with; -1 = none",
+    in_range(-1, most::tokens));
   v("forced_eos_token_id", c.forced_eos_token_id, "id that a text ends with that is cut off at its longest; -1 = none",
-    at_least(-1));
+    in_range(-1, most::tokens));
 }
 /// Of a kind without options of its own.
 template <class V, std::derived_from<EncoderConfig> Config>
@@ -261,10 +281,10 @@ template <class V>
 void describe(V& v, AlbertConfig& c) {
   describe_encoder(v, c);
   v("embedding_size", c.embedding_size, "width of the embeddings, projected to hidden_size; 0 = hidden_size",
-    at_least(0));
+    in_range(0, most::width));
   v("num_hidden_groups", c.num_hidden_groups, "groups of layers; the layers of a group share their weights",
-    at_least(1));
-  v("inner_group_num", c.inner_group_num, "blocks that a layer runs one after the other", at_least(1));
+    in_range(1, most::layers));
+  v("inner_group_num", c.inner_group_num, "blocks that a layer runs one after the other", in_range(1, 64));
   v("share", c.share, "what layers of a group share (the paper's table 4): all, only attention, only ffn, or none",
     one_of({"all", "attention", "ffn", "none"}));
 }
@@ -285,7 +305,7 @@ template <class V>
 void describe(V& v, ElectraConfig& c) {
   describe_encoder(v, c);
   v("embedding_size", c.embedding_size,
-    "width of the embeddings, projected to hidden_size where that differs; 0 = hidden_size", at_least(0));
+    "width of the embeddings, projected to hidden_size where that differs; 0 = hidden_size", in_range(0, most::width));
 }
 
 /// DistilBERT: BERT without segments and pooler.
@@ -368,11 +388,11 @@ struct T5Config : EncoderConfig {
 template <class V>
 void describe(V& v, T5Config& c) {
   describe_decoder(v, c);
-  v("d_kv", c.d_kv, "width of a head; 0 = hidden_size / num_attention_heads", at_least(0));
+  v("d_kv", c.d_kv, "width of a head; 0 = hidden_size / num_attention_heads", in_range(0, most::head_width));
   v("relative_attention_num_buckets", c.relative_attention_num_buckets,
-    "buckets of distances, each with a bias for every head", at_least(2));
+    "buckets of distances, each with a bias for every head", in_range(2, 1 << 20));
   v("relative_attention_max_distance", c.relative_attention_max_distance,
-    "distance from which on all fall into the last bucket", at_least(2));
+    "distance from which on all fall into the last bucket", in_range(2, most::tokens));
   v("scale_decoder_outputs", c.scale_decoder_outputs,
     "hidden states are divided by sqrt(hidden_size) before the token table, as version 1.0 does");
 }
@@ -436,15 +456,16 @@ void describe(V& v, XlnetConfig& c) {
   v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
   v("attn_type", c.attn_type, "bi = a token sees both sides, uni = only itself and what came before",
     one_of({"bi", "uni"}));
-  v("clamp_len", c.clamp_len, "distances beyond this one count as this one [tokens]; -1 = none do", at_least(-1));
+  v("clamp_len", c.clamp_len, "distances beyond this one count as this one [tokens]; -1 = none do",
+    in_range(-1, most::tokens));
   v("mem_len", c.mem_len,
     "states of earlier segments that each layer keeps for the next one [tokens]; 0 = training carries no memory, and "
     "other uses keep all of them",
-    at_least(0));
+    in_range(0, most::tokens));
   v("reuse_len", c.reuse_len,
     "of a segment, only so many first states go into the memory, and in training the next one begins behind them "
     "[tokens]; 0 = all of them",
-    at_least(0));
+    in_range(0, most::tokens));
   v("bi_data", c.bi_data,
     "in training half of the rows read their texts from right to left: their distances change sign");
   v("same_length", c.same_length, "attn_type uni: every token sees as many as the memory is long, and itself");

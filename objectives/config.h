@@ -162,9 +162,9 @@ template <class V>
 void describe(V& v, SboConfig& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   v("max_pair_targets", c.max_pair_targets, "tokens of a run that are predicted; those behind them are not",
-    at_least(1));
+    in_range(1, 1 << 20));
   v("position_embedding_size", c.position_embedding_size, "width of the embedding of a token's place in its run",
-    at_least(1));
+    in_range(1, 1 << 18));
 }
 
 /// Replaced token detection: a small generator fills the masked places, the model tells which tokens are not the
@@ -349,8 +349,9 @@ void describe(V& v, PlmConfig& c) {
   describe_next_token(v, c);
   v("num_predict", c.num_predict, "most tokens of a sequence that are predicted; 0 = a sixth of them", at_least(0));
   v("perm_size", c.perm_size, "tokens that are permuted together; 0 = all of a sequence", at_least(0));
-  v("mask_alpha", c.mask_alpha, "a span of k tokens is chosen in a context of k mask_alpha / mask_beta", at_least(1));
-  v("mask_beta", c.mask_beta, "the divisor of that context", at_least(1));
+  v("mask_alpha", c.mask_alpha, "a span of k tokens is chosen in a context of k mask_alpha / mask_beta",
+    in_range(1, 1 << 20));
+  v("mask_beta", c.mask_beta, "the divisor of that context", in_range(1, 1 << 20));
   v("max_ngram", c.max_ngram, "longest span [tokens]; k has probability in proportion to 1/k", in_range(1, 64));
 }
 

@@ -156,11 +156,11 @@ struct TrainConfig {
 
 template <class V>
 void describe(V& v, TrainConfig& c) {
-  v("batch_size", c.batch_size, "sequences in a forward pass", at_least(1));
+  v("batch_size", c.batch_size, "sequences in a forward pass", in_range(1, 1 << 20));
   v("accumulation", c.accumulation,
     "forward passes in an optimizer step, whose sequences they share out by length; the loss is normalised over all of "
     "them",
-    at_least(1));
+    in_range(1, 1 << 20));
   v("precision", c.precision,
     "fp32, or bf16 = products and activations in bf16 with fp32 master weights where the processor has bf16 units, "
     "else fp32",
@@ -168,7 +168,7 @@ void describe(V& v, TrainConfig& c) {
   v("gradient_checkpointing", c.gradient_checkpointing,
     "each block is computed again in the backward pass, for memory");
   v("device", c.device, "cpu, cuda or cuda:N; a GPU is experimental: none has run the tests yet");
-  v("threads", c.threads, "threads of the numerical work; 0 = one for each core", at_least(0));
+  v("threads", c.threads, "threads of the numerical work; 0 = one for each core", in_range(0, 1 << 12));
   v("workers", c.workers, "threads that make batches ahead of time", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));
   v("on_nonfinite", c.on_nonfinite, "a loss or gradient that is not finite: stop before the step, or skip the step",
@@ -190,13 +190,13 @@ struct EvaluationConfig {
 template <class V>
 void describe(V& v, EvaluationConfig& c) {
   v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
-  v("sequences", c.sequences, "held-out sequences in an evaluation", at_least(1));
+  v("sequences", c.sequences, "held-out sequences in an evaluation", in_range(1, 1e9));
   v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early",
     at_least(0));
   v.standalone();
   v("seed", c.seed, "seed of the held-out sequences and their masks, on which train.seed has no influence",
     at_least(0));
-  v("max_seq_length", c.max_seq_length, "tokens in a held-out sequence; 0 = data.max_seq_length", at_least(0));
+  v("max_seq_length", c.max_seq_length, "tokens in a held-out sequence; 0 = data.max_seq_length", in_range(0, 1 << 28));
   v("packing", c.packing,
     "how held-out sequences are cut, whatever data.packing is; nsp, sop and pairs make their own rows",
     one_of({"document", "full", "doc_sentences", "full_sentences"}));

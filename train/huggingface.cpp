@@ -419,6 +419,17 @@ void load_generator(const HuggingFaceModel& generator, Network& network, ImportR
   report.tensors += static_cast<int64_t>(generator.tensors.size());
 }
 
+/// Throws ConfigError for a config of far more parameters than the file has, before memory is written for them.
+void check_size(const Network& network, const HuggingFaceModel& model, const std::string& path) {
+  constexpr int64_t heads = 1 << 26;  // of parameters that may be drawn anew
+  int64_t described = 0, stored = 0;
+  for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
+  for (const auto& [name, tensor] : model.tensors) stored += tensor.numel();
+  require<ConfigError>(described <= 4 * stored + heads, path, ": describes a model of ",
+                       thousands(static_cast<uint64_t>(described)), " parameters, the weights are ",
+                       thousands(static_cast<uint64_t>(stored)), " numbers; they do not belong together");
+}
+
 }  // namespace
 
 ImportReport import_huggingface(const std::string& folder, const std::string& run,
@@ -431,6 +442,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
     add_generator(model, *generator, generator_folder);
   }
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
+  if (!generator) check_size(*network, model, folder + "/config.json");
   ImportReport report;
   report.architecture = model.architecture;
   load_huggingface(model, *network, report.ignored, report.fresh);
@@ -530,6 +542,9 @@ void export_huggingface(const std::string& run, const std::string& out, const st
     const auto& special = opened.tokenizer.special();
     if (const auto bos = model.texts_begin ? special.cls : special.bos; bos >= 0) config["bos_token_id"] = bos;
     if (!config.contains("eos_token_id") && special.eos >= 0) config["eos_token_id"] = special.eos;
+  } else {
+    if (model.bos_token_id >= 0) config["bos_token_id"] = model.bos_token_id;
+    if (!config.contains("eos_token_id") && model.eos_token_id >= 0) config["eos_token_id"] = model.eos_token_id;
   }
   // A run that was imported and not trained goes out as it came.
   if (model.bi_data && load_state(opened.checkpoint, nullptr).step > 0) {

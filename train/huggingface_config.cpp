@@ -573,7 +573,18 @@ ModelConfig read_model(const json& j, const std::string& path) {
   for (const int64_t size :
        {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, c.num_hidden_groups, c.pad_token_id})
     require<ConfigError>(size >= 0, path, ": a size is negative; the file is damaged");
-  if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;  // the class's own, of a vocabulary cut down: no text ends
+  // Ids that only a tokenizer reads here; where the folder has none, they go out again with the model.
+  const auto told = [&](const char* key) {
+    const auto found = j.find(key);
+    return found != j.end() && found->is_number_integer() ? std::max<int64_t>(found->get<int64_t>(), -1) : -1;
+  };
+  const bool reads_end =
+      std::any_of(type->keys.begin(), type->keys.end(), [](const auto& key) { return key.name == "eos_token_id"; });
+  c.bos_token_id = told("bos_token_id");
+  if (!reads_end) c.eos_token_id = told("eos_token_id");
+  // The class's own, of a vocabulary cut down: no text begins or ends with it.
+  if (c.bos_token_id >= c.vocab_size) c.bos_token_id = -1;
+  if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;
   return model;
 }
 

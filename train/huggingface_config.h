@@ -1,5 +1,6 @@
 #pragma once
 // config.json of Hugging Face: for each model_type one table of keys, which is read and written by.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "models/config.h"
@@ -24,14 +25,18 @@ std::string class_prefix(const ModelConfig& model);
 void keep_decoder(EncoderConfig& model);
 void keep_encoder(EncoderConfig& model);
 
-/// Takes a field where it is there and not null; `path` is the file's. Throws ConfigError for one of another type.
+/// Takes a field where it is there and not null; `path` is the file's. Throws ConfigError for one of another type, and
+/// for a whole number that is larger than every size of a model.
 template <class T>
 void take(const nlohmann::json& from, const char* key, T& field, const std::string& path) {
   const auto found = from.find(key);
   if (found == from.end() || found->is_null()) return;
   const bool fraction = found->is_number_float() && std::nearbyint(found->get<double>()) != found->get<double>();
-  if constexpr (std::is_same_v<T, int64_t>)
+  if constexpr (std::is_same_v<T, int64_t>) {
     require<ConfigError>(!fraction, path, ": '", key, "' is ", found->dump(), ", which is not a whole number");
+    require<ConfigError>(!found->is_number() || std::abs(found->get<double>()) <= most::tokens, path, ": '", key,
+                         "' is ", found->dump(), ", more than any model has; the file is damaged");
+  }
   try {
     field = found->get<T>();
   } catch (const nlohmann::json::exception&) {

@@ -28,10 +28,9 @@ LoadedRun open_run(const std::string& path) {
   run.config = decode<RunConfig>(tree);
   run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
   if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
-  // Earlier versions did not write it down of a decoder of an encoder's family.
-  auto& model = encoder_of(run.config.model);
-  if (is_generative(model) && run.has_tokenizer && !tree.find("model.eos_token_id"))
-    model.eos_token_id = run.tokenizer.special().sep;
+  // Earlier versions did not write it down of an encoder's family, whose decoders were trained with the tokenizer's.
+  if (!tree.find("model.eos_token_id"))
+    encoder_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
   const int64_t done = load_state(run.checkpoint, nullptr).step;

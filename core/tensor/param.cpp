@@ -59,7 +59,14 @@ Role role_of(Init init) {
 }
 
 Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init, Role role) {
-  Param param(at::empty(sizes, at::kFloat).set_requires_grad(true), init, role);
+  Tensor value;
+  try {
+    value = at::empty(sizes, at::kFloat);
+  } catch (const c10::Error&) {
+    fail<ConfigError>("the model's weights do not fit into memory, one of them (", name, ") is of ", sizes,
+                      "; make it smaller (model.hidden_size, model.vocab_size and the like)");
+  }
+  Param param(value.set_requires_grad(true), init, role);
   params_.emplace_back(name, param);
   return param;
 }

@@ -26,6 +26,24 @@ RunConfig accepted(const std::string& yaml, const std::vector<std::string>& over
 
 }  // namespace
 
+TEST_CASE("sizes beyond any model are refused with the key and the value", "[core][config]") {
+  CHECK(refused("model: {kind: bert, hidden_size: 1000000000000}") ==
+        "run.yaml:1:34: 'model.hidden_size' is 1000000000000, must be in [1, 262144]");
+  CHECK(refused("model: {kind: bert, vocab_size: 4611686018427387904}") ==
+        "run.yaml:1:33: 'model.vocab_size' is 4611686018427387904, must be in [0, 268435456]");
+  for (const std::string kind : {"bert", "albert", "longformer", "bigbird", "performer", "t5", "bart", "xlnet"}) {
+    const auto model = accepted("model: {kind: " + kind + "}\nobjectives: []\n");
+    for (const auto& entry : entries(model)) {
+      const bool is_size = entry.path.starts_with("model.") && entry.type == "whole number" &&
+                           entry.key != "feature_redraw_interval";  // steps
+      if (!is_size) continue;
+      INFO(kind << ": " << entry.path);
+      CHECK_THAT(refused(to_yaml(model), {entry.path + "=4611686018427387904"}),
+                 Catch::Contains("'" + entry.path + "' is 4611686018427387904, must be in"));
+    }
+  }
+}
+
 TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
   CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: "
                 "1.5, bias_correction: yes}\n") ==
@@ -46,7 +64,7 @@ TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") 
   CHECK(refused("train: {seed: 99999999999999999999}") ==
         "run.yaml:1:15: 'train.seed' is 99999999999999999999, which is too large");
   CHECK(refused("train: {batch_size: 3.5}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not '3.5'");
-  CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be at least 1");
+  CHECK(refused("train: {batch_size: 0}") == "run.yaml:1:21: 'train.batch_size' is 0, must be in [1, 1048576]");
   CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
 }
 

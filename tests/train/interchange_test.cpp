@@ -431,6 +431,73 @@ TEST_CASE("folders that cannot be imported are refused in words", "[interchange]
                     Catch::Contains("pytorch_model.bin: cannot be read ("));
 }
 
+TEST_CASE("a size in a config.json that no model has is refused with its key and value", "[interchange]") {
+  TempDir dir;
+  const auto answer = [&](const std::string& family, const std::string& key, const nlohmann::json& value) {
+    fs::remove_all(dir / "hf");
+    fs::remove_all(dir / "run");
+    fs::copy(SOURCE_DIR "/tests/parity/" + family, dir / "hf");
+    auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+    config[key] = value;
+    dir.write("hf/config.json", config.dump());
+    try {
+      import_huggingface(dir / "hf", dir / "run");
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("imported");
+  };
+  int sizes = 0;
+  for (const std::string family : {"bert", "bigbird", "t5", "xlnet-uni"}) {
+    const auto config = nlohmann::json::parse(read_file(SOURCE_DIR "/tests/parity/" + family + "/config.json"));
+    for (const auto& [key, value] : config.items()) {
+      if (!value.is_number_integer()) continue;
+      INFO(family << ": " << key);
+      for (const auto& size : {nlohmann::json(int64_t{1} << 62), nlohmann::json(1e300), nlohmann::json(-1e12)}) {
+        const auto said = answer(family, key, size);
+        const bool refused = said.find("config.json: '" + key + "' is " + size.dump() + ", more than any model has") !=
+                             std::string::npos;
+        CHECK((refused || said == "imported"));  // of keys that are not read
+        sizes += refused;
+      }
+      // One that counts, but not for these weights: refused in words, or of no consequence.
+      answer(family, key, 1 << 27);
+    }
+  }
+  CHECK(sizes > 3 * 4 * 5);
+  CHECK_THAT(answer("bert", "vocab_size", 1 << 23), Catch::Contains("parameters, the weights are"));
+  CHECK_THAT(answer("bert", "hidden_size", 1 << 20),
+             Catch::Contains("'model.hidden_size' is 1048576, must be in [1, 262144]"));
+}
+
+TEST_CASE("the ids that begin and end a text, imported without a tokenizer, go out again", "[interchange]") {
+  TempDir dir;
+  const auto out_again = [&](const std::string& family, const nlohmann::json& ids) {
+    for (const std::string folder : {"hf", "run", "again"}) fs::remove_all(dir / folder);
+    fs::copy(SOURCE_DIR "/tests/parity/" + family, dir / "hf");
+    auto config = nlohmann::json::parse(read_file(dir / "hf/config.json"));
+    config.erase("bos_token_id");
+    config.erase("eos_token_id");
+    config.update(ids);
+    dir.write("hf/config.json", config.dump());
+    import_huggingface(dir / "hf", dir / "run");
+    export_huggingface(dir / "run", dir / "again");
+    const auto out = nlohmann::json::parse(read_file(dir / "again/config.json"));
+    nlohmann::json found;
+    for (const auto* key : {"bos_token_id", "eos_token_id"})
+      if (out.contains(key)) found[key] = out[key];
+    return found;
+  };
+  const nlohmann::json ids{{"bos_token_id", 7}, {"eos_token_id", 9}};
+  for (const std::string family : {"bert", "roberta", "albert", "electra-discriminator", "distilbert", "longformer",
+                                   "bigbird", "xlnet-uni", "bart"}) {
+    INFO(family);
+    CHECK(out_again(family, ids) == ids);
+  }
+  CHECK(out_again("bert", nlohmann::json::object()).is_null());
+  CHECK(out_again("albert", {{"bos_token_id", 1000000}}).is_null());  // of a vocabulary that was cut down
+}
+
 TEST_CASE("weights that are no numbers are refused with the tensor's name", "[interchange]") {
   TempDir dir;
   const auto refused = [&](const std::string& tensor, const std::function<Tensor(Tensor)>& change,
@@ -540,7 +607,7 @@ TEST_CASE(
   CHECK_THROWS_WITH(import_huggingface(with("mt5", "config.json", "\"relative_attention_num_buckets\": 32",
                                             "\"relative_attention_num_buckets\": 0"),
                                        dir / "x"),
-                    Catch::Contains("as the run.yaml of Cloze") && Catch::Contains("must be at least 2"));
+                    Catch::Contains("as the run.yaml of Cloze") && Catch::Contains("must be in [2, 1048576]"));
   CHECK_THROWS_WITH(verify_parity(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),
                     Catch::Contains("'num_beams' is \"x\", which is not of the right type"));
   // What is not read is told; the verdict is that of the numbers.
