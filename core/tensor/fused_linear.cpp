@@ -1,3 +1,5 @@
+#include <ATen/ExpandUtils.h>
+
 #include "core/error.h"
 #include "core/tensor/fused_support.h"
 #include "core/tensor/plain.h"
@@ -107,7 +109,11 @@ struct MatrixProduct : Function<MatrixProduct> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto dy = grads[0].contiguous();
-    return {times_each(dy, saved[1].transpose(-1, -2)), times_each(saved[0].transpose(-1, -2), dy)};
+    const auto &a = saved[0], &b = saved[1];
+    Tensor da, db;
+    if (context->needs_input_grad(0)) da = at::sum_to(times_each(dy, b.transpose(-1, -2)), a.sizes());
+    if (context->needs_input_grad(1)) db = at::sum_to(times_each(a.transpose(-1, -2), dy), b.sizes());
+    return {da, db};
   }
 };
 
@@ -135,18 +141,7 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
 }
 
-Tensor matrix_product(const Tensor& a, const Tensor& b) {
-  const auto batch = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
-  const auto broadcast = [&](const Tensor& x) {
-    auto sizes = batch;
-    sizes.push_back(x.size(-2));
-    sizes.push_back(x.size(-1));
-    if (batch.empty()) sizes.insert(sizes.begin(), 1);
-    return x.expand(sizes);
-  };
-  const auto made = MatrixProduct::apply(broadcast(a), broadcast(b));
-  return batch.empty() ? made.squeeze(0) : made;
-}
+Tensor matrix_product(const Tensor& a, const Tensor& b) { return MatrixProduct::apply(a, b); }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return TakeRows::apply(x, index); }
 

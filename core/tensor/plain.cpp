@@ -131,8 +131,8 @@ Tensor heads_of(const Tensor& x, int64_t heads) {
 
 namespace {
 
-/// at::softmax over the last axis with a backward pass whose sums are those of single rows: LibTorch's differs in its
-/// last bits between numbers of threads.
+/// at::softmax over the last axis with a backward pass whose sums are those of single rows, and of bf16 scores in fp32:
+/// LibTorch's differs in its last bits between numbers of threads.
 struct Softmax : torch::autograd::Function<Softmax> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& scores) {
     const auto p = at::softmax(scores, -1);
@@ -141,9 +141,11 @@ struct Softmax : torch::autograd::Function<Softmax> {
   }
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list grads) {
-    const auto p = context->get_saved_variables()[0];
+    const auto saved = context->get_saved_variables()[0];
+    const auto type = saved.scalar_type();
+    const auto p = type == at::kBFloat16 ? saved.to(at::kFloat) : saved;
     const auto weighted = grads[0] * p;
-    return {weighted - p * weighted.sum(-1, /*keepdim=*/true)};
+    return {(weighted - p * weighted.sum(-1, /*keepdim=*/true)).to(type)};
   }
 };
 

@@ -1,5 +1,6 @@
 #include "core/tensor/products.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 
@@ -101,9 +102,11 @@ struct Grid {
   int64_t count() const { return rows * columns; }
 };
 
-Grid grid_of(int64_t rows, int64_t columns, int64_t depth) {
-  constexpr int64_t least_work = 1 << 21, most_parts = 16, least_side = 32;
-  const int64_t parts = std::clamp<int64_t>(rows * columns * depth / least_work, 1, most_parts);
+/// The parts of one of `matrices` products, by the sizes alone: small ones feed few threads, larger ones feed many.
+Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t least_work = 1 << 21, few_parts = 16, large_work = 1 << 26, most_parts = 128, least_side = 32;
+  const int64_t work = rows * columns * depth, parts = std::max(std::min(work / least_work, few_parts / matrices),
+                                                                std::min(work / large_work, most_parts / matrices));
   Grid grid;
   while (2 * grid.count() <= parts) {
     const int64_t height = rows / grid.rows, width = columns / grid.columns;
@@ -130,17 +133,19 @@ void each_by_one_thread(int64_t count, const F& f) {
 /// What a product does with what is there.
 enum class Sum { none, out, bias };
 
+/// First of the k-th of so many parts of a size, and how many.
+std::pair<int64_t, int64_t> part_of(int64_t size, int64_t k, int64_t parts) {
+  constexpr int64_t unit = 16;
+  const int64_t units = (size + unit - 1) / unit, begin = units * k / parts * unit;
+  return {begin, std::min(size, units * (k + 1) / parts * unit) - begin};
+}
+
 /// out = a b, out += a b, or out = bias + a b by LibTorch, in parts that are cut by the sizes alone.
 void in_parts(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, const Tensor& bias = {}) {
-  constexpr int64_t unit = 16;
-  const auto grid = grid_of(out.size(0), out.size(1), a.size(1));
-  const auto range = [](int64_t k, int64_t parts, int64_t size) {
-    const int64_t units = (size + unit - 1) / unit, begin = units * k / parts * unit;
-    return std::pair{begin, std::min(size, units * (k + 1) / parts * unit) - begin};
-  };
+  const auto grid = grid_of(1, out.size(0), out.size(1), a.size(1));
   each_by_one_thread(grid.count(), [&](int64_t part) {
-    const auto [row, rows] = range(part / grid.columns, grid.rows, out.size(0));
-    const auto [column, columns] = range(part % grid.columns, grid.columns, out.size(1));
+    const auto [row, rows] = part_of(out.size(0), part / grid.columns, grid.rows);
+    const auto [column, columns] = part_of(out.size(1), part % grid.columns, grid.columns);
     auto c = out.narrow(0, row, rows).narrow(1, column, columns);
     const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
     if (sum == Sum::none)
@@ -219,15 +224,28 @@ void add_times(Tensor sum, const Tensor& dy, const Tensor& w) {
 }
 
 Tensor times_each(const Tensor& a, const Tensor& b) {
-  const auto left = a.flatten(0, -3), right = b.flatten(0, -3);
-  auto out = at::empty({left.size(0), left.size(1), right.size(2)}, left.options().requires_grad(false));
-  each_by_one_thread(out.size(0), [&](int64_t k) {
-    auto c = out.select(0, k);
-    at::mm_out(c, left.select(0, k), right.select(0, k));
+  const auto leading = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  const auto with = [&leading](int64_t rows, int64_t columns) {
+    auto sizes = leading;
+    sizes.insert(sizes.end(), {rows, columns});
+    return sizes;
+  };
+  if (b.dim() == 2) return times(a.reshape({-1, a.size(-1)}), b).view(with(a.size(-2), b.size(-1)));
+  const auto batch = c10::multiply_integers(leading);
+  const auto all = [&](const Tensor& x) {
+    return x.expand(with(x.size(-2), x.size(-1))).reshape({batch, x.size(-2), x.size(-1)});
+  };
+  const auto left = all(a), right = all(b);
+  const auto out = at::empty({batch, a.size(-2), b.size(-1)}, a.options().requires_grad(false));
+  const auto grid = grid_of(std::max<int64_t>(batch, 1), out.size(1), out.size(2), a.size(-1));
+  each_by_one_thread(batch * grid.count(), [&](int64_t k) {
+    const int64_t matrix = k / grid.count(), part = k % grid.count();
+    const auto [row, rows] = part_of(out.size(1), part / grid.columns, grid.rows);
+    const auto [column, columns] = part_of(out.size(2), part % grid.columns, grid.columns);
+    auto c = out.select(0, matrix).narrow(0, row, rows).narrow(1, column, columns);
+    at::mm_out(c, left.select(0, matrix).narrow(0, row, rows), right.select(0, matrix).narrow(1, column, columns));
   });
-  auto sizes = a.sizes().vec();
-  sizes.back() = b.size(-1);
-  return out.view(sizes);
+  return out.view(with(a.size(-2), b.size(-1)));
 }
 
 }  // namespace cloze

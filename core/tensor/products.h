@@ -17,7 +17,7 @@ Tensor times(const Tensor& dy, const Tensor& w);
 void add_outer(Tensor grad, const Tensor& dy, const Tensor& x);
 /// sum += dy w; sum fp32 [R, K].
 void add_times(Tensor sum, const Tensor& dy, const Tensor& w);
-/// a b for each matrix of a [..., M, K] and b [..., K, N], which have as many; [..., M, N].
+/// a b for each matrix of a [..., M, K] and b [..., K, N], whose leading axes are broadcast; [..., M, N].
 Tensor times_each(const Tensor& a, const Tensor& b);
 
 }  // namespace cloze

@@ -1,4 +1,7 @@
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+
+#include <atomic>
 
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
@@ -275,6 +278,75 @@ TEST_CASE("products of LibTorch are the same bits for any number of threads, of 
                   1e-5 * std::max(1.0, wanted.abs().max().item<double>()));
           }
         }
+}
+
+TEST_CASE("products of many and of few matrices, cut or whole, are those of single ones, for any number of threads",
+          "[kernels]") {
+  struct Sizes {
+    std::vector<int64_t> a, b;
+  };
+  for (const auto& [a_sizes, b_sizes] :
+       {Sizes{{300, 520}, {520, 410}}, Sizes{{3, 260, 500}, {3, 500, 270}}, Sizes{{2, 3, 40, 24}, {24, 17}},
+        Sizes{{60, 300}, {2, 300, 400}}, Sizes{{2, 1, 9, 8}, {3, 8, 5}}, Sizes{{5, 4}, {4, 3}},
+        Sizes{{2, 0, 4}, {4, 3}}, Sizes{{0, 3, 4}, {0, 4, 5}}}) {
+    INFO(at::IntArrayRef(a_sizes) << " and " << at::IntArrayRef(b_sizes));
+    const auto a = numbers(a_sizes, 0.1), b = numbers(b_sizes, 0.2);
+    const auto run = [&](int threads) {
+      at::set_num_threads(threads);
+      return outcome([](auto& in) { return fused::matrix_product(in[0], in[1]); }, {a, b}, {}, at::kFloat);
+    };
+    const auto one = run(1);
+    for (const int threads : {2, 3, 40}) {
+      const auto more = run(threads);
+      CHECK(at::equal(one.value, more.value));
+      for (size_t k = 0; k < 2; ++k) CHECK(at::equal(one.gradients[k], more.gradients[k]));
+    }
+    at::set_num_threads(2);
+    const auto exact = outcome([](auto& in) { return at::matmul(in[0], in[1]); },
+                               {a.to(at::kDouble), b.to(at::kDouble)}, {}, at::kDouble);
+    CHECK(one.value.sizes() == exact.value.sizes());
+    if (one.value.numel() == 0) continue;
+    CHECK(error_of(one.value, exact.value) < 1e-5);
+    for (size_t k = 0; k < 2; ++k) {
+      CHECK(one.gradients[k].sizes() == exact.gradients[k].sizes());
+      CHECK(error_of(one.gradients[k], exact.gradients[k]) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("a product whose one side wants no gradient computes that of the other alone", "[kernels]") {
+  static std::atomic<int> products = 0;
+  const auto handle = at::addGlobalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction& f) -> std::unique_ptr<at::ObserverContext> {
+        products += std::string_view(f.name()) == "aten::mm";
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  const auto products_of = [&](bool first, bool second) {
+    const auto a = numbers({4, 5, 6}, 0.1).set_requires_grad(first),
+               b = numbers({4, 6, 7}, 0.2).set_requires_grad(second);
+    products = 0;
+    fused::matrix_product(a, b).sum().backward();
+    CHECK(a.grad().defined() == first);
+    CHECK(b.grad().defined() == second);
+    return products.load();
+  };
+  CHECK(products_of(true, true) == 12);
+  CHECK(products_of(true, false) == 8);
+  CHECK(products_of(false, true) == 8);
+  at::removeCallback(handle);
+}
+
+TEST_CASE("the gradient of a softmax of bf16 scores is rounded once", "[kernels]") {
+  const int64_t keys = 700;
+  const auto scores = numbers({6, keys}, 0.1, 3).to(at::kBFloat16).set_requires_grad(true);
+  const auto probe = (numbers({6, keys}, 0.2) + 1).to(at::kBFloat16);
+  const auto p = plain::masked_softmax(scores, {});
+  p.backward(probe);
+  const auto wide = p.detach().to(at::kDouble), dy = probe.to(at::kDouble);
+  const auto wanted = wide * (dy - (wide * dy).sum(-1, /*keepdim=*/true));
+  const auto error = (scores.grad().to(at::kDouble) - wanted).abs();
+  // Half of the last of eight bits, and what fp32 leaves of a difference of like numbers.
+  CHECK((error - wanted.abs() / 256 - 1e-6 * wide).max().item<double>() <= 0);
 }
 
 TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
