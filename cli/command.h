@@ -4,8 +4,8 @@
 #include <variant>
 #include <vector>
 
-#include "train/config.h"
-#include "train/search.h"
+#include "runs/config.h"
+#include "generation/search.h"
 
 namespace cloze {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -307,6 +308,9 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
   } else {
     check_range(node, path, rule, static_cast<double>(value), issues);
+    if (value % rule.multiple_of != 0)
+      issues.push_back(
+          {node.where, "'" + path + "' is " + *text + ", must be a multiple of " + std::to_string(rule.multiple_of)});
     out = value;
   }
 }
@@ -348,14 +352,39 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     out = *text;
 }
 
+void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<int64_t>& out) {
+  std::vector<ConfigNode> items;
+  if (node.type == ConfigNode::Type::list) {
+    for (const auto& [key, item] : node.items) items.push_back(item);
+  } else {
+    std::stringstream texts(node.text);
+    for (std::string text; std::getline(texts, text, ',');) {
+      items.push_back(node);
+      items.back().quoted = false;
+      items.back().text = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+      items.back().text.erase(items.back().text.find_last_not_of(' ') + 1);
+    }
+    if (items.empty()) items.push_back(node);
+  }
+  const auto before = issues.size();
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < items.size(); ++i)
+    decode_scalar(items[i], items.size() == 1 ? path : join_path(path, std::to_string(i)), rule, issues,
+                  numbers.emplace_back());
+  if (items.empty()) issues.push_back({node.where, "'" + path + "' is an empty list; give a number, or several"});
+  if (issues.size() == before) out = numbers;
+}
+
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
-                  std::vector<Issue>& issues) {
+                  const std::vector<std::string>& former, std::vector<Issue>& issues) {
   constexpr size_t few = 24;  // that are read in one line
   std::string list;
   for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
   const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
   for (const auto& [key, node] : map.items) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::find(former.begin(), former.end(), key) != former.end()) continue;
     const auto near = did_you_mean(key, known);
     issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + (near.empty() ? all : near)});
   }

@@ -1,15 +1,20 @@
 #pragma once
 // The typed config engine: one struct, its defaults in the struct, one `describe` beside it.
 //
-//   struct Oven { double heat = 180; std::string mode = "fan"; };
+//   enum class Heater { fan, grill };
+//   constexpr auto choices(Heater) {
+//     return std::array{Choice{Heater::fan, "fan", "hot air"}, Choice{Heater::grill, "grill", "from above"}};
+//   }
+//   struct Oven { double heat = 180; Heater heater = Heater::fan; };
 //   template <class V> void describe(V& v, Oven& c) {
 //     v("heat", c.heat, "temperature [C]", in_range(0, 300));
-//     v("mode", c.mode, "what heats", one_of({"fan", "grill"}));
+//     v("heater", c.heater, "what heats");
 //   }
 //   auto oven = decode<Oven>(ConfigTree::load("oven.yaml", {"heat=200"}));
 //
 // Decoding, writing, documentation, explanations and checks all come from that one description.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -29,14 +34,60 @@ struct Rule {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool open_high = false;              ///< `high` itself is not allowed
+  int64_t multiple_of = 1;             ///< of whole numbers
   std::vector<std::string> allowed{};  ///< the only texts; empty: any
 };
+inline Rule multiples_of(int64_t step) { return {.low = static_cast<double>(step), .multiple_of = step}; }
 struct OpenEnd {};
 inline constexpr OpenEnd open_end{};
 inline Rule at_least(double low) { return {.low = low}; }
 inline Rule in_range(double low, double high) { return {.low = low, .high = high}; }
 inline Rule in_range(double low, double high, OpenEnd) { return {.low = low, .high = high, .open_high = true}; }
 inline Rule one_of(std::vector<std::string> allowed) { return {.allowed = std::move(allowed)}; }
+
+/// A value of an enum, its name in YAML and what it means. An enum `E` of a config has a function `choices(E)` that
+/// lists all of them in an array, in the order of documentation.
+template <class E>
+struct Choice {
+  E value;
+  const char* name;
+  const char* words = "";
+};
+template <class T>
+inline constexpr bool is_choice = std::is_enum_v<T> && requires(T value) { choices(value); };
+
+/// The name of a choice in YAML.
+template <class E>
+  requires is_choice<E>
+constexpr const char* name_of(E value) {
+  for (const auto& choice : choices(value))
+    if (choice.value == value) return choice.name;
+  return "?";
+}
+template <class E>
+  requires is_choice<E>
+std::ostream& operator<<(std::ostream& out, E value) {
+  return out << name_of(value);
+}
+/// All names, as an option's rule.
+template <class E>
+  requires is_choice<E>
+Rule any_of() {
+  Rule rule;
+  for (const auto& choice : choices(E{})) rule.allowed.emplace_back(choice.name);
+  return rule;
+}
+/// The choice of a name. Throws ConfigError for a name that is none of them.
+template <class E>
+  requires is_choice<E>
+E choice_of(const std::string& name) {
+  std::string names;
+  for (const auto& choice : choices(E{})) {
+    if (name == choice.name) return choice.value;
+    names += (names.empty() ? "" : ", ") + std::string(choice.name);
+  }
+  fail<ConfigError>("'", name, "' is not known; choose one of ", names);
+}
 
 /// Named starting points of a struct `S` that has a field `like`.
 template <class S>
@@ -98,8 +149,11 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
                    bool& out);
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                    std::string& out);
+/// One value, or several: `[1, 2]`; earlier versions wrote the text `1,2`.
+void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<int64_t>& out);
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
-                  std::vector<Issue>& issues);
+                  const std::vector<std::string>& former, std::vector<Issue>& issues);
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues);
 [[noreturn]] void throw_issues(std::vector<Issue> issues);
 std::string rule_words(const Rule& rule);
@@ -107,10 +161,46 @@ std::string scalar_text(int64_t v);
 std::string scalar_text(double v);
 std::string scalar_text(bool v);
 std::string scalar_text(const std::string& v);
+template <class E>
+  requires is_choice<E>
+std::string scalar_text(E v) {
+  return name_of(v);
+}
 
 template <class T>
 inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
-                                  std::is_same_v<T, std::string>;
+                                  std::is_same_v<T, std::string> || is_choice<T>;
+
+/// The rule of a line: the given one, else that of the choice.
+template <class T>
+Rule rule_of(const Rule& given) {
+  if constexpr (is_choice<T>)
+    return given.allowed.empty() ? any_of<T>() : given;
+  else
+    return given;
+}
+template <class E>
+  requires is_choice<E>
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   E& out) {
+  std::string name = name_of(out);
+  decode_scalar(node, path, rule_of<E>(rule), issues, name);
+  out = choice_of<E>(name);
+}
+/// `words: name = meaning; name = meaning`, of a choice.
+template <class T>
+std::string with_choices(const char* words) {
+  std::string all = words;
+  if constexpr (is_choice<T>) {
+    const char* joint = all.empty() ? "" : ": ";
+    for (const auto& choice : choices(T{})) {
+      if (!*choice.words) continue;
+      all += std::string(joint) + choice.name + " = " + choice.words;
+      joint = "; ";
+    }
+  }
+  return all;
+}
 template <class T>
 constexpr const char* type_name() {
   if constexpr (std::is_same_v<T, int64_t>)
@@ -130,6 +220,17 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
+/// A list of numbers or texts, in one line.
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = is_scalar<T>;
+template <class T>
+std::string scalar_text(const std::vector<T>& list) {
+  std::string text;
+  for (const auto& one : list) text += (text.empty() ? "" : ", ") + scalar_text(one);
+  return list.size() == 1 ? text : "[" + text + "]";
+}
 inline std::string join_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
@@ -186,6 +287,20 @@ class Decoder {
     decode(node, join_path(path_, key), rule, field);
   }
 
+  /// A key of earlier versions: where it is given, `apply` takes its value T and answers what is wrong with it, or "".
+  template <class T, class Apply>
+  void formerly(const char* key, const Apply& apply) {
+    former_.emplace_back(key);
+    const ConfigNode* node = map_ ? map_->find(key) : nullptr;
+    if (!node) return;
+    T value{};
+    const auto before = issues_.size();
+    decode_scalar(*node, join_path(path_, key), {}, issues_, value);
+    if (issues_.size() > before) return;
+    if (const std::string mistake = apply(value); !mistake.empty())
+      issues_.push_back({node->where, "'" + join_path(path_, key) + "' is " + node->text + ": " + mistake});
+  }
+
   /// Elements that begin as `whole`, changed by their own preset and their own keys.
   template <class T, class Whole>
   void parts(const char* key, std::vector<T>& field, const Whole& whole, const char*) {
@@ -211,6 +326,8 @@ class Decoder {
   void decode(const ConfigNode* node, const std::string& path, const Rule& rule, T& field) {
     if constexpr (is_scalar<T>) {
       if (node) decode_scalar(*node, path, rule, issues_, field);
+    } else if constexpr (is_list<T>) {
+      if (node) decode_list(*node, path, rule, issues_, field);
     } else if constexpr (IsVector<T>::value) {
       if (!node) {
         for (size_t i = 0; i < field.size(); ++i) decode(nullptr, join_path(path, std::to_string(i)), rule, field[i]);
@@ -252,7 +369,7 @@ class Decoder {
 
   void finish(bool has_kind) {
     if (has_kind) known_.emplace_back("kind");
-    if (map_) unknown_keys(*map_, path_, known_, issues_);
+    if (map_) unknown_keys(*map_, path_, known_, former_, issues_);
   }
 
  private:
@@ -279,7 +396,7 @@ class Decoder {
   const ConfigNode* map_;
   std::string path_, ambient_;
   std::vector<Issue>& issues_;
-  std::vector<std::string> known_;
+  std::vector<std::string> known_, former_;
   bool partial_ = false;  ///< the node changes a value that is there, whose kind stays
 };
 
@@ -288,9 +405,13 @@ struct Perturber {
   template <class S>
   void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
   void standalone() {}
+  template <class T, class Apply>
+  void formerly(const char*, const Apply&) {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
-    if constexpr (std::is_same_v<T, bool>)
+    if constexpr (is_choice<T>)
+      field = field == choices(T{})[0].value ? choices(T{})[1].value : choices(T{})[0].value;
+    else if constexpr (std::is_same_v<T, bool>)
       field = !field;
     else if constexpr (std::is_same_v<T, std::string>)
       field += "?";
@@ -320,10 +441,12 @@ class Walker {
     leaf("like", c.like, words, one_of(names));
   }
   void standalone() { whole_.clear(); }
+  template <class T, class Apply>
+  void formerly(const char*, const Apply&) {}
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
-    if constexpr (is_scalar<T>)
-      leaf(key, field, words, rule);
+    if constexpr (is_scalar<T> || is_list<T>)
+      leaf(key, field, with_choices<T>(words), rule_of<T>(rule));
     else
       inside(key, field, words);
   }
@@ -341,7 +464,7 @@ class Walker {
 
  private:
   template <class T>
-  void leaf(const char* key, const T& field, const char* words, const Rule& rule) {
+  void leaf(const char* key, const T& field, const std::string& words, const Rule& rule) {
     entries_.push_back(
         {join_path(path_, key), key, type_name<T>(), scalar_text(field), words, rule_words(rule), depth_, true});
   }

@@ -7,11 +7,27 @@
 
 namespace cloze {
 
+/// How sequences are cut from the text.
+enum class RowPacking { document, full, doc_sentences, full_sentences, segment_pair, sentence_pair };
+constexpr auto choices(RowPacking) {
+  using enum RowPacking;
+  return std::array{
+      Choice{document, "document", "from one document, its end padded"},
+      Choice{full, "full", "cut from the whole text, a separator between documents"},
+      Choice{doc_sentences, "doc_sentences", "whole sentences of one document (RoBERTa's DOC-SENTENCES)"},
+      Choice{full_sentences, "full_sentences", "whole sentences of the whole text (RoBERTa's FULL-SENTENCES)"},
+      Choice{segment_pair, "segment_pair", "two segments of sentences"},
+      Choice{sentence_pair, "sentence_pair", "two sentences"}};
+}
+inline bool is_pair(RowPacking packing) {
+  return packing == RowPacking::segment_pair || packing == RowPacking::sentence_pair;
+}
+
 /// Prepared tokens and how sequences are cut from them.
 struct DataConfig {
   std::string tokens;
   int64_t max_seq_length = 128;
-  std::string packing = "document";
+  RowPacking packing = RowPacking::document;
   double short_seq_prob = 0.1;
 };
 
@@ -20,12 +36,8 @@ void describe(V& v, DataConfig& c) {
   v("tokens", c.tokens, "folder that `cloze prepare` made");
   v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", in_range(4, 1 << 28));
   v("packing", c.packing,
-    "document = from one document, its end padded; full = cut from the whole text, a separator between documents; "
-    "doc_sentences, full_sentences = the same "
-    "in whole sentences (RoBERTa's formats); segment_pair = two segments of sentences, sentence_pair = two sentences; "
-    "nsp and sop always take pairs, of segments if not told otherwise; "
-    "plm takes segment_pair from the whole text, and half of its second segments from elsewhere in it",
-    one_of({"document", "full", "doc_sentences", "full_sentences", "segment_pair", "sentence_pair"}));
+    "how sequences are cut from the text; nsp and sop always take pairs, of segments if not told otherwise; plm takes "
+    "segment_pair from the whole text, and half of its second segments from elsewhere in it");
   v("short_seq_prob", c.short_seq_prob,
     "share of the sequences that is cut to a random shorter length; none is where a decoder writes", in_range(0, 1));
 }

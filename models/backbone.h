@@ -1,6 +1,8 @@
 #pragma once
 // What every network offers to objectives: hidden states, and the table that turns them into tokens.
-#include "models/attention.h"
+#include "models/attention/attention.h"
+#include "models/config.h"
+
 namespace cloze {
 
 /// What a backbone reads; undefined tensors are absent.
@@ -78,6 +80,11 @@ struct BackboneParts {
   bool own_norm = false;                     ///< of them only the tables of tokens and positions
 };
 
-std::shared_ptr<Backbone> make_backbone(const EncoderConfig& config, const BackboneParts& parts);
+/// A stack of blocks over embeddings: an encoder, or a decoder alone. Throws ConfigError.
+std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts);
+/// Throws ConfigError.
+std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config);
+/// Throws ConfigError for options that two streams do not have.
+std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& config);
 
 }  // namespace cloze

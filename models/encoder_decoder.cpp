@@ -1,7 +1,8 @@
-#include <cmath>
-
 #include "core/error.h"
-#include "models/families.h"
+#include "models/backbone.h"
+#include "models/embeddings.h"
+#include "models/initialization.h"
+#include "models/stack.h"
 
 namespace cloze {
 
@@ -9,22 +10,22 @@ namespace {
 
 constexpr uint32_t decoder_sites = 0x8000;  // dropout sites of the decoder begin here
 
-/// The stack of the decoder: its own depth, heads and inner width, the past alone, and a look at the encoder in each
-/// block.
-StackConfig decoder_of(const EncoderConfig& c) {
+/// The stack of the decoder: its own depth, heads and inner width, causal, with attention to the encoder in each block.
+StackConfig decoder_of(const EncoderDecoderConfig& c) {
   StackConfig d = c;
-  if (c.num_decoder_layers > 0) d.num_hidden_layers = c.num_decoder_layers;
-  if (c.decoder_attention_heads > 0) d.num_attention_heads = c.decoder_attention_heads;
-  if (c.decoder_ffn_dim > 0) d.intermediate_size = c.decoder_ffn_dim;
+  d.num_hidden_layers = c.decoder_layers();
+  d.num_attention_heads = c.decoder_heads();
+  d.intermediate_size = c.decoder_inner_size();
   d.attention = FullAttention{};
-  d.is_decoder = d.cross_attention = true;
+  d.causal = true;
+  d.cross_attention = true;
   return d;
 }
 
-/// Two stacks over one token table: the original Transformer (Vaswani et al. 2017, section 3), T5 (Raffel et al. 2020),
-/// BART (Lewis et al. 2020), mBART and PEGASUS, which differ in norms, places and biases.
+/// Two stacks over one token table, or over one each.
+/// Source: Vaswani et al. 2017, section 3.
 struct EncoderDecoder final : Backbone {
-  explicit EncoderDecoder(const EncoderConfig& c)
+  explicit EncoderDecoder(const EncoderDecoderConfig& c)
       : config(c),
         embeddings(own("embeddings", make_embeddings(c, {}))),
         decoder_embeddings(
@@ -42,7 +43,7 @@ struct EncoderDecoder final : Backbone {
     require<ShapeError>(in.decoder_input_ids.defined(), "an encoder with a decoder was run without decoder_input_ids");
     const auto memory = in.memory.states.defined() ? in.memory : encode(in, traces ? &traces->encoder : nullptr);
     const auto x = decoder_embeddings->forward(
-        {.ids = in.decoder_input_ids, .positions = rows(places_behind(in.decoder_input_ids, {}))},
+        {.ids = in.decoder_input_ids, .positions = rows(position_ids_after(in.decoder_input_ids, {}))},
         dropout_of(in, decoder_sites));
     return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites),
                             traces ? &traces->decoder : nullptr, &memory);
@@ -52,7 +53,8 @@ struct EncoderDecoder final : Backbone {
     require<ConfigError>(decoder->depth() > 0,
                          "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
     cache.resize(static_cast<size_t>(decoder->depth()));
-    const auto x = decoder_embeddings->forward({.ids = ids, .positions = rows(places_behind(ids, cache[0].own))}, {});
+    const auto x =
+        decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, cache[0].own))}, {});
     return decoder->forward(x, {}, {}, nullptr, &memory, &cache);
   }
 
@@ -60,8 +62,8 @@ struct EncoderDecoder final : Backbone {
     return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
   }
   /// Rows of the position table.
-  Tensor rows(const Tensor& places) const {
-    return config.position_offset > 0 ? places + config.position_offset : places;
+  Tensor rows(const Tensor& position_ids) const {
+    return config.position_offset > 0 ? position_ids + config.position_offset : position_ids;
   }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder with a decoder has no pooler"); }
@@ -72,15 +74,17 @@ struct EncoderDecoder final : Backbone {
     encoder->gradient_checkpointing = decoder->gradient_checkpointing = on;
   }
 
-  EncoderConfig config;
+  EncoderDecoderConfig config;
   std::shared_ptr<Embeddings> embeddings, decoder_embeddings;
   std::shared_ptr<Stack> encoder, decoder;
 };
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_encoder_decoder(const EncoderConfig& config) {
-  return std::make_shared<EncoderDecoder>(config);
+std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config) {
+  auto made = std::make_shared<EncoderDecoder>(config);
+  set_init_ranges(*made, config);
+  return made;
 }
 
 }  // namespace cloze

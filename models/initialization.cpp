@@ -24,7 +24,7 @@ void set_xavier_of(const NamedParam& named) {
   set_xavier(named.param, compresses ? root(2) : 1);
 }
 
-void set_fan_in(const NamedParam& named, const EncoderConfig& c) {
+void set_fan_in(const NamedParam& named, const BackboneConfig& c) {
   auto param = named.param;
   const auto inputs = static_cast<double>(param.value().size(-1));
   const auto part = [&](const char* words) { return named.name.find(words) != std::string::npos; };
@@ -53,7 +53,7 @@ void set_xavier(Param weight, double gain) {
   weight.set_init_range(gain * std::sqrt(2 / (inputs + outputs)), Spread::uniform);
 }
 
-void set_init_ranges(const Layer& root_layer, const EncoderConfig& c) {
+void set_init_ranges(const Layer& root_layer, const BackboneConfig& c) {
   std::vector<NamedParam> params;
   collect_own(root_layer, "", params);
   for (auto& named : params) {
@@ -61,12 +61,12 @@ void set_init_ranges(const Layer& root_layer, const EncoderConfig& c) {
     const bool drawn = param.init() == Init::weight || param.init() == Init::embedding;
     const bool product = param.init() == Init::weight && param.role() == Role::weight && param.value().dim() == 2;
     if (!drawn) continue;
-    if (c.initializer == "normal_scaled" && product && ends_a_branch(named.name))
+    if (c.initializer == Initializer::normal_scaled && product && ends_a_branch(named.name))
       param.set_init_range(c.initializer_range * root(2.0 * static_cast<double>(c.num_hidden_layers)));
-    if (c.initializer == "xavier" && product) set_xavier_of(named);
-    if (c.initializer == "xavier" && param.role() == Role::embedding)
+    if (c.initializer == Initializer::xavier && product) set_xavier_of(named);
+    if (c.initializer == Initializer::xavier && param.role() == Role::embedding)
       param.set_init_range(root(static_cast<double>(param.value().size(-1))));
-    if (c.initializer == "fan_in") set_fan_in(named, c);
+    if (c.initializer == Initializer::fan_in) set_fan_in(named, c);
   }
 }
 

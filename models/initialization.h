@@ -1,7 +1,7 @@
 #pragma once
 // Standard deviations of the first weights.
 #include "models/config.h"
-#include "models/layers.h"
+#include "models/layers/layers.h"
 
 namespace cloze {
 
@@ -18,7 +18,7 @@ namespace cloze {
 /// 1. torch's MultiheadAttention (one packed matrix) and fairseq's (gain 1 / sqrt(2)) start Q, K and V with
 /// 1 / sqrt(2 width), sqrt(2) times smaller than xavier here. fairseq's Linformer overwrites the xavier of its
 /// projections of positions with the normal of all its weights, which is what they start as here but under xavier.
-void set_init_ranges(const Layer& root, const EncoderConfig& config);
+void set_init_ranges(const Layer& root, const BackboneConfig& config);
 
 /// Uniform, with the deviation gain sqrt(2 / (inputs + outputs)) of each matrix that lies stacked in weight [N, K].
 /// Source: Glorot and Bengio 2010, equation 16.

@@ -21,7 +21,7 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
   const auto norm = [&](const char* name) {
     return own(name, std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
   };
-  if (from && c.share == "attention") {
+  if (from && c.share == Sharing::attention) {
     attention = from->attention, attention_norm = from->attention_norm;
   } else {
     attention = own("attention", make_attention(c, layer));
@@ -31,12 +31,12 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
     cross_attention = own("cross_attention", std::make_shared<CrossAttention>(c));
     cross_norm = norm("cross_norm");
   }
-  if (from && c.share == "ffn") {
+  if (from && c.share == Sharing::ffn) {
     intermediate = from->intermediate, gate = from->gate, output = from->output, output_norm = from->output_norm;
   } else {
     output_norm = norm("output_norm");
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
-    if (c.feed_forward == "gated")
+    if (c.feed_forward == FeedForward::gated)
       gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.linear_bias));
   }
@@ -53,7 +53,7 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
                       const Memory* memory, BlockCache* cache, const Tensor& places) const {
   const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
-  const bool pre = config.norm_place == "pre";
+  const bool pre = config.norm_place == NormPlacement::pre;
   // A part of the block: what it reads, and how it joins the residual stream.
   const auto read = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
   const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream,
@@ -83,13 +83,14 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
 Stack::Stack(const StackConfig& c) : config(c) {
   // Layer i belongs to group floor(i groups / layers). Its blocks are those of the group's first layer, or share a half
   // with them.
-  const int64_t count = c.num_hidden_layers,
-                groups = c.num_hidden_groups > 0 && c.share != "none" ? std::min(c.num_hidden_groups, count) : count;
+  const int64_t count = c.num_hidden_layers, groups = c.num_hidden_groups > 0 && c.share != Sharing::none
+                                                          ? std::min(c.num_hidden_groups, count)
+                                                          : count;
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
     auto& head = first[static_cast<size_t>(i * groups / count)];
     auto& layer = layers.emplace_back();
-    if (head >= 0 && c.share == "all") {
+    if (head >= 0 && c.share == Sharing::all) {
       layer = layers[static_cast<size_t>(head)];
       continue;
     }
@@ -100,12 +101,12 @@ Stack::Stack(const StackConfig& c) : config(c) {
     if (head < 0) head = i;
   }
   if (c.relative_attention_num_buckets > 0) {
-    buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.is_decoder);
+    buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.causal);
     relative_attention_bias =
         own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
                   Role::score_bias);
   }
-  if (c.norm_place == "pre")
+  if (c.norm_place == NormPlacement::pre)
     final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
 }
 
@@ -117,7 +118,7 @@ int64_t Stack::depth() const {
 
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory,
                       std::vector<BlockCache>* cache, const Tensor& read_places) const {
-  context.causal = config.is_decoder;
+  context.causal = config.causal;
   if (trace) context.probabilities = &trace->attentions;
   if (relative_attention_bias.defined()) {
     // Distances of T queries, the last at the last of S keys: -(S - 1) ... T - 1.

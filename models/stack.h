@@ -2,7 +2,7 @@
 // The stack of blocks that every family shares.
 #include <optional>
 
-#include "models/attention.h"
+#include "models/attention/attention.h"
 #include "models/backbone.h"
 
 namespace cloze {

@@ -2,31 +2,9 @@
 // Examples to batches: which segments, which tokens are hidden. Pure functions of (seed, epoch, item).
 #include <span>
 
-#include "data/config.h"
-#include "data/sampler.h"
-#include "objectives/batch.h"
-#include "objectives/config.h"
+#include "objectives/rows.h"
 
 namespace cloze {
-
-/// What a row drew before it became part of a batch.
-struct RowDraws {
-  size_t masking = 0;  ///< its number in the mixture
-  std::vector<int64_t>
-      lengths;  ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
-  int64_t hidden = 0;  ///< tokens that text_infilling took away or replaced
-  int64_t text = 0;  ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
-  int64_t read = 0;  ///< so many of them are in the row
-  std::vector<int64_t>
-      label_tokens{};  ///< of each label that a decoder writes, its number in the token store; -1 = an end, a sentinel
-};
-
-/// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their
-/// length.
-struct StepRows {
-  int64_t batch_size = 0;  ///< 0: there are no steps, rows come shuffled
-  int64_t accumulation = 1;
-};
 
 /// The number of the rules by which rows are cut and masked, which a checkpoint notes: raised where the same seed gives
 /// other rows.
@@ -44,7 +22,7 @@ class Collator {
   /// training's. `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
   /// `rows`: of training; sequences of plm of a model that carries a memory then follow each other along the rows.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
-           const std::string& stage, const EncoderConfig& model = {}, StepRows rows = {});
+           const std::string& stage, const ModelConfig& model = {}, StepRows rows = {});
   /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards.
   /// `draws` receives what each drew.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;

@@ -6,7 +6,7 @@ namespace {
 
 /// Masked language modelling: the head sees predicted positions only, whatever the length.
 struct MaskedLm final : Objective {
-  MaskedLm(const MlmConfig& c, const EncoderConfig& m)
+  MaskedLm(const MlmConfig& c, const BackboneConfig& m)
       : Objective(c), config(c), head(own("head", make_token_head(m))) {}
 
   std::string name() const override { return MlmConfig::kind; }
@@ -35,13 +35,13 @@ struct MaskedLm final : Objective {
 
 }  // namespace
 
-std::shared_ptr<TokenHead> make_token_head(const EncoderConfig& m) {
+std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& m) {
   return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size,
                                      m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.norm_kind,
                                      m.tie_word_embeddings);
 }
 
-std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const EncoderConfig& model) {
+std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model) {
   return std::make_shared<MaskedLm>(config, model);
 }
 

@@ -24,7 +24,7 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
 }
 
 Masker::Masker(const Masking& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {
-  const bool spans = config.unit == "span";
+  const bool spans = config.unit == MaskingUnit::span;
   double sum = 0;
   for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
     lengths_.push_back(sum +=
@@ -32,7 +32,7 @@ Masker::Masker(const Masking& config, const Vocabulary& vocabulary) : config_(co
 }
 
 void Masker::find_units(const int64_t* ids, int64_t length) {
-  const bool words = config_.unit != "token";
+  const bool words = config_.unit != MaskingUnit::token;
   units_.clear();
   for (int64_t i = 0; i < length; ++i) {
     const auto id = static_cast<size_t>(ids[i]);
@@ -49,7 +49,8 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
 
 void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
   chosen_.assign(length, 0);
-  if (config_.count == "bernoulli" && (config_.unit == "token" || config_.unit == "word")) {
+  if (config_.count == CountRule::bernoulli &&
+      (config_.unit == MaskingUnit::token || config_.unit == MaskingUnit::word)) {
     for (const auto& unit : units_)
       if (stream.bernoulli(config_.mlm_probability)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
     return;
@@ -57,15 +58,15 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
   const double share = config_.mlm_probability * static_cast<double>(config_.count_special ? length : candidates);
-  int64_t wanted = config_.count == "rounded" ? std::max<int64_t>(1, std::llrint(share))  // half to even
-                   : config_.count == "ceil"  ? static_cast<int64_t>(std::ceil(share - 1e-9))
-                                              : static_cast<int64_t>(share + stream.uniform());
+  int64_t wanted = config_.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(share))  // half to even
+                   : config_.count == CountRule::ceil  ? static_cast<int64_t>(std::ceil(share - 1e-9))
+                                                       : static_cast<int64_t>(share + stream.uniform());
   if (config_.mlm_probability == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
   wanted = std::min(wanted, candidates);
-  if (config_.unit == "span")
+  if (config_.unit == MaskingUnit::span)
     choose_spans(wanted, stream, drawn);
-  else if (config_.unit == "ngram")
+  else if (config_.unit == MaskingUnit::ngram)
     choose_ngrams(wanted, stream, drawn);
   else
     choose_units(wanted, stream);
@@ -133,13 +134,13 @@ void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* 
 }
 
 int64_t Masker::random_token(Stream& stream) const {
-  if (config_.random_from == "unigram" && !vocabulary_.counts_upto.empty()) {
+  if (config_.random_from == RandomFrom::unigram && !vocabulary_.counts_upto.empty()) {
     const auto& upto = vocabulary_.counts_upto;
     return std::upper_bound(upto.begin(), upto.end(), stream.below(upto.back())) - upto.begin();
   }
   for (;;) {
     const auto id = static_cast<int64_t>(stream.below(vocabulary_.size));
-    if (config_.random_from == "vocabulary" || !vocabulary_.is_special[id]) return id;
+    if (config_.random_from == RandomFrom::vocabulary || !vocabulary_.is_special[id]) return id;
   }
 }
 
@@ -147,7 +148,7 @@ void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream
                      std::vector<int64_t>& labels, std::vector<int64_t>* drawn) {
   find_units(ids, length);
   choose(length, stream, drawn);
-  const bool per_word = config_.draw_per == "word", per_span = config_.draw_per == "span";
+  const bool per_word = config_.draw_per == DrawPer::word, per_span = config_.draw_per == DrawPer::span;
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {
     if (!chosen_[i]) continue;

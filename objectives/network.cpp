@@ -11,7 +11,7 @@ namespace cloze {
 namespace {
 
 struct Make {
-  const EncoderConfig& model;
+  const BackboneConfig& model;
   const Backbone& backbone;
   std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, model); }
   std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, model); }
@@ -31,9 +31,9 @@ bool reads_pooler(const ObjectiveConfig& config) {
 }  // namespace
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  const auto& encoder = encoder_of(model);
+  const auto& encoder = backbone_of(model);
   const bool pooler = configs.empty() ? encoder.bare_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(encoder, {.pooler = pooler || encoder.pooler}));
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || encoder.pooler}));
   if (!pooler && encoder.pooler)
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_resting(true);
@@ -126,7 +126,7 @@ std::vector<LossPart> Network::parts(const Batch& batch) const {
 std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given, Traces* traces) {
   auto inputs = given;
   std::vector<std::pair<std::string, Tensor>> found;
-  if (encoder_of(model_).is_encoder_decoder) {
+  if (backbone_of(model_).is_encoder_decoder()) {
     inputs.memory = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
     found.emplace_back("encoder_last_hidden_state", inputs.memory.states);
   }

@@ -1,6 +1,6 @@
 #pragma once
 // A backbone with the heads of its objectives: everything that has parameters.
-#include "models/backbone.h"
+#include "models/families/backbone.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 

@@ -9,12 +9,12 @@ namespace {
 
 /// Logits of the next token: the token table, or one of its own where it is not tied.
 struct NextTokenHead : Layer {
-  explicit NextTokenHead(const EncoderConfig& m)
+  explicit NextTokenHead(const BackboneConfig& m)
       : scale(m.scale_decoder_outputs ? 1 / std::sqrt(static_cast<double>(m.hidden_size)) : 1) {
     if (!m.tie_word_embeddings)
       decoder = own_param("decoder", {m.vocab_size, m.hidden_size}, Init::weight, Role::embedding);
-    const bool fixed_bias = m.logits_bias && m.is_encoder_decoder;  // a decoder alone has none
-    if (fixed_bias || m.trained_logits_bias)
+    const bool fixed_bias = m.logits_bias == LogitsBias::fixed && m.is_encoder_decoder();  // a decoder alone has none
+    if (fixed_bias || m.logits_bias == LogitsBias::trained)
       bias = own_param("bias", {m.vocab_size}, fixed_bias ? Init::fixed_zero : Init::zero);
   }
   Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }
@@ -25,7 +25,7 @@ struct NextTokenHead : Layer {
 };
 
 struct NextToken final : Objective {
-  NextToken(const std::string& kind, const NextTokenTerms& t, const EncoderConfig& m)
+  NextToken(const std::string& kind, const NextTokenTerms& t, const BackboneConfig& m)
       : Objective(t), terms(t), kind_name(kind) {
     if (t.transform)
       token_head = own("head", make_token_head(m));
@@ -70,14 +70,14 @@ struct NextToken final : Objective {
 }  // namespace
 
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
-                                           const EncoderConfig& model) {
-  require<ConfigError>((name == PlmConfig::kind) == model.two_streams,
+                                           const BackboneConfig& model) {
+  require<ConfigError>((name == PlmConfig::kind) == model.is_two_stream(),
                        name == PlmConfig::kind
                            ? "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet"
                            : "xlnet predicts by its query stream; choose objective kind: plm");
-  require<ConfigError>(model.is_decoder || model.is_encoder_decoder || model.two_streams, "objective '", name,
-                       "' needs a model that writes from left to right; choose gpt2, t5, bart or another decoder, or "
-                       "set model.is_decoder to true");
+  require<ConfigError>(model.is_generative() || model.is_two_stream(), "objective '", name,
+                       "' needs a generative model; choose gpt2, t5, bart or another decoder, or set "
+                       "model.architecture: decoder");
   return std::make_shared<NextToken>(name, terms, model);
 }
 

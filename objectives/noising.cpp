@@ -273,9 +273,8 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<i
 
 void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules,
                     const NoiseIds& ids, Stream& stream, Infilled* infilled) {
-  const bool subword = rules.mask_length == "subword", poisson = rules.mask_length == "span-poisson";
-  require<ConfigError>(subword || poisson || rules.mask_length == "word", "`mask_length` is '", rules.mask_length,
-                       "'; give subword, word or span-poisson.");
+  const bool subword = rules.mask_length == MaskLength::subword,
+             poisson = rules.mask_length == MaskLength::span_poisson;
   require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ",
                        rules.replace_length, "; give -1, 0 or 1.");
   check_ids(ids);
@@ -448,7 +447,7 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
 
 }  // namespace
 
-SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, const std::string& choose,
+SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, SentenceChoice choose,
                            int64_t mask1, int64_t eos, Stream& stream) {
   size_t tokens = 0;
   std::vector<uint32_t> filled;
@@ -459,14 +458,12 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
   const auto count = static_cast<int64_t>(filled.size());
   const int64_t wanted = std::min(count, std::max<int64_t>(1, floor_share(count, gap_ratio)));
   std::vector<uint8_t> gap(sentences.size());
-  const bool one_by_one = choose == "seq-orig" || choose == "seq-uniq",
-             unique = choose == "ind-uniq" || choose == "seq-uniq";
-  if (choose == "random" || choose == "lead") {
-    if (choose == "random") sample_front(filled, static_cast<size_t>(wanted), stream);
+  const bool one_by_one = choose == SentenceChoice::seq_orig || choose == SentenceChoice::seq_uniq,
+             unique = choose == SentenceChoice::ind_uniq || choose == SentenceChoice::seq_uniq;
+  if (choose == SentenceChoice::random || choose == SentenceChoice::lead) {
+    if (choose == SentenceChoice::random) sample_front(filled, static_cast<size_t>(wanted), stream);
     for (int64_t k = 0; k < wanted; ++k) gap[filled[static_cast<size_t>(k)]] = 1;
   } else {
-    require<ConfigError>(one_by_one || unique || choose == "ind-orig", "`choose` is '", choose,
-                         "'; give random, lead, ind-orig, ind-uniq, seq-orig or seq-uniq.");
     choose_principal(sentences, wanted, one_by_one, unique, gap);
   }
   SourceTarget out;

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "core/random.h"
+#include "objectives/denoising.h"
+#include "objectives/gap_sentences.h"
 
 namespace cloze {
 
@@ -75,21 +77,6 @@ SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& str
 
 // ---- BART. Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); facebookresearch/fairseq, denoising_dataset.py.
 
-/// The noise of a text. The defaults are those quoted for bart.large (facebookresearch/fairseq#1899), not those of
-/// fairseq's task, which mask nothing; the paper writes lambda = 3. Token masking is mask_length subword; token
-/// deletion is that with replace_length 0.
-struct BartNoise {
-  double permute_sentences = 1;  ///< share of the sentences that change places among themselves, rounded up
-  double mask_ratio = 0.3;       ///< share of the words that is hidden, rounded up
-  double poisson_lambda = 3.5;   ///< span-poisson: mean words of a span, 0.1 to 100
-  double random_ratio =
-      0.1;                  ///< share of the masks (and of the inserted tokens, rounded up) that are random ids instead
-  double insert_ratio = 0;  ///< inserted tokens as a share of the tokens, rounded up
-  double rotate_prob = 0;   ///< how often the text starts somewhere else
-  std::string mask_length = "span-poisson";  ///< what a mask stands for: subword, word, span-poisson
-  int64_t replace_length = 1;                ///< masks for what is hidden: 1 = one, 0 = none, -1 = one for each token
-};
-
 /// What text_infilling did to a text.
 struct Infilled {
   std::vector<int64_t> words;  ///< of each span as the Poisson distribution gave them, zeros too, the last one not cut
@@ -134,9 +121,9 @@ std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const
 /// the rest of the text: ind-orig, ind-uniq = each scored alone, seq-orig, seq-uniq = one after the other with those
 /// chosen before (time: sentences chosen * tokens); uniq counts a token once. Of equal scores the later sentence wins,
 /// as there. A text of one sentence is all gap: mask1 eos, and the sentence; a text without tokens is eos on both
-/// sides; sentences without tokens are passed over. Throws ConfigError for another `choose`. Differs: scores are of
+/// sides; sentences without tokens are passed over. Differs: scores are of
 /// token ids (there of lower-case words without stop words); `gap_ratio` is not drawn anew here, nor are scores noised.
-SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, const std::string& choose,
+SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, SentenceChoice choose,
                            int64_t mask1, int64_t eos, Stream& stream);
 
 }  // namespace cloze

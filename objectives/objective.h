@@ -1,18 +1,18 @@
 #pragma once
 // Makers of objectives; each lives in a file that nobody includes.
-#include "models/heads.h"
+#include "models/layers/heads.h"
 #include "objectives/network.h"
 
 namespace cloze {
 
-std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const EncoderConfig& model);
-std::shared_ptr<Objective> make_nsp(const NspConfig& config, const EncoderConfig& model);
-std::shared_ptr<Objective> make_sop(const SopConfig& config, const EncoderConfig& model);
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const EncoderConfig& model, const Backbone& backbone);
-std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model);
+std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model);
+std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
+std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const Backbone& backbone);
+std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
 /// Cross entropy of the tokens that a decoder should write, by whatever text it reads: `name` is the objective's kind.
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
-                                           const EncoderConfig& model);
+                                           const BackboneConfig& model);
 
 /// Where predictions stand: places of the flattened rows [B width], int64 [N].
 struct Places {
@@ -38,8 +38,8 @@ struct SpanTargets {
 SpanTargets span_targets(const Batch& batch, int64_t most);
 
 /// The head that turns hidden states of `model` into tokens.
-std::shared_ptr<TokenHead> make_token_head(const EncoderConfig& model);
+std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& model);
 /// The generator of replaced token detection beside a discriminator. Source: Clark et al. 2020, section 3.2.
-EncoderConfig generator_of(const RtdConfig& config, const EncoderConfig& discriminator);
+BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& discriminator);
 
 }  // namespace cloze

@@ -10,7 +10,7 @@ namespace {
 
 /// Replaced token detection over a generator of its own.
 struct ReplacedToken final : Objective {
-  ReplacedToken(const RtdConfig& c, const EncoderConfig& m, const Backbone& of)
+  ReplacedToken(const RtdConfig& c, const BackboneConfig& m, const Backbone& of)
       : Objective(c),
         config(c),
         discriminator(of),
@@ -18,14 +18,14 @@ struct ReplacedToken final : Objective {
         act(m.hidden_act),
         dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
         prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
-    if (m.initializer == "truncated_normal")
+    if (m.initializer == Initializer::truncated_normal)
       set_xavier(prediction->weight);  // as in google-research/electra, where it names no initializer
-    if (c.replace_by != "generator") return;
+    if (c.replace_by != ReplaceBy::generator) return;
     const auto g = generator_of(c, m);
     BackboneParts parts;
-    if (c.tie != "none") parts.embeddings = of.embedding_tables();
-    parts.own_norm = c.tie == "tables";
-    generator = own("generator", make_backbone(g, parts));
+    if (c.tie != EmbeddingTie::none) parts.embeddings = of.embedding_tables();
+    parts.own_norm = c.tie == EmbeddingTie::tables;
+    generator = own("generator", make_single_stack(g, parts));
     head = own("generator_head", make_token_head(g));
   }
 
@@ -141,8 +141,8 @@ struct ReplacedToken final : Objective {
 
 }  // namespace
 
-EncoderConfig generator_of(const RtdConfig& config, const EncoderConfig& m) {
-  EncoderConfig g = m;
+BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& m) {
+  BackboneConfig g = m;
   const int64_t head_width = m.hidden_size / m.num_attention_heads;
   g.num_attention_heads =
       std::max<int64_t>(1, std::llrint(config.generator_hidden_size * static_cast<double>(m.num_attention_heads)));
@@ -154,7 +154,7 @@ EncoderConfig generator_of(const RtdConfig& config, const EncoderConfig& m) {
   return g;
 }
 
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const EncoderConfig& model, const Backbone& backbone) {
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const Backbone& backbone) {
   return std::make_shared<ReplacedToken>(config, model, backbone);
 }
 

@@ -44,11 +44,11 @@ struct SentencePair final : Objective {
 
 }  // namespace
 
-std::shared_ptr<Objective> make_nsp(const NspConfig& config, const EncoderConfig& model) {
+std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model) {
   return std::make_shared<SentencePair>(NspConfig::kind, "seq_relationship_logits", config, model.hidden_size);
 }
 
-std::shared_ptr<Objective> make_sop(const SopConfig& config, const EncoderConfig& model) {
+std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model) {
   return std::make_shared<SentencePair>(SopConfig::kind, "sop_logits", config, model.hidden_size);
 }
 

@@ -40,7 +40,7 @@ namespace {
 
 /// LN(GELU(W2 LN(GELU(W1 [left; right; place])))) against the token table.
 struct SpanBoundary final : Objective {
-  SpanBoundary(const SboConfig& c, const EncoderConfig& m)
+  SpanBoundary(const SboConfig& c, const BackboneConfig& m)
       : Objective(c),
         config(c),
         places(own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
@@ -100,7 +100,7 @@ struct SpanBoundary final : Objective {
 
 }  // namespace
 
-std::shared_ptr<Objective> make_sbo(const SboConfig& config, const EncoderConfig& model) {
+std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model) {
   return std::make_shared<SpanBoundary>(config, model);
 }
 

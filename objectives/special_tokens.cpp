@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "objectives/masking.h"
-#include "objectives/writing.h"
+#include "objectives/generative_rows.h"
 
 namespace cloze {
 
@@ -12,21 +12,21 @@ struct Needs {
   bool pad = false, cls = false, sep = true, mask = false;
 };
 
-Needs needs_of_writing(const ObjectiveConfig& objective, const EncoderConfig& model) {
-  Needs needs{.pad = model.is_encoder_decoder, .cls = model.texts_begin};
+Needs needs_of_writing(const ObjectiveConfig& objective, const BackboneConfig& model) {
+  Needs needs{.pad = model.is_encoder_decoder(), .cls = model.texts_begin};
   if (std::holds_alternative<DenoisingConfig>(objective)) needs.cls = needs.mask = true;
   if (std::holds_alternative<GapSentencesConfig>(objective)) needs.mask = true;
   if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective))
-    needs.mask = spans->corruption == "mass" || spans->corruption == "bert";
+    needs.mask = spans->corruption == Corruption::mass || spans->corruption == Corruption::bert;
   return needs;
 }
 
 }  // namespace
 
-void require_special_tokens(const Objectives& objectives, const EncoderConfig& model, const Tokenizer& tokenizer,
+void require_special_tokens(const Objectives& objectives, const BackboneConfig& model, const Tokenizer& tokenizer,
                             const std::string& tokens) {
   if (objectives.empty()) return;
-  const auto* writing = writing_of(objectives);
+  const auto* writing = generative_of(objectives);
   const Needs needs = writing ? needs_of_writing(*writing, model)
                               : Needs{.pad = model.freeze_pad_embedding || model.positions_after_padding,
                                       .cls = true,

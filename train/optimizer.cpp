@@ -41,7 +41,7 @@ struct Shape {
 };
 
 bool factors(const OptimizerConfig& config, const Shape& shape) {
-  return config.kind == "adafactor" && std::min(shape.rows, shape.columns) >= least_factored;
+  return config.kind == OptimizerKind::adafactor && std::min(shape.rows, shape.columns) >= least_factored;
 }
 
 double root_mean_square(double sum, int64_t rows, int64_t columns) {
@@ -95,18 +95,19 @@ bool decays(const OptimizerConfig& config, const Param& param) {
 int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64_t stacked) {
   const Shape shape(sizes, stacked);
   if (factors(config, shape)) return 4 * stacked * (shape.rows + shape.columns);
-  return (config.kind == "adafactor" ? 4 : 8) * stacked * shape.rows * shape.columns;
+  return (config.kind == OptimizerKind::adafactor ? 4 : 8) * stacked * shape.rows * shape.columns;
 }
 
 Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : config_(config), flat_(flat) {
-  if (config.kind != "adafactor") exp_avg_ = at::zeros_like(flat.values), exp_avg_sq_ = at::zeros_like(flat.values);
+  if (config.kind != OptimizerKind::adafactor)
+    exp_avg_ = at::zeros_like(flat.values), exp_avg_sq_ = at::zeros_like(flat.values);
   for (const auto& slot : flat.slots()) {
     const auto sizes = slot.param.param.value().sizes();
     const int64_t stacked = slot.param.param.stacked();
     const Shape shape(sizes, stacked);
     const auto view = [&](const Tensor& t) { return t.narrow(0, slot.offset, slot.numel).view(sizes); };
     const auto fresh = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
-    if (config.kind != "adafactor")
+    if (config.kind != OptimizerKind::adafactor)
       moments_.push_back({.exp_avg = view(exp_avg_), .exp_avg_sq = view(exp_avg_sq_)});
     else if (factors(config, shape))
       moments_.push_back({.exp_avg = {},
@@ -139,7 +140,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   const FusedScope kernels_wanted;
   if (!use_fused(flat_.values)) {
     step_elsewhere(learning_rate, grad_scale);
-  } else if (config_.kind == "adafactor") {
+  } else if (config_.kind == OptimizerKind::adafactor) {
     adafactor(learning_rate, grad_scale);
   } else {
     adam(learning_rate, grad_scale);
@@ -148,7 +149,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
 
 void Optimizer::step_elsewhere(double learning_rate, double grad_scale) {
   auto pieces = this->pieces();
-  if (config_.kind == "adamw") {  // every number on its own: neighbours go together
+  if (config_.kind == OptimizerKind::adamw) {  // every number on its own: neighbours go together
     std::vector<Piece> joined;
     for (const auto& piece : pieces) {
       if (!joined.empty() && joined.back().decays == piece.decays &&
@@ -171,7 +172,7 @@ void Optimizer::step_elsewhere(double learning_rate, double grad_scale) {
       return flat.narrow(0, piece.offset, piece.numel()).view({piece.rows, piece.columns});
     };
     Moments moments{};
-    if (config_.kind != "adafactor")
+    if (config_.kind != OptimizerKind::adafactor)
       moments = {of(exp_avg_), of(exp_avg_sq_)};
     else if (piece.factored)
       moments = {.exp_avg = {},
@@ -226,7 +227,7 @@ void Optimizer::adam(double learning_rate, double grad_scale) {
   auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
   const auto shadow_at = [&](const Block& b) { return shadow ? shadow + b.offset : nullptr; };
   const auto decay = [&](const Block& b) { return pieces[b.piece].decays ? config_.weight_decay : 0; };
-  if (config_.kind == "adamw") {
+  if (config_.kind == OptimizerKind::adamw) {
     each(blocks.size(), [&](size_t i) {
       const auto& b = blocks[i];
       update.adamw(adam, static_cast<float>(learning_rate), static_cast<float>(learning_rate * decay(b)), b.numel,
@@ -340,7 +341,7 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
   const auto size = [](const Tensor& t) { return t.square().mean().sqrt(); };
   const auto gradient = g * grad_scale;
   const auto squared = gradient.square();
-  if (config.kind == "adafactor") {
+  if (config.kind == OptimizerKind::adafactor) {
     const double keep = second_decay(update);
     const auto average = [&](const Tensor& of, const Tensor& now) {
       return of.mul_(keep).add_(now + smallest_square, 1 - keep);
@@ -360,7 +361,7 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
   m.exp_avg_sq.mul_(config.beta2).add_(squared, 1 - config.beta2);
   auto step = m.exp_avg / correction(config, config.beta1, update) /
               ((m.exp_avg_sq / correction(config, config.beta2, update)).sqrt() + epsilon(config, update));
-  if (config.kind == "adamw") {
+  if (config.kind == OptimizerKind::adamw) {
     p.mul_(1 - learning_rate * decay).sub_(step, learning_rate);
     return;
   }

@@ -9,14 +9,14 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "objectives/writing.h"
-#include "train/init.h"
+#include "objectives/generative_rows.h"
+#include "runs/init.h"
 #include "train/loader.h"
-#include "train/loss_curve.h"
-#include "train/metrics.h"
-#include "train/process.h"
-#include "train/provenance.h"
-#include "train/run_config.h"
+#include "runs/loss_curve.h"
+#include "runs/metrics.h"
+#include "runs/process.h"
+#include "runs/provenance.h"
+#include "runs/run_config.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -34,7 +34,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 /// The config with what only the data knows.
 RunConfig resolved(RunConfig config, const TokenStore& store) {
-  auto& model = encoder_of(config.model);
+  auto& model = backbone_of(config.model);
   const int64_t pieces = store.tokenizer().size();
   if (model.vocab_size == 0) model.vocab_size = pieces;
   require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ",
@@ -126,7 +126,7 @@ class Run {
         held_out_store_(given.data.tokens, "valid"),
         config_(resolved(given, store_)),
         rng_(static_cast<uint64_t>(config_.train.seed)),
-        collator_(store_, config_.objectives, config_.data, rng_, "train", encoder_of(config_.model),
+        collator_(store_, config_.objectives, config_.data, rng_, "train", config_.model,
                   {config_.train.batch_size, config_.train.accumulation}),
         yardstick_(yardstick(config_, held_out_store_)) {}
 
@@ -136,8 +136,8 @@ class Run {
     store_.verify(), held_out_store_.verify();  // a run of days on damaged text is worth less than seconds of reading
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
-    const auto& model = encoder_of(config_.model);
-    initialize(params, model.initializer_range, model.initializer == "truncated_normal", rng_);
+    const auto& model = backbone_of(config_.model);
+    initialize(params, model.initializer_range, model.initializer == Initializer::truncated_normal, rng_);
     const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
     const auto source = checkpoint.empty() ? first_weights() : "";
     const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());
@@ -148,7 +148,7 @@ class Run {
     }
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume(checkpoint);
-    state_.optimizer = config_.optimizer.kind;
+    state_.optimizer = name_of(config_.optimizer.kind);
     state_.yardstick = yardstick_words(config_, held_out_store_);
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
@@ -229,7 +229,7 @@ class Run {
       state_.evaluations_without_gain = 0;
     }
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
-    if (!state_.optimizer.empty() && state_.optimizer != config_.optimizer.kind) {
+    if (!state_.optimizer.empty() && state_.optimizer != name_of(config_.optimizer.kind)) {
       state_.averages_from = state_.step;
       log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the averages of gradients of ",
                               config_.optimizer.kind, " begin anew"));
@@ -269,9 +269,9 @@ class Run {
              words(config_.data.tokens, ": ", thousands(store_.num_documents()), " documents, ",
                    thousands(store_.num_tokens()), " tokens, ", thousands(collator_.size()),
                    " sequences an epoch; held out: ", thousands(held_out_store_.num_documents()), " documents"));
-    log_info("model",
-             words(kind_of(config_.model), ", ", thousands(static_cast<uint64_t>(stepper_->parameters())),
-                   " parameters, vocabulary ", thousands(static_cast<uint64_t>(encoder_of(config_.model).vocab_size))));
+    log_info("model", words(kind_of(config_.model), ", ", thousands(static_cast<uint64_t>(stepper_->parameters())),
+                            " parameters, vocabulary ",
+                            thousands(static_cast<uint64_t>(backbone_of(config_.model).vocab_size))));
     std::string names;
     for (const auto& objective : network_->objectives) names += (names.empty() ? "" : " + ") + objective->name();
     log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ",
@@ -392,7 +392,7 @@ class Run {
     const auto text =
         words(result.trouble, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
               state_.sequences + static_cast<uint64_t>(config_.train.batch_size * config_.train.accumulation) - 1, ")");
-    if (config_.train.on_nonfinite == "skip" && skips <= most_skips) {
+    if (config_.train.on_nonfinite == OnNonFinite::skip && skips <= most_skips) {
       log_warning("train", text + "; the step is skipped");
       return;
     }

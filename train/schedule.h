@@ -1,6 +1,6 @@
 #pragma once
 // The learning rate over a run, as pure functions of progress.
-#include "train/config.h"
+#include "runs/config.h"
 
 namespace cloze {
 

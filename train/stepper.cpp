@@ -46,16 +46,16 @@ struct Stepper::Impl {
         device(device_of(config.train.device)),
         rng(static_cast<uint64_t>(config.train.seed)),
         max_norm(config.optimizer.max_grad_norm),
-        bf16(config.train.precision == "bf16" && has_fast_bf16(device)),
-        wanted(config.train.precision),
+        bf16(config.train.precision == Precision::bf16 && has_fast_bf16(device)),
+        wanted(name_of(config.train.precision)),
         flat(collect_params(net), device),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
-    const auto& model = encoder_of(config.model);
-    if (model.carries_memory())
-      layers = static_cast<size_t>(model.num_hidden_layers),
-      memory_shape = {config.train.batch_size, model.mem_len, model.hidden_size};
+    if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_memory()) {
+      layers = static_cast<size_t>(model->num_hidden_layers);
+      memory_shape = {config.train.batch_size, model->mem_len, model->hidden_size};
+    }
     micro_batches = static_cast<size_t>(config.train.accumulation);
   }
   Network& network;

@@ -2,8 +2,8 @@
 // The loop: batches, loss, gradients, optimizer, evaluation, checkpoints.
 #include <functional>
 
-#include "train/evaluate.h"
-#include "train/run.h"
+#include "evaluation/evaluate.h"
+#include "runs/run.h"
 
 namespace cloze {
 

@@ -14,10 +14,10 @@
 #include "data/prepare.h"
 #include "data/reader.h"
 #include "data/spool.h"
-#include "objectives/writing.h"
-#include "train/generate.h"
-#include "train/run_config.h"
-#include "train/text_metrics.h"
+#include "objectives/generative_rows.h"
+#include "generation/generate.h"
+#include "runs/run_config.h"
+#include "evaluation/text_metrics.h"
 #include "train/trainer.h"
 
 namespace cloze {
@@ -355,7 +355,7 @@ json evaluation_json(const EvaluationConfig& e) {
           {"seed", e.seed},
           {"sequences", e.sequences},
           {"max_seq_length", e.max_seq_length},
-          {"packing", e.packing}};
+          {"packing", name_of(e.packing)}};
 }
 
 json to_json(const Scored& one, const EvaluateCommand& c) {

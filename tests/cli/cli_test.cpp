@@ -352,7 +352,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
                 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
   const auto estimates = w.dir / "performer";
   REQUIRE(cloze("pretrain " SOURCE_DIR "/configs/performer/tiny.yaml --set data.tokens=" + w.tokens +
-                " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.is_decoder=true --set "
+                " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.architecture=decoder --set "
                 "'objectives=[{kind: clm}]' --set train.budget.steps=2 --set schedule.warmup=0 --run " +
                 estimates)
               .code == 0);
@@ -459,21 +459,22 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
                 2, "(places count from pad_token_id + 1)");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " +
                     w.dir / "x",
-                2, "must be even numbers of at least 2");
+                2, "'model.attention.attention_window' is 7, must be a multiple of 2");
   check_refused("pretrain " SOURCE_DIR
                 "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " +
                     w.dir / "x",
                 2, "names 3 numbers for 2 layers; give one, or one for each");
-  check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.is_decoder=true --run " + w.dir / "x",
-                2, "looks to both sides");
+  check_refused(
+      "pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.architecture=decoder --run " + w.dir / "x", 2,
+      "model.attention of kind window is bidirectional");
   // Every rule between options of the stack and of objectives, in one config's words.
   const std::pair<const char*, const char*> rules[] = {
       {"longformer/tiny.yaml --set model.attention.attention_dilation=0",
-       "model.attention.attention_dilation '0' must be numbers of at least 1"},
+       "'model.attention.attention_dilation' is 0, must be at least 1"},
       {"longformer/tiny.yaml --set model.attention.dilated_heads=3",
        "model.attention.dilated_heads 3 is more than model.num_attention_heads 2; lower it"},
-      {"bigbird/tiny.yaml --set model.is_decoder=true",
-       "model.attention of kind bigbird looks to both sides; set model.is_decoder to false, or choose kind: full or "
+      {"bigbird/tiny.yaml --set model.architecture=decoder",
+       "model.attention of kind bigbird is bidirectional; set model.architecture: encoder, or choose kind: full or "
        "performer"},
       {"bert/tiny.yaml --set model.attention.kind=linformer --set model.position_embeddings=none --set "
        "data.max_seq_length=256",
@@ -500,7 +501,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
        "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose "
        "another packing"},
       {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'",
-       "objective clm needs a model that writes, bert sees both sides of a token; choose gpt2, t5, bart"},
+       "objective clm needs a generative model, bert is bidirectional; choose gpt2, t5, bart"},
       {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'",
        "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or "
        "pairs, or another model"},
@@ -527,14 +528,16 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"t5/tiny.yaml --set model.relative_attention_max_distance=16",
        "model.relative_attention_max_distance 16 leaves no distances for the last buckets; raise it above 16"},
       {"bart/tiny.yaml --set model.is_decoder=true",
-       "model.is_decoder makes the encoder blind for what follows, and the decoder is one anyway; set it to false"},
+       "'model.is_decoder' is true: a family of two stacks; leave it out, or choose architecture: decoder"},
+      {"bert/tiny.yaml --set model.architecture=two_stream",
+       "model.architecture two_stream is not one of bert; choose encoder or decoder"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'",
        "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
       {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'",
        "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'",
        "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
-      {"albert/tiny.yaml --set model.is_decoder=true --set 'objectives=[{kind: clm}]'",
+      {"albert/tiny.yaml --set model.architecture=decoder --set 'objectives=[{kind: clm}]'",
        "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, "
        "tie_word_embeddings to false, or give clm a transform"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},

@@ -4,7 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
-#include "train/config.h"
+#include "runs/config.h"
 
 using namespace cloze;
 
@@ -68,6 +68,55 @@ TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") 
   CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
 }
 
+TEST_CASE("a choice is one of its names, and is documented by them", "[core][config]") {
+  CHECK(refused("model: {kind: bert, norm_place: per}") ==
+        "run.yaml:1:33: 'model.norm_place' is 'per', must be one of post, pre; did you mean 'pre'?");
+  CHECK(backbone_of(accepted("model: {kind: bert, norm_place: pre}").model).norm_place == NormPlacement::pre);
+  const auto text = document(accepted("model: {kind: bert, norm_kind: rms}"));
+  CHECK_THAT(text, Catch::Contains("# the norm: layer = layer norm; rms = without mean and bias (layer, rms)\n"
+                                   "  norm_kind: rms\n"));
+}
+
+TEST_CASE("a list of numbers is one number, a list, or the text of numbers that earlier versions wrote",
+          "[core][config]") {
+  const auto windows = [](const std::string& written) {
+    const auto config =
+        accepted("model: {kind: longformer, attention: {kind: window, attention_window: " + written + "}}");
+    return std::get<WindowAttention>(backbone_of(config.model).attention).attention_window;
+  };
+  CHECK(windows("32") == std::vector<int64_t>{32});
+  CHECK(windows("[32, 64]") == std::vector<int64_t>{32, 64});
+  CHECK(windows("\"32, 64\"") == std::vector<int64_t>{32, 64});
+  const auto refuse = [](const std::string& written) {
+    return refused("model: {kind: longformer, attention: {kind: window, attention_window: " + written + "}}");
+  };
+  CHECK_THAT(refuse("[32, 7]"), Catch::Contains("'model.attention.attention_window.1' is 7, must be a multiple of 2"));
+  CHECK_THAT(refuse("[]"), Catch::Contains("'model.attention.attention_window' is an empty list"));
+  CHECK_THAT(refuse("wide"), Catch::Contains("'model.attention.attention_window' must be a whole number, not 'wide'"));
+  const auto again =
+      accepted(to_yaml(accepted("model: {kind: longformer, attention: {kind: window, attention_window: "
+                                "[32, 64]}}")));
+  CHECK(std::get<WindowAttention>(backbone_of(again.model).attention).attention_window == std::vector<int64_t>{32, 64});
+}
+
+TEST_CASE("the flags of earlier versions choose the architecture, and unknown keys do not name them",
+          "[core][config]") {
+  const auto architecture = [](const std::string& model) {
+    return backbone_of(accepted("model: {" + model + "}").model).architecture;
+  };
+  CHECK(architecture("kind: bert") == Architecture::encoder);
+  CHECK(architecture("kind: bert, is_decoder: true") == Architecture::decoder);
+  CHECK(architecture("kind: gpt2, is_decoder: false") == Architecture::encoder);
+  CHECK(architecture("kind: bart, is_encoder_decoder: true, is_decoder: false") == Architecture::encoder_decoder);
+  CHECK(architecture("kind: bart, is_decoder: true, is_encoder_decoder: false") == Architecture::decoder);
+  CHECK(architecture("kind: t5, is_encoder_decoder: false") == Architecture::encoder);
+  CHECK(architecture("kind: xlnet, is_decoder: false") == Architecture::two_stream);
+  CHECK(refused("model: {kind: bart, is_decoder: true}") ==
+        "run.yaml:1:33: 'model.is_decoder' is true: a family of two stacks; leave it out, or choose architecture: "
+        "decoder");
+  CHECK_THAT(refused("model: {kind: bert, is_decodr: true}"), !Catch::Contains("is_decoder"));
+}
+
 TEST_CASE("a key that is given twice is refused", "[core][config]") {
   CHECK(refused("train: {seed: 1, seed: 2}") == "run.yaml:1:18: key 'seed' is given twice; keep one of them");
 }
@@ -114,7 +163,7 @@ TEST_CASE("a preset sets what it names in every part that knows it, and own keys
   CHECK_FALSE(config.optimizer.bias_correction);
   CHECK(config.schedule.decay_from_start);
   CHECK(config.optimizer.epsilon == 1e-7);
-  CHECK(std::get<MlmConfig>(config.objectives[0]).count == "bernoulli");
+  CHECK(std::get<MlmConfig>(config.objectives[0]).count == CountRule::bernoulli);
   CHECK(deviations(config) == std::vector<std::string>{"optimizer.epsilon is 1e-07, google-bert has 1e-06"});
   CHECK(refused("like: gogle-bert") ==
         "run.yaml:1:7: 'like' is 'gogle-bert', must be one of google-bert, huggingface, fairseq-roberta, albert, "
@@ -223,10 +272,11 @@ TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own pres
   const auto& mlm = std::get<MlmConfig>(config.objectives[0]);
   REQUIRE(mlm.mixture.size() == 3);
   const auto& [same, spans, electra] = std::tie(mlm.mixture[0], mlm.mixture[1], mlm.mixture[2]);
-  CHECK((same.unit == "word" && same.count == "bernoulli" && same.mlm_probability == 0.2 && same.share == 1));
-  CHECK((spans.unit == "span" && spans.count == "ceil" && spans.random_from == "unigram" &&
-         spans.mlm_probability == 0.2 && spans.share == 3));
-  CHECK((electra.unit == "token" && electra.mask_prob == 0.7 && electra.random_prob == 0 &&
+  CHECK((same.unit == MaskingUnit::word && same.count == CountRule::bernoulli && same.mlm_probability == 0.2 &&
+         same.share == 1));
+  CHECK((spans.unit == MaskingUnit::span && spans.count == CountRule::ceil &&
+         spans.random_from == RandomFrom::unigram && spans.mlm_probability == 0.2 && spans.share == 3));
+  CHECK((electra.unit == MaskingUnit::token && electra.mask_prob == 0.7 && electra.random_prob == 0 &&
          electra.mlm_probability == 0.2));
   const auto parts = maskings_of(mlm);
   CHECK((parts[0].share == 0.2 && parts[1].share == 0.6 && parts[2].share == 0.2));
@@ -252,8 +302,9 @@ TEST_CASE("the generator's masking may be a mixture, and a preset of the run rea
       "like: electra\nobjectives: [{kind: rtd, mlm: {mixture: [{share: 0.5, unit: word}, {share: 0.5, like: "
       "albert}]}}]\n");
   const auto& mlm = std::get<RtdConfig>(config.objectives[0]).mlm;
-  CHECK((mlm.mixture[0].like == "electra" && mlm.mixture[0].mask_prob == 0.85 && mlm.mixture[0].unit == "word"));
-  CHECK((mlm.mixture[1].mask_prob == 0.8 && mlm.mixture[1].unit == "ngram"));
+  CHECK((mlm.mixture[0].like == "electra" && mlm.mixture[0].mask_prob == 0.85 &&
+         mlm.mixture[0].unit == MaskingUnit::word));
+  CHECK((mlm.mixture[1].mask_prob == 0.8 && mlm.mixture[1].unit == MaskingUnit::ngram));
   CHECK(accepted("objectives: [{kind: mlm, mixture: []}]").objectives.size() == 1);
 }
 

@@ -1,7 +1,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "models/families.h"
+#include "models/families/backbone.h"
+#include "models/stack.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/naive.h"
@@ -14,15 +15,15 @@ template <class Config>
 Config small(Config c) {
   c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2,
   c.max_position_embeddings = 16, c.layer_norm_eps = 1e-6;
-  if (c.is_encoder_decoder) c.num_decoder_layers = 3;
+  if constexpr (std::derived_from<Config, EncoderDecoderConfig>) c.num_decoder_layers = 3;
   if (c.d_kv > 0) c.d_kv = 6;
   return c;
 }
 
 /// A decoder of each family.
-std::vector<std::pair<std::string, EncoderConfig>> families() {
+std::vector<std::pair<std::string, ModelConfig>> families() {
   auto gated = small(T5Config{});
-  gated.feed_forward = "gated", gated.hidden_act = "gelu_new";
+  gated.feed_forward = FeedForward::gated, gated.hidden_act = "gelu_new";
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
   return {{"gpt2", small(Gpt2Config{})},       {"gpt2, prefix", prefix},
@@ -31,7 +32,7 @@ std::vector<std::pair<std::string, EncoderConfig>> families() {
           {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
 }
 
-std::shared_ptr<Backbone> make(const EncoderConfig& c) {
+std::shared_ptr<Backbone> make(const ModelConfig& c) {
   auto model = make_backbone(c, {});
   initialize(collect_params(*model), 0.3, false, Rng(5));
   at::NoGradGuard no_grad;
@@ -43,7 +44,7 @@ std::shared_ptr<Backbone> make(const EncoderConfig& c) {
 }
 
 /// The same in double, where what is equal by definition is equal to many digits.
-std::shared_ptr<Backbone> make_exact(const EncoderConfig& c) {
+std::shared_ptr<Backbone> make_exact(const ModelConfig& c) {
   auto model = make(c);
   convert_params(*model, at::kDouble);
   return model;
@@ -79,15 +80,16 @@ TEST_CASE("buckets of distances are those of the published code, at every edge",
 
 TEST_CASE("tokens decoded one by one with a cache have the states of the whole text", "[models][decoder]") {
   at::NoGradGuard no_grad;
-  for (const auto& [name, config] : families()) {
+  for (const auto& [name, model_config] : families()) {
+    const auto& config = backbone_of(model_config);
     INFO(name);
-    auto model = make_exact(config);
+    auto model = make_exact(model_config);
     Inputs in{.input_ids = some_ids(2, 7), .attention_mask = at::ones({2, 7}, at::kBool)};
     in.attention_mask[1].narrow(0, 5, 2).fill_(false);
     const auto text = some_ids(2, 6, 5);
     Memory memory;
     Tensor whole;
-    if (config.is_encoder_decoder) {
+    if (config.is_encoder_decoder()) {
       in.decoder_input_ids = text;
       memory = model->encode(in);
       whole = model->hidden(in);
@@ -104,10 +106,12 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
 TEST_CASE("rows that read the same states have what rows with a copy each have, in fp32 as in double",
           "[models][decoder]") {
   at::NoGradGuard no_grad;
-  for (const auto& [name, config] : families()) {
-    if (!config.is_encoder_decoder) continue;
+  for (const auto& [name, model_config] : families()) {
+    const auto& config = backbone_of(model_config);
+    if (!config.is_encoder_decoder()) continue;
     INFO(name);
-    const auto exact = make_exact(config), fast = make(config);  // fp32 has an operator of its own for a few queries
+    const auto exact = make_exact(model_config),
+               fast = make(model_config);  // fp32 has an operator of its own for a few queries
     const auto text = some_ids(6, 5, 5);
     auto mask = at::ones({2, 7}, at::kBool);
     mask[1].narrow(0, 5, 2).fill_(false);
@@ -151,10 +155,11 @@ TEST_CASE("tokens of a prefix see each other, those behind it see the past alone
 
 TEST_CASE("a decoder ignores what follows, what pads its source, and other rows", "[models][decoder]") {
   at::NoGradGuard no_grad;
-  for (const auto& [name, config] : families()) {
+  for (const auto& [name, model_config] : families()) {
+    const auto& config = backbone_of(model_config);
     INFO(name);
-    auto model = make_exact(config);
-    const bool two = config.is_encoder_decoder;
+    auto model = make_exact(model_config);
+    const bool two = config.is_encoder_decoder();
     const auto run = [&](const Tensor& ids, const Tensor& mask, const Tensor& read) {
       return model->hidden(two ? Inputs{.input_ids = ids, .attention_mask = mask, .decoder_input_ids = read}
                                : Inputs{.input_ids = read});
@@ -179,16 +184,17 @@ TEST_CASE("a decoder ignores what follows, what pads its source, and other rows"
 }
 
 TEST_CASE("the fused step of every decoder has the values and gradients of the plain one", "[models][decoder]") {
-  for (const auto& [name, config] : families()) {
+  for (const auto& [name, model_config] : families()) {
+    const auto& config = backbone_of(model_config);
     INFO(name);
-    auto model = make(config);
+    auto model = make(model_config);
     model->train();
     const auto outcome = [&](bool fused) {
       set_fused(fused);
       for (auto [n, p] : collect_params(*model)) p.value().mutable_grad() = Tensor();
       Inputs in{.input_ids = some_ids(2, 7), .attention_mask = at::ones({2, 7}, at::kBool), .dropout_key = 9};
       in.attention_mask[0].narrow(0, 4, 3).fill_(false);
-      if (config.is_encoder_decoder) in.decoder_input_ids = some_ids(2, 6, 5);
+      if (config.is_encoder_decoder()) in.decoder_input_ids = some_ids(2, 6, 5);
       const auto states = model->hidden(in);
       (states * at::cos(at::arange(states.numel(), at::kFloat).view(states.sizes()))).sum().backward();
       std::vector<Tensor> all{states.detach()};
@@ -210,16 +216,17 @@ TEST_CASE(
     "checkpointed decoders give the same gradients to the last bit, those of the encoder and of the bias by distance "
     "among them",
     "[models][decoder]") {
-  for (const auto& [name, config] : families()) {
+  for (const auto& [name, model_config] : families()) {
+    const auto& config = backbone_of(model_config);
     INFO(name);
-    const auto gradients = [&, &chosen = config](bool checkpointing) {
-      auto model = make(chosen);
+    const auto gradients = [&, &chosen = config, &whole = model_config](bool checkpointing) {
+      auto model = make(whole);
       model->train();
       model->set_gradient_checkpointing(checkpointing);
       FlatParameters flat(collect_params(*model), at::kCPU);
       Inputs in{.input_ids = some_ids(2, 9), .attention_mask = at::ones({2, 9}, at::kBool), .dropout_key = 77};
       in.attention_mask[1].narrow(0, 6, 3).fill_(false);
-      if (chosen.is_encoder_decoder) in.decoder_input_ids = some_ids(2, 5, 5);
+      if (chosen.is_encoder_decoder()) in.decoder_input_ids = some_ids(2, 5, 5);
       model->hidden(in).square().sum().backward();
       return flat.grads.clone();
     };
@@ -261,18 +268,20 @@ TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each
 }
 
 TEST_CASE("a model that cannot write refuses to, in words", "[models][decoder]") {
-  const auto refused = [](const EncoderConfig& config, const std::string& sentence) {
+  const auto refused = [](const ModelConfig& config, const std::string& sentence) {
     std::vector<BlockCache> cache;
     const Memory memory{at::zeros({1, 2, 12}), {}};
     CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), memory, cache), sentence);
   };
-  refused(small(BertConfig{}),
-          "this model sees both sides of a token, so it writes no text; choose a decoder (gpt2, t5, bart, ...) or fill "
-          "blanks with `cloze fill`");
+  refused(
+      small(BertConfig{}),
+      "this model is bidirectional, so it generates no text; choose a decoder (gpt2, t5, bart, ...) or fill masks with "
+      "`cloze fill`");
   const auto keeps_nothing =
       "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
       "full, model.relative_positions: 0 and a table of positions";
-  EncoderConfig estimates = small(Gpt2Config{}), relative = small(TransformerConfig{}), flat = small(Gpt2Config{});
+  auto estimates = small(Gpt2Config{}), flat = small(Gpt2Config{});
+  auto relative = small(TransformerConfig{});
   estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3,
   flat.num_hidden_layers = 0;
   refused(estimates, keeps_nothing);

@@ -1,6 +1,7 @@
 #include <cmath>
 
-#include "models/attention.h"
+#include "models/attention/attention.h"
+#include "models/families/backbone.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
 #include "tests/support/small.h"
@@ -10,32 +11,37 @@ using namespace cloze;
 namespace {
 
 /// Every choice of the stack that changes numbers, one or two at a time.
-std::vector<std::pair<std::string, EncoderConfig>> choices() {
-  std::vector<std::pair<std::string, EncoderConfig>> list;
-  const auto add = [&](const std::string& name, const std::function<void(EncoderConfig&)>& change) {
+std::vector<std::pair<std::string, BertConfig>> choices() {
+  std::vector<std::pair<std::string, BertConfig>> list;
+  const auto add = [&](const std::string& name, const std::function<void(BertConfig&)>& change) {
     list.emplace_back(name, small());
     change(list.back().second);
   };
   add("plain", [](auto&) {});
-  add("pre-norm", [](auto& c) { c.norm_place = "pre"; });
-  add("rms", [](auto& c) { c.norm_kind = "rms", c.layer_norm_eps = 1e-6; });
-  add("pre-norm, rms, gated",
-      [](auto& c) { c.norm_place = "pre", c.norm_kind = "rms", c.feed_forward = "gated", c.hidden_act = "silu"; });
-  add("gated", [](auto& c) { c.feed_forward = "gated"; });
-  add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = "none"; });
-  add("distances of queries", [](auto& c) { c.position_embeddings = "relative_key"; });
-  add("distances of queries and keys", [](auto& c) { c.position_embeddings = "relative_key_query"; });
-  add("no positions", [](auto& c) { c.position_embeddings = "none"; });
-  add("sinusoidal", [](auto& c) { c.position_embeddings = "sinusoidal"; });
+  add("pre-norm", [](auto& c) { c.norm_place = NormPlacement::pre; });
+  add("rms", [](auto& c) { c.norm_kind = NormKind::rms, c.layer_norm_eps = 1e-6; });
+  add("pre-norm, rms, gated", [](auto& c) {
+    c.norm_place = NormPlacement::pre, c.norm_kind = NormKind::rms, c.feed_forward = FeedForward::gated,
+    c.hidden_act = "silu";
+  });
+  add("gated", [](auto& c) { c.feed_forward = FeedForward::gated; });
+  add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = PositionEmbeddings::none; });
+  add("distances of queries", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; });
+  add("distances of queries and keys", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
+  add("no positions", [](auto& c) { c.position_embeddings = PositionEmbeddings::none; });
+  add("sinusoidal", [](auto& c) { c.position_embeddings = PositionEmbeddings::sinusoidal; });
   add("window", [](auto& c) {
-    c.attention = WindowAttention{
-        .attention_window = "4,6", .attention_dilation = "1,2", .dilated_heads = 1, .global_tokens = "first"};
+    c.attention = WindowAttention{.attention_window = {4, 6},
+                                  .attention_dilation = {1, 2},
+                                  .dilated_heads = 1,
+                                  .global_tokens = GlobalTokens::first};
   });
   add("performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; });
-  add("performer, relu",
-      [](auto& c) { c.attention = PerformerAttention{.nb_features = 16, .kernel = "relu", .kernel_epsilon = 1e-3}; });
+  add("performer, relu", [](auto& c) {
+    c.attention = PerformerAttention{.nb_features = 16, .kernel = FeatureKernel::relu, .kernel_epsilon = 1e-3};
+  });
   add("performer, trigonometric",
-      [](auto& c) { c.attention = PerformerAttention{.nb_features = 64, .kernel = "trigonometric"}; });
+      [](auto& c) { c.attention = PerformerAttention{.nb_features = 64, .kernel = FeatureKernel::trigonometric}; });
   add("linformer", [](auto& c) { c.attention = LinformerAttention{}; });
   add("linformer, shared",
       [](auto& c) { c.attention = LinformerAttention{.compressed = 8, .shared_kv_compressed = true}; });
@@ -138,8 +144,8 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
       for (const std::string feed : {"plain", "gated"}) {
         INFO(place << " " << kind << " " << feed);
         auto config = small();
-        config.norm_place = place, config.norm_kind = kind, config.feed_forward = feed, config.num_hidden_layers = 1,
-        config.layer_norm_eps = 1e-5;
+        config.norm_place = choice_of<NormPlacement>(place), config.norm_kind = choice_of<NormKind>(kind),
+        config.feed_forward = choice_of<FeedForward>(feed), config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
         auto model = make(config);
         Traces traces;
         const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &traces);
@@ -176,12 +182,12 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
 TEST_CASE("relative positions are Shaw's equations, written as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.relative_positions = 2, config.is_decoder = GENERATE(false, true);
+  config.relative_positions = 2, config.causal = GENERATE(false, true);
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
   const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
-  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.is_decoder}, {});
+  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.causal}, {});
   const Weights w(*attention);
   const auto qkv = w.linear(x.to(at::kDouble), "qkv")[0];
   for (int64_t h = 0; h < 3; ++h)
@@ -193,8 +199,7 @@ TEST_CASE("relative positions are Shaw's equations, written as loops", "[models]
       const auto near = [](int64_t d) { return std::clamp<int64_t>(d, -2, 2) + 2; };
       for (int64_t j = 0; j < 6; ++j) {
         const auto key = qkv[j].narrow(0, 12 + 4 * h, 4) + w.all.at("distance_key")[near(j - i)];
-        e[j] = mask[0][j].item<bool>() && (!config.is_decoder || j <= i) ? std::exp((q * key).sum().item<double>() / 2)
-                                                                         : 0;
+        e[j] = mask[0][j].item<bool>() && (!config.causal || j <= i) ? std::exp((q * key).sum().item<double>() / 2) : 0;
         total += e[j];
       }
       for (int64_t j = 0; j < 6; ++j)
@@ -207,14 +212,14 @@ TEST_CASE("vectors of distances are multiplied with queries, and with keys too w
           "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.position_embeddings = GENERATE(as<std::string>(), "relative_key", "relative_key_query");
-  config.is_decoder = GENERATE(false, true);
+  config.position_embeddings = GENERATE(PositionEmbeddings::relative_key, PositionEmbeddings::relative_key_query);
+  config.causal = GENERATE(false, true);
   config.max_position_embeddings = 7;  // one more than are there
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
   const auto mask = at::tensor({1, 1, 1, 0, 1, 1}, at::kInt).to(at::kBool).view({1, 6});
-  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.is_decoder}, {});
+  const auto got = attention->mix(x, {.key_mask = mask, .causal = config.causal}, {});
   const Weights w(*attention);
   const auto qkv = w.linear(x.to(at::kDouble), "qkv")[0], vectors = w.all.at("distance");
   REQUIRE(vectors.size(0) == 13);
@@ -224,10 +229,10 @@ TEST_CASE("vectors of distances are multiplied with queries, and with keys too w
       auto sum = at::zeros({4}, at::kDouble);
       double total = 0;
       for (int64_t j = 0; j < 6; ++j) {
-        if (!mask[0][j].item<bool>() || (config.is_decoder && j > i)) continue;
+        if (!mask[0][j].item<bool>() || (config.causal && j > i)) continue;
         const auto k = qkv[j].narrow(0, 12 + 4 * h, 4), a = vectors[i - j + 6];
         auto score = (q * k).sum() + (q * a).sum();
-        if (config.position_embeddings == "relative_key_query") score += (k * a).sum();
+        if (config.position_embeddings == PositionEmbeddings::relative_key_query) score += (k * a).sum();
         const double e = std::exp(score.item<double>() / 2);
         sum += e * qkv[j].narrow(0, 24 + 4 * h, 4);
         total += e;
@@ -343,7 +348,7 @@ TEST_CASE("features are drawn anew at their interval, the same ones for a seed a
 TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in groups of their own", "[models][stack]") {
   const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
     auto config = small();
-    config.share = share, config.num_hidden_layers = layers, config.num_hidden_groups = groups,
+    config.share = choice_of<Sharing>(share), config.num_hidden_layers = layers, config.num_hidden_groups = groups,
     config.inner_group_num = inner;
     int64_t attention = 0, feed = 0;
     for (const auto& [name, param] : collect_params(*make_backbone(config, {}))) {
@@ -363,7 +368,7 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in gro
   auto config = small();
   config.num_hidden_groups = 1, config.num_hidden_layers = 3;
   const auto run = [&](const std::string& share) {
-    config.share = share;
+    config.share = choice_of<Sharing>(share);
     auto model = make_backbone(config, {});
     for (const auto& [name, param] : collect_params(*model)) {
       const auto part = name.substr(name.find('.', name.rfind("stack.") == std::string::npos ? 0 : 6) +
@@ -377,7 +382,7 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in gro
 
 TEST_CASE("a table of sinusoids is the formula, and does not train", "[models][stack]") {
   auto config = small();
-  config.position_embeddings = "sinusoidal";
+  config.position_embeddings = PositionEmbeddings::sinusoidal;
   auto model = make(config);
   for (const auto& [name, param] : collect_params(*model)) {
     if (name != "embeddings.position") continue;

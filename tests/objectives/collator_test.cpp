@@ -12,7 +12,7 @@ using namespace cloze;
 
 namespace {
 
-DataConfig data_of(int64_t length, double short_prob = 0, const std::string& packing = "document") {
+DataConfig data_of(int64_t length, double short_prob = 0, RowPacking packing = RowPacking::document) {
   DataConfig data;
   data.max_seq_length = length, data.short_seq_prob = short_prob, data.packing = packing;
   return data;
@@ -59,11 +59,13 @@ TEST_CASE("a pair of sentences is two that follow each other, with and without a
       if (pair.label == 0) CHECK(pair.a.first + pair.a.count == pair.b.first);
     }
   }
-  for (const std::string packing : {"sentence_pair", "segment_pair"}) {  // without nsp the rows are pairs all the same
+  for (const auto packing :
+       {RowPacking::sentence_pair, RowPacking::segment_pair}) {  // without nsp the rows are pairs all the same
     const auto batch = Collator(store, {MlmConfig{}}, data_of(32, 0, packing), Rng(5), "train").batch(0, 16);
     CHECK(batch.token_type_ids.max().item<int64_t>() == 1);
   }
-  const auto sentences = Collator(store, {MlmConfig{}}, data_of(32, 0, "full_sentences"), Rng(5), "train").batch(0, 16);
+  const auto sentences =
+      Collator(store, {MlmConfig{}}, data_of(32, 0, RowPacking::full_sentences), Rng(5), "train").batch(0, 16);
   CHECK(sentences.token_type_ids.max().item<int64_t>() == 0);
 }
 
@@ -114,10 +116,10 @@ TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alo
   const auto store = tiny_store(dir);
   MlmConfig mlm;
   mlm.mixture.resize(3);
-  mlm.mixture[0].unit = "word", mlm.mixture[0].share = 5;
-  mlm.mixture[1].unit = "span", mlm.mixture[1].count = "ceil", mlm.mixture[1].mlm_probability = 0.4,
+  mlm.mixture[0].unit = MaskingUnit::word, mlm.mixture[0].share = 5;
+  mlm.mixture[1].unit = MaskingUnit::span, mlm.mixture[1].count = CountRule::ceil, mlm.mixture[1].mlm_probability = 0.4,
   mlm.mixture[1].share = 3;
-  mlm.mixture[2].count = "bernoulli", mlm.mixture[2].share = 2;
+  mlm.mixture[2].count = CountRule::bernoulli, mlm.mixture[2].share = 2;
   RtdConfig rtd;
   rtd.mlm = mlm;
   const Objectives objectives = GENERATE(0, 1) == 0 ? Objectives{mlm} : Objectives{rtd};
@@ -260,7 +262,7 @@ TEST_CASE("full packing fills every row and puts a separator between documents",
   const auto store = tiny_store(dir);
   MlmConfig none;
   none.mlm_probability = 0;
-  const Collator collator(store, {none}, data_of(40, 0, "full"), Rng(5), "train");
+  const Collator collator(store, {none}, data_of(40, 0, RowPacking::full), Rng(5), "train");
   const auto batch = collator.batch(0, 32);
   CHECK(batch.input_ids.size(1) == 40);
   CHECK(batch.tokens >= 31 * 40);  // only the last piece of the text may be short
@@ -279,7 +281,7 @@ TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has one; separate "
       "documents by a blank line, remove that objective, or choose another packing";
   CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"), reason);
-  CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, "sentence_pair"), Rng(1), "train"), reason);
+  CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, RowPacking::sentence_pair), Rng(1), "train"), reason);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);
   // Held out, a B of the same document would be called random.
   const std::string held_out =

@@ -119,7 +119,7 @@ TEST_CASE("infilling hides what a simulation of the published rules hides", "[no
 TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
   // Two words, one of them all pieces up to </s>; everything is to be hidden.
   BartNoise rules{.mask_ratio = 1, .random_ratio = 0};
-  for (const char* unit : {"word", "span-poisson"}) {
+  for (const auto unit : {MaskLength::word, MaskLength::span_poisson}) {
     rules.mask_length = unit;
     for (uint64_t item = 0; item < 200; ++item) {
       auto stream = stream_of(item);
@@ -128,7 +128,7 @@ TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
       REQUIRE(tokens[0] == 2);
       REQUIRE(std::count(tokens.begin(), tokens.end(), 10) == 1);  // pieces before the first word belong to none
       REQUIRE(tokens.back() == 3);
-      if (rules.mask_length == "word") REQUIRE(tokens == Ids{2, 10, 4, 4, 3});
+      if (rules.mask_length == MaskLength::word) REQUIRE(tokens == Ids{2, 10, 4, 4, 3});
       // A word is there whole or not at all.
       for (const int64_t id : {11, 13})
         REQUIRE(std::count(tokens.begin(), tokens.end(), id) == std::count(tokens.begin(), tokens.end(), id + 1));
@@ -137,7 +137,7 @@ TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
 }
 
 TEST_CASE("token masking and token deletion touch exactly the share, rounded up", "[noising]") {
-  BartNoise rules{.random_ratio = 0, .mask_length = "subword"};
+  BartNoise rules{.random_ratio = 0, .mask_length = MaskLength::subword};
   std::map<int64_t, int> seen;
   for (const int64_t replace : {1, 0, -1}) {
     rules.replace_length = replace;
@@ -169,7 +169,6 @@ TEST_CASE("rules that are none are refused", "[noising]") {
   auto stream = stream_of(0);
   auto tokens = framed(10);
   const Flags starts(12, 1);
-  CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.mask_length = "sentence"}, kIds, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.replace_length = 2}, kIds, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.poisson_lambda = 0}, kIds, stream),
                   ConfigError);  // spans of no word for ever
@@ -304,7 +303,7 @@ TEST_CASE("every length, any ids and any flags are taken, and a stream gives the
     rules.mask_ratio = stream.uniform(), rules.permute_sentences = stream.uniform(),
     rules.insert_ratio = stream.uniform(), rules.rotate_prob = 0.5;
     rules.poisson_lambda = 0.1 + 20 * stream.uniform(), rules.random_ratio = stream.uniform();
-    rules.mask_length = std::vector<std::string>{"subword", "word", "span-poisson"}[stream.below(3)];
+    rules.mask_length = choices(MaskLength{})[stream.below(3)].value;
     rules.replace_length = static_cast<int64_t>(stream.below(3)) - 1;
     Ids lengths;
     for (size_t left = n < 2 ? 0 : n - 2; left > 0 && stream.below(4) > 0; left -= static_cast<size_t>(lengths.back()))

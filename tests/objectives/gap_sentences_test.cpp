@@ -76,7 +76,8 @@ TEST_CASE("principal sentences are those of the definition", "[noising]") {
       const auto wanted = std::max<size_t>(1, sentences.size() * tenths / 10);
       const auto expected =
           with_gaps(sentences, principal(sentences, wanted, choose[0] == 's', choose.substr(4) == "uniq"));
-      const auto out = gap_sentences(sentences, static_cast<double>(tenths) / 10, choose, 4, 1, stream);
+      const auto out =
+          gap_sentences(sentences, static_cast<double>(tenths) / 10, choice_of<SentenceChoice>(choose), 4, 1, stream);
       REQUIRE(out.source == expected.source);
       REQUIRE(out.target == expected.target);
     }
@@ -87,35 +88,34 @@ TEST_CASE("a sentence that repeats the rest is a gap, and a repeated word counts
           "[noising]") {
   auto stream = stream_of(0);
   const Sentences sentences{{10, 11}, {12, 12, 12, 12}, {10, 13, 12}, {12, 14, 12, 12, 12}};
-  CHECK(gap_sentences(sentences, 0.3, "ind-orig", 4, 1, stream).target == Ids{12, 14, 12, 12, 12, 1});
-  CHECK(gap_sentences(sentences, 0.3, "ind-uniq", 4, 1, stream).target == Ids{10, 13, 12, 1});
+  CHECK(gap_sentences(sentences, 0.3, SentenceChoice::ind_orig, 4, 1, stream).target == Ids{12, 14, 12, 12, 12, 1});
+  CHECK(gap_sentences(sentences, 0.3, SentenceChoice::ind_uniq, 4, 1, stream).target == Ids{10, 13, 12, 1});
 }
 
 TEST_CASE("gaps are the first sentences, or any, floor of the share of them", "[noising]") {
   const Sentences sentences{{10, 11}, {12}, {13, 14}, {15}, {16}, {17}, {18}};
   auto stream = stream_of(0);
-  const auto lead = gap_sentences(sentences, 0.3, "lead", 4, 1, stream);  // floor(2.1)
+  const auto lead = gap_sentences(sentences, 0.3, SentenceChoice::lead, 4, 1, stream);  // floor(2.1)
   CHECK(lead.source == Ids{4, 4, 13, 14, 15, 16, 17, 18, 1});
   CHECK(lead.target == Ids{10, 11, 12, 1});
   std::map<Ids, int> seen;
-  for (int i = 0; i < 21000; ++i) ++seen[gap_sentences(sentences, 0.3, "random", 4, 1, stream).target];
+  for (int i = 0; i < 21000; ++i) ++seen[gap_sentences(sentences, 0.3, SentenceChoice::random, 4, 1, stream).target];
   check_uniform(seen, 21, 21000);
   for (const auto& [target, count] : seen) CHECK(std::is_sorted(target.begin(), target.end() - 1));
-  CHECK_THROWS_AS(gap_sentences(sentences, 0.3, "best", 4, 1, stream), ConfigError);
 }
 
 TEST_CASE("texts of one sentence and of none give something to read and to write", "[noising]") {
   for (const std::string choose : {"random", "lead", "ind-orig", "ind-uniq", "seq-orig", "seq-uniq"}) {
     auto stream = stream_of(0);
-    const auto one = gap_sentences(Sentences{{10, 11}}, 0.3, choose, 4, 1, stream);
+    const auto one = gap_sentences(Sentences{{10, 11}}, 0.3, choice_of<SentenceChoice>(choose), 4, 1, stream);
     CHECK(one.source == Ids{4, 1});
     CHECK(one.target == Ids{10, 11, 1});
     for (const auto& empty : {Sentences{}, Sentences{{}, {}}}) {
-      const auto none = gap_sentences(empty, 0.3, choose, 4, 1, stream);
+      const auto none = gap_sentences(empty, 0.3, choice_of<SentenceChoice>(choose), 4, 1, stream);
       CHECK(none.source == Ids{1});
       CHECK(none.target == Ids{1});
     }
-    const auto all = gap_sentences(Sentences{{10}, {}, {10}}, 5, choose, 4, 1, stream);
+    const auto all = gap_sentences(Sentences{{10}, {}, {10}}, 5, choice_of<SentenceChoice>(choose), 4, 1, stream);
     CHECK(all.source == Ids{4, 4, 1});
     CHECK(all.target == Ids{10, 10, 1});
   }

@@ -96,14 +96,14 @@ TEST_CASE("80, 10 and 10 percent of the chosen are masked, replaced and kept", "
 TEST_CASE("random tokens are never special when they are drawn from words", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.random_from = "words";
+  config.random_from = RandomFrom::words;
   CHECK(run(f, config, 5000).random_special == 0);
 }
 
 TEST_CASE("huggingface's rule chooses every token on its own", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.count = "bernoulli";
+  config.count = CountRule::bernoulli;
   const auto c = run(f, config, 100000);
   CHECK(std::abs(sigmas(c.chosen, c.candidates, 0.15)) < 4.5);
   CHECK(c.special_touched == 0);
@@ -112,7 +112,7 @@ TEST_CASE("huggingface's rule chooses every token on its own", "[objectives]") {
 TEST_CASE("the stochastic rule has the exact share as its mean", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.count = "stochastic";
+  config.count = CountRule::stochastic;
   const auto c = run(f, config, 100000);  // 9 or 10 of each row, mean 9.6
   CHECK(std::abs(sigmas(c.chosen - 9 * c.rows, c.rows, 0.6)) < 4.5);
 }
@@ -128,7 +128,7 @@ TEST_CASE("whole word masking takes every piece of a word or none, and never joi
           "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.unit = "word";
+  config.unit = MaskingUnit::word;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 500; ++row) {
     // [CLS] w ##c w ##c ##c w ... [SEP] ##c: the last piece stands alone behind a separator.
@@ -151,7 +151,7 @@ TEST_CASE("whole word masking takes every piece of a word or none, and never joi
 TEST_CASE("one draw for a word replaces all of its pieces alike", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.unit = "word", config.draw_per = "word";
+  config.unit = MaskingUnit::word, config.draw_per = DrawPer::word;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 300; ++row) {
     std::vector<int64_t> ids, positions, labels;
@@ -185,17 +185,17 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   Fixture f;
   constexpr int64_t words = 8000, rows = 3000;
   MlmConfig config;
-  config.draw_per = "span", config.mask_prob = 1, config.random_prob = 0;
+  config.draw_per = DrawPer::span, config.mask_prob = 1, config.random_prob = 0;
   std::vector<double> lengths;
   int budget = 0;
   SECTION("spans") {
-    config.unit = "span", config.count = "ceil", budget = 10;
+    config.unit = MaskingUnit::span, config.count = CountRule::ceil, budget = 10;
     for (int n = 1; n <= 10; ++n)
       lengths.push_back(0.2 * std::pow(0.8, n - 1) / (1 - std::pow(0.8, 10)));  // Joshi et al. 2020, section 3.1
     CHECK(lengths[0] == Approx(0.2241).margin(1e-4));
   }
   SECTION("n-grams") {
-    config.unit = "ngram", budget = 7;
+    config.unit = MaskingUnit::ngram, budget = 7;
     for (int n = 1; n <= 3; ++n) lengths.push_back(1.0 / n / (1 + 0.5 + 1.0 / 3));  // Lan et al. 2020, section 4.1
   }
   config.max_predictions_per_seq = budget;
@@ -227,7 +227,7 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
   constexpr int64_t words = 126, budget = 19, rows = 20000;
   MlmConfig config;
   config.like = "albert";
-  config.unit = "ngram", config.max_predictions_per_seq = budget;
+  config.unit = MaskingUnit::ngram, config.max_predictions_per_seq = budget;
   config.mlm_probability = 0.2;  // so that the limit decides
   Masker masker(config, f.vocabulary);
   std::array<double, 8> ours{}, published{};  // runs of n chosen words; the last: of 7 and more
@@ -279,8 +279,8 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
 TEST_CASE("the lengths that are reported are those that were drawn, and reporting changes nothing", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.unit = GENERATE("ngram", "span");
-  if (config.unit == "span") config.count = "ceil";
+  config.unit = GENERATE(MaskingUnit::ngram, MaskingUnit::span);
+  if (config.unit == MaskingUnit::span) config.count = CountRule::ceil;
   config.max_predictions_per_seq = 40;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 200; ++row) {
@@ -326,7 +326,10 @@ TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are 
   counts[10] = 300, counts[11] = 100;
   const Vocabulary counted(f.tokenizer, counts);
   MlmConfig config;
-  rules(config, "ceil", false, false, "span", 0.5, 0.5, "unigram", "span");
+  auto halves = spanbert_masking;
+  halves.mask_prob = 0.5;
+  halves.random_prob = 0.5;
+  follow(config, halves);
   Masker masker(config, counted);
   int64_t ten = 0, eleven = 0, spans = 0, masked = 0;
   for (uint64_t row = 0; row < 2000; ++row) {
@@ -351,7 +354,7 @@ TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are 
 TEST_CASE("special tokens are chosen where the rule allows it", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  rules(config, "stochastic", true, true, "token", 0.8, 0.1, "words", "token");
+  follow(config, fairseq_roberta_masking);
   const auto c = run(f, config, 3000);
   CHECK(std::abs(sigmas(c.special_touched, c.chosen, 2.0 / 64)) < 4.5);
 }

@@ -47,7 +47,7 @@ std::shared_ptr<Network> make(const RtdConfig& config) {
 }  // namespace
 
 TEST_CASE("masked places are filled, and what differs from the text is marked", "[objectives][rtd]") {
-  const auto source = GENERATE("generator", "uniform");
+  const auto source = GENERATE(ReplaceBy::generator, ReplaceBy::uniform);
   const auto network = make(changed([&](RtdConfig& c) { c.replace_by = source; }));
   const auto c = some_batch();
   int64_t right = 0, filled = 0;
@@ -103,14 +103,14 @@ TEST_CASE(
 }
 
 TEST_CASE("generator and discriminator share all of the embedding, its tables, or nothing", "[objectives][rtd]") {
-  const auto count = [](const char* tie) {
+  const auto count = [](EmbeddingTie tie) {
     int64_t n = 0;
     for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; }))))
       n += p.name.find("embeddings") != std::string::npos ? p.param.value().numel() : 0;
     return n;
   };
   const int64_t tables = 31 * 10 + 16 * 10, rest = 2 * 10 + 2 * 10;  // words and positions; types and norm
-  CHECK(count("all") == tables + rest);
-  CHECK(count("tables") == tables + 2 * rest);
-  CHECK(count("none") == 2 * tables + 2 * rest);
+  CHECK(count(EmbeddingTie::all) == tables + rest);
+  CHECK(count(EmbeddingTie::tables) == tables + 2 * rest);
+  CHECK(count(EmbeddingTie::none) == 2 * tables + 2 * rest);
 }

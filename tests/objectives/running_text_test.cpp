@@ -32,7 +32,7 @@ XlnetConfig remembering(bool bi_data) {
   return model;
 }
 
-DataConfig unpadded(const std::string& packing) {
+DataConfig unpadded(RowPacking packing) {
   DataConfig data;
   data.max_seq_length = kLength, data.short_seq_prob = 0, data.packing = packing;
   return data;
@@ -46,7 +46,7 @@ TEST_CASE("rows that carry a memory begin where the memory of the step before en
   const auto store = tiny_store(dir, 60);
   const auto& special = store.tokenizer().special();
   const bool bi = GENERATE(false, true);
-  const std::string packing = GENERATE("full", "segment_pair");
+  const auto packing = GENERATE(RowPacking::full, RowPacking::segment_pair);
   const int64_t batch_size = 4, accumulation = 2, rows = batch_size * accumulation;
   const Collator collator(store, {PlmConfig{}}, unpadded(packing), Rng(1), "train", remembering(bi),
                           {batch_size, accumulation});
@@ -101,7 +101,7 @@ TEST_CASE("rows that carry a memory begin where the memory of the step before en
 TEST_CASE("a row of one text reads on behind what it puts into the memory", "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir, 60);
-  const Collator collator(store, {PlmConfig{}}, unpadded("full"), Rng(1), "train", remembering(true), {4, 1});
+  const Collator collator(store, {PlmConfig{}}, unpadded(RowPacking::full), Rng(1), "train", remembering(true), {4, 1});
   for (uint64_t step = 0; step < 5; ++step) {
     const auto now = collator.batch(4 * step, 4), next = collator.batch(4 * step + 4, 4);
     for (int64_t row = 0; row < 4; ++row)
@@ -121,7 +121,7 @@ TEST_CASE("two segments stand behind the reused part as [SEP] and segment ids sa
   if (reused == 0) model.mem_len = model.reuse_len = 0;  // rows come shuffled, and begin with A
   PlmConfig plm;
   plm.num_predict = kLength;  // all that may be
-  const Collator collator(store, {plm}, unpadded("segment_pair"), Rng(1), "train", model, {4, 1});
+  const Collator collator(store, {plm}, unpadded(RowPacking::segment_pair), Rng(1), "train", model, {4, 1});
   const auto whole = everything(RunningText(store, special.sep, false));
   int64_t follows = 0, n = 0;
   std::set<Ids> starts;
@@ -214,11 +214,12 @@ TEST_CASE(
     "[objectives][plm]") {
   at::NoGradGuard no_grad;
   TempDir dir;
-  const auto store = tiny_store(dir, 60);
+  const auto store = tiny_store(dir, 200);
   const auto model = remembering(true);
   const auto network = network_of(model);
-  const Collator collator(store, {PlmConfig{}}, unpadded("full"), Rng(1), "train", model, {2, 1});
+  const Collator collator(store, {PlmConfig{}}, unpadded(RowPacking::full), Rng(1), "train", model, {2, 1});
   const auto first = collator.batch(2, 2), second = collator.batch(4, 2);
+  REQUIRE(second.continues);
   // Place p of a row of the first step is place p - kReuse of the second: a token is changed wherever it stands.
   const auto run = [&](int64_t changed) {
     auto before = first, now = second;
@@ -261,7 +262,7 @@ TEST_CASE(
 TEST_CASE("texts that are too short for a row, or for the rows of a step, are refused in words", "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir, 4);
-  auto data = unpadded("full");
+  auto data = unpadded(RowPacking::full);
   const auto places = store.num_tokens() + store.num_documents() - 1, pieces = (places - kLength) / kReuse + 1;
   CHECK_THROWS_WITH(Collator(store, {PlmConfig{}}, data, Rng(1), "train", remembering(true), {64, 2}),
                     "the train text has " + std::to_string(pieces) +

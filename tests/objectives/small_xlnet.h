@@ -11,9 +11,7 @@ inline cloze::XlnetConfig small_xlnet() {
   return c;
 }
 
-inline std::shared_ptr<cloze::Network> network_of(const cloze::EncoderConfig& c) {
-  cloze::XlnetConfig model;
-  static_cast<cloze::EncoderConfig&>(model) = c;
+inline std::shared_ptr<cloze::Network> network_of(const cloze::XlnetConfig& model) {
   auto network = std::make_shared<cloze::Network>(model, cloze::Objectives{cloze::PlmConfig{}});
   initialize(collect_params(*network), 0.3, false, cloze::Rng(1));
   network->eval();

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "objectives/collator.h"
-#include "objectives/writing.h"
+#include "objectives/generative_rows.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
@@ -11,7 +11,7 @@ using namespace cloze;
 
 namespace {
 
-DataConfig data(const TokenStore&, int64_t length, const std::string& packing = "document") {
+DataConfig data(const TokenStore&, int64_t length, RowPacking packing = RowPacking::document) {
   DataConfig config;
   config.max_seq_length = length, config.packing = packing, config.short_seq_prob = 0;
   return config;
@@ -19,10 +19,12 @@ DataConfig data(const TokenStore&, int64_t length, const std::string& packing = 
 
 /// A model whose texts begin and end as its kind's do, with the ids of the store's tokenizer.
 template <class Config>
-EncoderConfig model_of(const TokenStore& store, int64_t start) {
-  EncoderConfig model = Config{};
+Config model_of(const TokenStore& store, int64_t start) {
+  Config model;
   const auto& special = store.tokenizer().special();
-  model.pad_token_id = special.pad, model.eos_token_id = special.sep, model.decoder_start_token_id = start;
+  model.pad_token_id = special.pad;
+  model.eos_token_id = special.sep;
+  if constexpr (std::derived_from<Config, EncoderDecoderConfig>) model.decoder_start_token_id = start;
   return model;
 }
 
@@ -60,7 +62,7 @@ TEST_CASE("a decoder alone is asked for the token behind each place, a text's en
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = model_of<Gpt2Config>(store, 0);
-  for (const std::string packing : {"document", "full"}) {
+  for (const auto packing : {RowPacking::document, RowPacking::full}) {
     const Collator collator(store, {ClmConfig{}}, data(store, 24, packing), Rng(1), "train", model);
     int64_t ends = 0;
     for (uint64_t first = 0; first < collator.size(); first += 4) {
@@ -135,21 +137,22 @@ TEST_CASE(
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   Objectives all;
-  for (const std::string kind : {"spans", "iid", "drop", "mass", "bert", "deshuffle", "prefix_lm"}) {
+  for (const auto& [kind, name, words] : choices(Corruption{})) {
     SpanCorruptionConfig c;
     c.corruption = kind;
     all.emplace_back(c);
   }
   DenoisingConfig deletion;
-  deletion.mask_length = "subword", deletion.replace_length = 0, deletion.rotate_prob = 1, deletion.insert_ratio = 0.1;
+  deletion.mask_length = MaskLength::subword, deletion.replace_length = 0, deletion.rotate_prob = 1,
+  deletion.insert_ratio = 0.1;
   all.emplace_back(DenoisingConfig{});
   all.emplace_back(deletion);
   all.emplace_back(GapSentencesConfig{});
   for (const auto& objective : all)
     for (const int64_t length : {4, 9, 40})
       for (const bool bart : {false, true}) {
-        const auto model =
-            bart ? model_of<BartConfig>(store, store.tokenizer().special().sep) : model_of<T5Config>(store, 0);
+        const auto model = bart ? ModelConfig(model_of<BartConfig>(store, store.tokenizer().special().sep))
+                                : model_of<T5Config>(store, 0);
         INFO(std::visit([](const auto& o) { return std::string(o.kind); }, objective) << " " << length << " " << bart);
         const Collator collator(store, {objective}, data(store, length), Rng(1), "train", model);
         const auto batch = collator.batch(0, 16);
@@ -158,7 +161,7 @@ TEST_CASE(
         const auto labels = labels_by_row(batch, batch.decoder_input_ids.size(1), 16);
         for (int64_t row = 0; row < 16; ++row) {
           REQUIRE_FALSE(labels[static_cast<size_t>(row)].empty());
-          CHECK(labels[static_cast<size_t>(row)].back() == model.eos_token_id);
+          CHECK(labels[static_cast<size_t>(row)].back() == backbone_of(model).eos_token_id);
           if (bart) CHECK(labels[static_cast<size_t>(row)][0] == store.tokenizer().special().cls);
         }
         const auto alone = collator.batch(5, 1);
@@ -187,7 +190,7 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
-  for (const std::string kind : {"spans", "mass", "prefix_lm"})
+  for (const auto kind : {Corruption::spans, Corruption::mass, Corruption::prefix_lm})
     for (const int64_t length : {4, 9, 40}) {
       INFO(kind << " " << length);
       SpanCorruptionConfig c;
@@ -225,7 +228,7 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
                   [&](int64_t id) { return std::find(sentinels.begin(), sentinels.end(), id) == sentinels.end(); });
     return ids;
   };
-  for (const std::string corruption : {"spans", "iid"})
+  for (const auto corruption : {Corruption::spans, Corruption::iid})
     for (const double density : {0.15, 0.5})
       for (const int64_t length : {9, 24, 63}) {
         SpanCorruptionConfig c;
@@ -244,9 +247,10 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
           const auto hidden = static_cast<int64_t>(marks(source).size()),
                      kept = static_cast<int64_t>(marks(target).size());
           CHECK(std::abs(hidden - kept) <=
-                (corruption == "iid" ? 1
-                                     : 0));  // the target marks the runs that stay, which of `iid` are one more or less
-          if (corruption == "spans" && length > 9) CHECK(hidden > 0);
+                (corruption == Corruption::iid
+                     ? 1
+                     : 0));  // the target marks the runs that stay, which of `iid` are one more or less
+          if (corruption == Corruption::spans && length > 9) CHECK(hidden > 0);
           CHECK(source.back() == model.eos_token_id);
           CHECK(target.back() == model.eos_token_id);
         }
@@ -265,11 +269,12 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
   for (uint64_t s = 0; s <= store.num_sentences(); ++s)
     starts.insert(static_cast<std::ptrdiff_t>(store.first_token(s)));
   GapSentencesConfig c;
-  c.choose = "lead",
+  c.choose = SentenceChoice::lead,
   c.gap_sentences_ratio = 0.6;  // the first ones, so that the target and what stays are the text in its order
   int64_t used = 0;
   for (const int64_t length : {30, 64}) {
-    const auto batch = Collator(store, {c}, data(store, length, "doc_sentences"), Rng(1), "train", model).batch(0, 32);
+    const auto batch =
+        Collator(store, {c}, data(store, length, RowPacking::doc_sentences), Rng(1), "train", model).batch(0, 32);
     CHECK(batch.input_ids.size(1) <= length);
     const auto labels = labels_by_row(batch, batch.input_ids.size(1), 32);
     for (int64_t row = 0; row < 32; ++row) {
@@ -300,7 +305,7 @@ TEST_CASE("a source that noise makes longer than its text still holds all of it"
   const auto store = tiny_store(dir);
   const auto& special = store.tokenizer().special();
   const bool alone = GENERATE(false, true);
-  const auto model = alone ? model_of<Gpt2Config>(store, 0) : model_of<BartConfig>(store, special.sep);
+  const auto model = alone ? ModelConfig(model_of<Gpt2Config>(store, 0)) : model_of<BartConfig>(store, special.sep);
   for (const double lambda : {0.1, 1.0, 3.5})
     for (const double insert : {0.0, 0.5}) {
       DenoisingConfig c;
@@ -335,7 +340,7 @@ TEST_CASE("a decoder alone has room for a text and for what was made of it, with
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
-  for (const std::string kind : {"mass", "bert", "deshuffle"})
+  for (const auto kind : {Corruption::mass, Corruption::bert, Corruption::deshuffle})
     for (const int64_t length : {9, 40}) {
       SpanCorruptionConfig c;
       c.corruption = kind;

@@ -1,10 +1,10 @@
 #pragma once
 // Networks that are small enough for loops and finite differences.
-#include "models/backbone.h"
+#include "models/families/backbone.h"
 #include "tests/support/numbers.h"
 
 /// Two layers of width 12 with three heads.
-template <class Config = cloze::EncoderConfig>
+template <class Config = cloze::BertConfig>
 Config small() {
   Config c;
   c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20,
@@ -13,7 +13,7 @@ Config small() {
 }
 
 /// A network with weights that are far from zero, in evaluation.
-inline std::shared_ptr<cloze::Backbone> make(const cloze::EncoderConfig& c) {
+inline std::shared_ptr<cloze::Backbone> make(const cloze::ModelConfig& c) {
   auto model = cloze::make_backbone(c, {});
   cloze::initialize(cloze::collect_params(*model), 0.3, false, cloze::Rng(1));
   model->eval();

@@ -3,7 +3,7 @@
 
 #include "objectives/network.h"
 #include "tests/support/catch.h"
-#include "tests/train/families.h"
+#include "tests/support/families.h"
 #include "train/optimizer.h"
 
 using namespace cloze;
@@ -21,7 +21,7 @@ TEST_CASE(
   int score_biases = 0;
   for (const auto& family : every_family()) {
     auto model = family.model;
-    encoder_of(model).vocab_size = 50;
+    backbone_of(model).vocab_size = 50;
     const Network network(model, family.objectives);
     for (const auto& [name, param] : collect_params(network)) {
       INFO(family.name << ": " << name);

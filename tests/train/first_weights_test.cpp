@@ -3,7 +3,7 @@
 
 #include "objectives/network.h"
 #include "tests/support/catch.h"
-#include "train/config.h"
+#include "runs/config.h"
 
 using namespace cloze;
 
@@ -41,9 +41,9 @@ void check_uniform(const Tensor& weights, double deviation) {
 
 std::map<std::string, Tensor> first_weights(const ModelConfig& model, const Objectives& objectives) {
   Network network(model, objectives);
-  const auto& encoder = encoder_of(model);
+  const auto& encoder = backbone_of(model);
   const auto params = collect_params(network);
-  initialize(params, encoder.initializer_range, encoder.initializer == "truncated_normal", Rng(3));
+  initialize(params, encoder.initializer_range, encoder.initializer == Initializer::truncated_normal, Rng(3));
   std::map<std::string, Tensor> found;
   for (const auto& [name, param] : params) found.emplace(name, param.value());
   return found;
@@ -104,7 +104,7 @@ TEST_CASE(
   CHECK(output.largest <= std::sqrt(6.0 / 257));
   check_truncated(found.at("rtd.dense.weight"), 0.02);
   check_truncated(found.at("rtd.generator_head.transform.weight"), 0.02);
-  c.initializer = "normal";
+  c.initializer = Initializer::normal;
   found = first_weights(c, {rtd});
   check_normal(found.at("backbone.projection.weight"), 0.02);
   CHECK(measured(found.at("rtd.prediction.weight")).deviation == Approx(0.02).epsilon(0.15));
@@ -115,7 +115,7 @@ TEST_CASE("Linformer's projections of positions start as all products do, and un
   auto c = of_width<RobertaConfig>(64);
   c.attention = LinformerAttention{.compressed = 2};
   check_normal(first_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_key"), 0.02);
-  c.initializer = "xavier";
+  c.initializer = Initializer::xavier;
   check_uniform(first_weights(c, {MlmConfig{}}).at("backbone.stack.0.attention.compress_value"),
                 std::sqrt(2.0 / (64 + 128)) / std::sqrt(2.0));
 }

@@ -1,7 +1,7 @@
 // What XLNet's rows remember from step to step.
 #include "core/tensor/safetensors.h"
-#include "tests/train/runs.h"
-#include "train/inspect.h"
+#include "tests/support/runs.h"
+#include "analysis/inspect.h"
 #include "train/loader.h"
 
 using namespace cloze;
@@ -17,14 +17,14 @@ RunConfig remembering_run(const TempDir& dir, int64_t steps) {
   model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64;
   model.mem_len = 20, model.reuse_len = 12, model.bi_data = true;
   config.model = model, config.objectives = {PlmConfig{}};
-  config.data.packing = "segment_pair", config.data.short_seq_prob = 0;
+  config.data.packing = RowPacking::segment_pair, config.data.short_seq_prob = 0;
   config.train.batch_size = 4, config.train.accumulation = 2;
   return config;
 }
 
 void without_chance(RunConfig& config) {
-  config.train.precision = "fp32";
-  auto& model = encoder_of(config.model);
+  config.train.precision = Precision::fp32;
+  auto& model = backbone_of(config.model);
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = model.activation_dropout = 0;
 }
 
@@ -33,9 +33,9 @@ struct ByHand {
   explicit ByHand(const RunConfig& given)
       : config(given),
         store(config.data.tokens, "train"),
-        collator(store, config.objectives, config.data, Rng(1), "train", encoder_of(config.model),
+        collator(store, config.objectives, config.data, Rng(1), "train", config.model,
                  {config.train.batch_size, config.train.accumulation}) {
-    encoder_of(config.model).vocab_size = store.tokenizer().size();
+    backbone_of(config.model).vocab_size = store.tokenizer().size();
     network = std::make_shared<Network>(config.model, config.objectives);
     initialize(collect_params(*network), 0.3, false, Rng(1));
     stepper = std::make_unique<Stepper>(config, *network);
@@ -88,7 +88,7 @@ TEST_CASE(
   TempDir dir;
   auto config = remembering_run(dir, 1);
   without_chance(config);
-  const std::string packing = GENERATE("segment_pair", "full");
+  const auto packing = GENERATE(RowPacking::segment_pair, RowPacking::full);
   config.data.packing = packing;
   ByHand run(config);
   std::vector<std::vector<Tensor>> kept(
@@ -133,7 +133,7 @@ TEST_CASE("rows that begin a text, and those behind a step without update, are r
   CHECK(loss_of(epoch + 2) == Approx(run.loss_behind(run.batches(epoch + 2), zeros)).epsilon(1e-5));
   CHECK(loss_of(epoch + 3) != Approx(run.loss_behind(run.batches(epoch + 3), zeros)).epsilon(1e-4));
   // Held-out text neither reads what training remembers nor changes it.
-  const Collator held_out(run.store, config.objectives, config.data, Rng(1), "valid", encoder_of(config.model));
+  const Collator held_out(run.store, config.objectives, config.data, Rng(1), "valid", config.model);
   const auto kept = run.stepper->memories();
   const auto first = evaluate(*run.network, held_out, 10, 4, at::kCPU)[0].loss;
   loss_of(epoch + 4);
@@ -167,7 +167,7 @@ TEST_CASE("memories fit the shape that they were saved with, and no other", "[tr
   wider.stepper->load_memories({});
   CHECK(run.stepper->checkpoint_bytes() ==
         12 * run.stepper->parameters() +
-            (has_fast_bf16(at::kCPU) && config.train.precision == "bf16" ? 2 : 4) * 4 * 4 * 20 * 32);
+            (has_fast_bf16(at::kCPU) && config.train.precision == Precision::bf16 ? 2 : 4) * 4 * 4 * 20 * 32);
   pretrain(config, {.run = dir / "run"});
   wide.train.budget.steps = 2;
   pretrain(wide, {.run = dir / "run", .resume = true, .overwrite_config = true});
@@ -228,14 +228,14 @@ TEST_CASE("rows of permutation language modelling that cannot be made are refuse
   refused([](auto&, auto& m) { m.reuse_len = 28; },
           "model.mem_len 20 carries the first model.reuse_len tokens of a row to the next one, and that is 28; give it "
           "1 to 27 (data.max_seq_length - 5), or set mem_len to 0");
-  refused([](auto& c, auto&) { c.data.packing = "document"; },
+  refused([](auto& c, auto&) { c.data.packing = RowPacking::document; },
           "model.mem_len 20 needs rows that go on where others stopped, data.packing is document; choose full or "
           "segment_pair, or set mem_len to 0");
-  refused([](auto& c, auto& m) { c.data.packing = "sentence_pair", m.mem_len = 0; },
+  refused([](auto& c, auto& m) { c.data.packing = RowPacking::sentence_pair, m.mem_len = 0; },
           "data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
   refused([](auto& c, auto& m) { c.data.short_seq_prob = 0.1, m.mem_len = 0; },
           "rows of plm with a memory or with pairs have one length, data.short_seq_prob is 0.1; set it to 0");
-  refused([](auto&, auto& m) { m.attn_type = "uni", m.same_length = true, m.mem_len = 0; },
+  refused([](auto&, auto& m) { m.attn_type = AttentionDirection::uni, m.same_length = true, m.mem_len = 0; },
           "model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length "
           "to false");
   auto longest = good;
@@ -255,7 +255,7 @@ TEST_CASE("inspect reads the rows that training reads, with pairs, a memory and 
   CHECK(found.facts["predicted_share"].get<double>() == Approx(5.0 / 32).margin(0.03));
   const TokenStore store(config.data.tokens, "train");
   const Collator collator(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train",
-                          encoder_of(config.model), {4, 2});
+                          config.model, {4, 2});
   for (size_t i = 0; i < 12; ++i) {
     const auto batch = collator.batch(4 * (i / 4), 4);
     const auto row = batch.input_ids[static_cast<int64_t>(i % 4)].contiguous();

@@ -47,7 +47,7 @@ std::vector<NamedParam> parameters() {
   return found;
 }
 
-OptimizerConfig of(const std::string& kind) {
+OptimizerConfig of(OptimizerKind kind) {
   OptimizerConfig config;
   config.kind = kind;
   return config;
@@ -75,11 +75,12 @@ struct Slow {
     return std::sqrt(sum / static_cast<double>(x.size()));
   }
   void step(const OptimizerConfig& c, const std::vector<double>& g, int t, double lr, bool decays) {
-    const double decay = decays ? c.weight_decay : 0, scale = c.kind == "adafactor" ? std::max(1e-3, size(p)) : 1;
+    const double decay = decays ? c.weight_decay : 0,
+                 scale = c.kind == OptimizerKind::adafactor ? std::max(1e-3, size(p)) : 1;
     const double c1 = c.bias_correction ? 1 - std::pow(c.beta1, t) : 1,
                  c2 = c.bias_correction ? 1 - std::pow(c.beta2, t) : 1;
     std::vector<double> u(p.size());
-    if (c.kind == "adafactor") {
+    if (c.kind == OptimizerKind::adafactor) {
       const double keep = 1 - std::pow(t, -0.8);
       if (rows >= 128 && columns >= 128) {
         std::vector<double> of_row(row.size()), of_column(column.size());
@@ -107,10 +108,11 @@ struct Slow {
       v[i] = c.beta2 * v[i] + (1 - c.beta2) * g[i] * g[i];
       u[i] = c.epsilon_hat ? m[i] / c1 * std::sqrt(c2) / (std::sqrt(v[i]) + c.epsilon)
                            : m[i] / c1 / (std::sqrt(v[i] / c2) + c.epsilon);  // fairseq, optim/adam.py
-      if (c.kind == "lamb") u[i] += decay * p[i];
+      if (c.kind == OptimizerKind::lamb) u[i] += decay * p[i];
     }
-    const double ratio = c.kind == "lamb" && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
-    for (size_t i = 0; i < p.size(); ++i) p[i] -= c.kind == "lamb" ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
+    const double ratio = c.kind == OptimizerKind::lamb && decays && size(p) > 0 && size(u) > 0 ? size(p) / size(u) : 1;
+    for (size_t i = 0; i < p.size(); ++i)
+      p[i] -= c.kind == OptimizerKind::lamb ? lr * ratio * u[i] : lr * decay * p[i] + lr * u[i];
   }
 };
 
@@ -131,7 +133,7 @@ void check_updates(const OptimizerConfig& config) {
     slow.emplace_back(), plain.emplace_back();
     for (const auto& part :
          flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
-      const bool factored = config.kind == "adafactor" && s.rows >= 128 && s.columns >= 128;
+      const bool factored = config.kind == OptimizerKind::adafactor && s.rows >= 128 && s.columns >= 128;
       slow[k].emplace_back(s, doubles(part));
       plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
                                                    : Moments{at::zeros_like(part), at::zeros_like(part)});
@@ -173,7 +175,7 @@ TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor b
           "[optimizer]") {
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
-    for (const std::string kind : {"adamw", "lamb", "adafactor"})
+    for (const auto& [kind, name, words] : choices(OptimizerKind{}))
       for (const bool changed : {false, true})
         check_updates({.like = "",
                        .kind = kind,
@@ -182,7 +184,7 @@ TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor b
                        .decay_norm_and_bias = changed,
                        .bias_correction = changed});
     check_updates({.like = "",
-                   .kind = "adamw",
+                   .kind = OptimizerKind::adamw,
                    .beta2 = 0.99,
                    .epsilon = 1e-2,
                    .weight_decay = 0.1,
@@ -190,10 +192,10 @@ TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor b
                    .decay_score_biases = true});
   }
   set_fused(false);  // as on other devices
-  for (const std::string kind : {"adamw", "lamb", "adafactor"})
+  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
     check_updates({.like = "", .kind = kind, .beta2 = 0.99, .weight_decay = 0.1});
   check_updates({.like = "",
-                 .kind = "adamw",
+                 .kind = OptimizerKind::adamw,
                  .beta2 = 0.99,
                  .epsilon = 1e-2,
                  .weight_decay = 0.1,
@@ -203,7 +205,7 @@ TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor b
 }
 
 TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
-  for (const std::string kind : {"adamw", "lamb", "adafactor"}) {
+  for (const auto& [kind, name, words] : choices(OptimizerKind{})) {
     std::vector<Tensor> found;
     for (const int threads : {1, 2, 3}) {
       at::set_num_threads(threads);
@@ -221,7 +223,7 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
 }
 
 TEST_CASE("moments are read back by name, and another kind's are refused", "[optimizer]") {
-  const auto values = [](const std::string& kind, bool interrupted) {
+  const auto values = [](OptimizerKind kind, bool interrupted) {
     FlatParameters flat(parameters(), at::kCPU);
     auto optimizer = std::make_unique<Optimizer>(of(kind), flat);
     for (int t = 1; t <= 2; ++t) {
@@ -237,15 +239,15 @@ TEST_CASE("moments are read back by name, and another kind's are refused", "[opt
     }
     return flat.values.clone();
   };
-  for (const std::string kind : {"adamw", "lamb", "adafactor"})
+  for (const auto& [kind, name, words] : choices(OptimizerKind{}))
     CHECK(at::equal(values(kind, true), values(kind, false)));
   FlatParameters flat(parameters(), at::kCPU);
-  Optimizer adamw(of("adamw"), flat), adafactor(of("adafactor"), flat);
+  Optimizer adamw(of(OptimizerKind::adamw), flat), adafactor(of(OptimizerKind::adafactor), flat);
   CHECK_THROWS_WITH(adafactor.load(adamw.state()),
                     Catch::Contains("no tensor 'exp_avg_sq_row.qkv' of the right shape"));
-  CHECK(moment_bytes(of("adafactor"), {280, 130}, 2) == 4 * 2 * (140 + 130));
-  CHECK(moment_bytes(of("adafactor"), {33}, 1) == 4 * 33);
-  CHECK(moment_bytes(of("adamw"), {280, 130}, 2) == 8 * 280 * 130);
+  CHECK(moment_bytes(of(OptimizerKind::adafactor), {280, 130}, 2) == 4 * 2 * (140 + 130));
+  CHECK(moment_bytes(of(OptimizerKind::adafactor), {33}, 1) == 4 * 33);
+  CHECK(moment_bytes(of(OptimizerKind::adamw), {280, 130}, 2) == 8 * 280 * 130);
 }
 
 }  // namespace cloze

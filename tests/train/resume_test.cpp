@@ -1,4 +1,4 @@
-#include "tests/train/runs.h"
+#include "tests/support/runs.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -32,7 +32,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     if (name != "gpt2") config.train.budget.steps = 900;
     const auto report = pretrain(config, {.run = dir / name});
     CHECK(report.held_out_loss < c.share * report.unigram_loss);
-    config.train.budget.steps = 4, config.schedule.shape = "constant", config.schedule.warmup = 0;
+    config.train.budget.steps = 4, config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
     auto longer = config;
     longer.train.budget.steps = 8;
     pretrain(longer, {.run = dir / (name + "-whole")});
@@ -62,13 +62,13 @@ TEST_CASE("random features drawn anew, and a discriminator that takes over from 
   auto config = tiny_run(dir, 12);
   SECTION("performer") {
     PerformerConfig model;
-    static_cast<EncoderConfig&>(model) = encoder_of(config.model);
+    static_cast<BackboneConfig&>(model) = backbone_of(config.model);
     model.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
     config.model = model;
   }
   SECTION("two stages") {
     RtdConfig rtd;
-    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = "none";
+    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
     config.objectives = {rtd};
   }
   for (const int64_t every : {4, 6}) {  // before, and right at, the change
@@ -161,7 +161,7 @@ TEST_CASE(
   auto config = tiny_run(dir, 4);
   pretrain(config, {.run = dir / "a"});
   fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
-  config.optimizer.kind = "lamb", config.train.budget.steps = 8, config.checkpoint.every = 2;
+  config.optimizer.kind = OptimizerKind::lamb, config.train.budget.steps = 8, config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
   CHECK_THAT(read_file(dir / "a/log.txt"),
              Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
@@ -205,7 +205,7 @@ TEST_CASE(
     "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
-  config.schedule.shape = "constant", config.schedule.warmup = 0;
+  config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
   const auto run = dir / "run";
   pretrain(config, {.run = run});
   auto state = load_state(find_checkpoint(run), nullptr);

@@ -3,8 +3,8 @@
 
 #include "core/tensor/ops.h"
 #include "core/tensor/safetensors.h"
-#include "tests/train/families.h"
-#include "tests/train/runs.h"
+#include "tests/support/families.h"
+#include "tests/support/runs.h"
 
 using namespace cloze;
 
@@ -34,7 +34,7 @@ TEST_CASE("every family ends in the same bits for one, two and three threads, in
     for (const std::string precision : {"fp32", "bf16"}) {
       INFO(family.name << " in " << precision);
       auto config = run_of(family, base, marked);
-      config.train.precision = precision;
+      config.train.precision = choice_of<Precision>(precision);
       const auto name = [&](int threads) { return dir / (family.name + precision + std::to_string(threads)); };
       for (const int threads : {1, 2, 3}) {
         config.train.threads = threads;
@@ -53,7 +53,7 @@ TEST_CASE(
     "[train][plain]") {
   TempDir dir;
   auto base = tiny_run(dir, 4);
-  base.train.precision = "fp32";
+  base.train.precision = Precision::fp32;
   base.schedule.warmup = 0;
   base.optimizer.epsilon = 1e-3;  // gradients of zero but for rounding make no steps
   base.optimizer.learning_rate = 1e-3;
@@ -73,9 +73,9 @@ TEST_CASE(
     CHECK(by_kernels < 2e-4 * largest);
     CHECK(by_running_again < 2e-5 * same);
     auto without = run_of(family, base, marked);
-    encoder_of(without.model).hidden_dropout_prob = 0;
+    backbone_of(without.model).hidden_dropout_prob = 0;
     pretrain(without, {.run = name("-without")});
-    if (encoder_of(config.model).hidden_dropout_prob > 0)
+    if (backbone_of(config.model).hidden_dropout_prob > 0)
       CHECK(difference(name("-without") + last, name("-fused") + last).first > 4e-4 * largest);  // the masks matter
   }
 }

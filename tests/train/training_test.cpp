@@ -1,8 +1,8 @@
 #include <sys/resource.h>
 
 #include "core/tensor/safetensors.h"
-#include "tests/train/runs.h"
-#include "train/metrics.h"
+#include "tests/support/runs.h"
+#include "runs/metrics.h"
 #include "train/schedule.h"
 
 using namespace cloze;
@@ -29,12 +29,12 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
     return model;
   };
   MlmConfig spans, ngrams, electra;
-  rules(spans, "ceil", false, false, "span", 0.8, 0.1, "unigram", "span");
-  rules(electra, "rounded", true, false, "token", 0.85, 0, "vocabulary", "token");
-  rules(ngrams, "rounded", true, false, "ngram", 0.8, 0.1, "vocabulary", "token");
+  follow(spans, spanbert_masking);
+  follow(electra, electra_masking);
+  follow(ngrams, albert_masking);
   spans.max_span_length = 1, ngrams.max_ngram = 1;  // a language in which every second word decides the one between
   LongformerConfig near;
-  near.attention = WindowAttention{.attention_window = "4"};
+  near.attention = WindowAttention{.attention_window = {4}};
   PerformerConfig performer;
   performer.attention = PerformerAttention{.nb_features = 32, .feature_redraw_interval = 50};
   BigBirdConfig blocks;
@@ -97,7 +97,7 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
   TempDir dir;
   auto config = tiny_run(dir, 8);
   RtdConfig rtd;
-  rtd.generator_steps = 4, rtd.generator_hidden_size = 1, rtd.tie = "none";
+  rtd.generator_steps = 4, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
   config.objectives = {rtd};
   config.checkpoint.every = 1, config.checkpoint.keep = 20;
   config.schedule.warmup = 0;
@@ -154,8 +154,8 @@ TEST_CASE("gradient accumulation normalises by the predictions of the whole batc
   auto config = tiny_run(dir, 3);
   auto& model = std::get<BertConfig>(config.model);
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
-  config.train.precision = "fp32";
-  std::get<MlmConfig>(config.objectives[0]).count = "bernoulli";  // micro-batches with unequal counts
+  config.train.precision = Precision::fp32;
+  std::get<MlmConfig>(config.objectives[0]).count = CountRule::bernoulli;  // micro-batches with unequal counts
   pretrain(config, {.run = dir / "whole"});
   config.train.batch_size = 2, config.train.accumulation = 4;
   pretrain(config, {.run = dir / "parts"});
@@ -182,7 +182,7 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
   config.optimizer.learning_rate = 900;
   config.optimizer.max_grad_norm = 0;
   config.schedule.warmup = 0;
-  config.schedule.shape = "constant";
+  config.schedule.shape = ScheduleShape::constant;
   std::get<BertConfig>(config.model).initializer_range = 9;
   try {
     pretrain(config, {.run = dir / "run"});
@@ -193,7 +193,7 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
                    Catch::Contains("no update was made, the last good checkpoint is none yet"));
     CHECK(error.exit_code() == 1);
   }
-  config.train.on_nonfinite = "skip";
+  config.train.on_nonfinite = OnNonFinite::skip;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "skips"}),
                     Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
 }
@@ -245,7 +245,8 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   other = config;
   T5Config t5;
   t5.hidden_size = 32, t5.num_attention_heads = 2;
-  other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = "full", other.data.short_seq_prob = 0.5;
+  other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = RowPacking::full,
+  other.data.short_seq_prob = 0.5;
   CHECK_THROWS_WITH(validate(other),
                     "objective pairs makes rows as long as they may be, data.short_seq_prob is 0.5; set it to 0\n"
                     "objective pairs reads each pair by itself, data.packing is full; choose document");
@@ -285,14 +286,14 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
   s.decay_in_warmup = false;
-  s.decay_from_start = false, s.shape = "cosine", s.end_factor = 0.1;
+  s.decay_from_start = false, s.shape = ScheduleShape::cosine, s.end_factor = 0.1;
   CHECK(schedule_factor(s, 55, 100) == Approx(0.1 + 0.9 * 0.5));
   CHECK(schedule_factor(s, 100, 100) == Approx(0.1));
-  s.shape = "constant";
+  s.shape = ScheduleShape::constant;
   CHECK(schedule_factor(s, 99, 100) == 1);
-  s.shape = "inverse_sqrt";
+  s.shape = ScheduleShape::inverse_sqrt;
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
-  s.shape = "linear", s.end_factor = 0, s.warmup = 0.1;
+  s.shape = ScheduleShape::linear, s.end_factor = 0, s.warmup = 0.1;
   CHECK(schedule_factor(s, 50, 1000) == 0.5);  // a share below 1 counts in the unit of the budget
 }
 
@@ -345,7 +346,7 @@ TEST_CASE("patience ends a run that no longer gains", "[train]") {
 TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][schedule]") {
   TempDir dir;
   auto config = tiny_run(dir, 0);
-  config.schedule.warmup = 6, config.schedule.shape = "linear", config.checkpoint.log_every = 1;
+  config.schedule.warmup = 6, config.schedule.shape = ScheduleShape::linear, config.checkpoint.log_every = 1;
   config.train.budget.tokens = 3000;
   pretrain(config, {.run = dir / "a"});
   config.train.budget.steps = 1000;

@@ -1,0 +1,236 @@
+#include "analysis/benchmark.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "core/log.h"
+#include "core/tensor/products.h"
+#include "objectives/generative_rows.h"
+#include "analysis/describe.h"
+#include "train/loader.h"
+#include "runs/process.h"
+#include "train/trainer.h"
+
+namespace cloze {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double gemm_rate(at::ScalarType type) {
+  const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type),
+             b = at::ones({2304, 768}, at::kFloat).mul(0.21).to(type);
+  times_transposed(a, b);
+  const auto start = Clock::now();
+  int n = 0;
+  for (; since(start) < 0.3; ++n) times_transposed(a, b);
+  return 2.0 * 2048 * 768 * 2304 * n / since(start) / 1e9;
+}
+
+/// The same for a model that writes: a decoder reads as many tokens as its objective makes of such a text, rounded up
+/// to 8, and is asked for each.
+Batch made_up_writing(const RunConfig& config, uint64_t number) {
+  const auto& model = backbone_of(config.model);
+  const int64_t rows = config.train.batch_size, length = config.data.max_seq_length;
+  Stream stream = Rng(7).stream("made up", 0, number);
+  const auto draw = [&](int64_t columns) {
+    auto ids = at::empty({rows, columns}, at::kLong);
+    for (int64_t i = 0; i < ids.numel(); ++i)
+      ids.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(model.vocab_size)));
+    return ids;
+  };
+  int64_t written = length;
+  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]);
+      spans && spans->corruption == Corruption::spans)
+    written =
+        std::min(length, (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8);
+  Batch batch;
+  batch.input_ids = draw(length);
+  if (model.is_encoder_decoder())
+    batch.decoder_input_ids = draw(written);
+  else
+    written = length;
+  batch.positions = at::arange(rows * written, at::kLong);
+  batch.labels = draw(written).flatten();
+  batch.tokens = rows * (length + (model.is_encoder_decoder() ? written : 0));
+  return batch;
+}
+
+/// A batch of made-up tokens: ids by Zipf's law, a row of two halves, 15 % of the words masked.
+Batch made_up(const RunConfig& config, uint64_t number) {
+  if (generative_of(config.objectives)) return made_up_writing(config, number);
+  const auto& model = backbone_of(config.model);
+  const int64_t rows = config.train.batch_size, length = config.data.max_seq_length, vocab = model.vocab_size,
+                first_word = std::min<int64_t>(5, vocab - 1);
+  Stream stream = Rng(7).stream("made up", 0, number);
+  Batch batch;
+  batch.input_ids = at::empty({rows, length}, at::kLong);
+  batch.token_type_ids = at::zeros({rows, length}, at::kLong);
+  auto* ids = batch.input_ids.data_ptr<int64_t>();
+  auto* types = batch.token_type_ids.data_ptr<int64_t>();
+  std::vector<int64_t> positions, labels;
+  const double words = static_cast<double>(vocab - first_word);
+  for (int64_t i = 0; i < rows * length; ++i) {
+    const int64_t place = i % length;
+    ids[i] = first_word +
+             std::min<int64_t>(static_cast<int64_t>(2.7 * (std::exp(stream.uniform() * std::log1p(words / 2.7)) - 1)),
+                               vocab - first_word - 1);
+    if (place >= length / 2 && model.type_vocab_size > 1) types[i] = 1;
+    if (place == 0 || place == length - 1 || !stream.bernoulli(0.15)) continue;
+    positions.push_back(i);
+    labels.push_back(ids[i]);
+    if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
+  }
+  if (model.is_two_stream()) {  // a sixth of the places, each seeing half of the others on average
+    const int64_t targets = std::max<int64_t>(1, length / 6);
+    const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
+    batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
+    batch.target_places = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
+    batch.positions = at::arange(rows * targets, at::kLong);
+    batch.labels = batch.input_ids.gather(1, batch.target_places).flatten();
+    batch.token_type_ids.zero_();
+    batch.tokens = rows * length;
+    return batch;
+  }
+  batch.positions = at::tensor(positions, at::kLong);
+  batch.labels = at::tensor(labels, at::kLong);
+  batch.pair_label = at::arange(rows, at::kLong).remainder(2);
+  batch.tokens = rows * length;
+  return batch;
+}
+
+/// Sequences a second of a collator in this thread.
+double collation_rate(const Collator& collator, int64_t rows) {
+  uint64_t n = 0;
+  const auto start = Clock::now();
+  for (; since(start) < 0.5; ++n) collator.batch(n * static_cast<uint64_t>(rows), rows);
+  return static_cast<double>(n) * static_cast<double>(rows) / since(start);
+}
+
+double median(std::vector<double> values, double at = 0.5) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+}  // namespace
+
+BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds, bool plain) {
+  require<ConfigError>(steps > 0 && seconds > 0, "--steps and --seconds must be above 0");
+  RunConfig config = given;
+  configure_threads(config.train.threads);
+  set_fused(!plain);
+  auto& model = backbone_of(config.model);
+  std::unique_ptr<Collator> collator;
+  if (!config.data.tokens.empty()) {
+    const TokenStore store(config.data.tokens, "train");
+    if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
+    collator =
+        std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)),
+                                   "train", config.model, StepRows{config.train.batch_size, config.train.accumulation});
+  } else if (model.vocab_size == 0) {
+    model.vocab_size = 30522;
+  }
+  const auto network = std::make_shared<Network>(config.model, config.objectives);
+  initialize(collect_params(*network), model.initializer_range, model.initializer == Initializer::truncated_normal,
+             Rng(static_cast<uint64_t>(config.train.seed)));
+  Stepper stepper(config, *network);
+  Loader loader(
+      [&](uint64_t n) {
+        return collator ? collator->batch(n * static_cast<uint64_t>(config.train.batch_size), config.train.batch_size)
+                        : made_up(config, n);
+      },
+      0, config.train.workers);
+
+  BenchmarkResult r;
+  r.data = collator ? config.data.tokens : "made-up tokens";
+  r.precision = stepper.precision_words() + (plain ? ", plain operators" : "");
+  r.gemm_fp32 = gemm_rate(at::kFloat) / 2, r.gemm_bf16 = gemm_rate(at::kBFloat16) / 2;
+  std::vector<double> times;
+  double tokens = 0, flops = 0, data_wait = 0;
+  auto start = Clock::now();
+  for (int64_t step = -3; step < steps && (step <= 2 || since(start) < seconds); ++step) {
+    if (step == 0) {
+      stepper.ledger = {};
+      start = Clock::now();
+      data_wait = tokens = flops = 0;
+    }
+    const auto begin = Clock::now();
+    std::vector<Batch> batches;
+    for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
+    data_wait += since(begin);
+    const auto result = stepper.step(
+        batches, step + 3, config.optimizer.learning_rate * std::min(1.0, static_cast<double>(step + 4) / 100));
+    if (step >= 0) times.push_back(1000 * since(begin));
+    if (step <= 0) r.first_loss = result.loss;
+    r.last_loss = result.loss;
+    tokens += static_cast<double>(result.tokens);
+    for (const auto& batch : batches) {
+      const auto length = static_cast<double>(batch.input_ids.size(1));
+      const int64_t predicted = batch.positions.numel(),
+                    read = model.is_encoder_decoder() ? batch.tokens - predicted
+                                                      : batch.tokens;  // what a decoder reads it is asked for
+      flops += training_flops(cost_of(config, length), static_cast<double>(read), static_cast<double>(predicted),
+                              static_cast<double>(batch.input_ids.size(0)));
+    }
+  }
+  const double n = static_cast<double>(times.size()), total = since(start);
+  r.gemm_fp32 += gemm_rate(at::kFloat) / 2, r.gemm_bf16 += gemm_rate(at::kBFloat16) / 2;
+  r.steps = static_cast<int64_t>(times.size());
+  r.ms_per_step = median(times), r.ms_low = median(times, 0.25), r.ms_high = median(times, 0.75);
+  r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
+  r.gflop_per_step = flops / n / 1e9;
+  r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  r.peak_rss_mb = peak_memory() / 1e6;
+  r.data_wait = 1000 * data_wait / n, r.forward = 1000 * stepper.ledger.forward / n,
+  r.backward = 1000 * stepper.ledger.backward / n, r.optimizer = 1000 * stepper.ledger.optimizer / n;
+  r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
+  if (collator) r.collation = collation_rate(*collator, config.train.batch_size);
+  set_fused(true);
+  return r;
+}
+
+std::string to_text(const BenchmarkResult& r) {
+  char text[1200];
+  std::snprintf(text, sizeof text,
+                "%s, %s\n"
+                "step       %.1f ms (middle half %.1f to %.1f, %ld steps)\n"
+                "rate       %s tokens/s, %.1f GFLOP a step\n"
+                "limit      products of this machine: fp32 %.0f, bf16 %.0f GFLOP/s; used: %.1f %% (MFU)\n"
+                "memory     %.0f MB at most\n"
+                "ledger     data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
+                "loss       %.4f at first, %.4f at last",
+                r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
+                thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, r.gemm_fp32,
+                r.gemm_bf16, 100 * r.mfu, r.peak_rss_mb, r.data_wait, r.forward, r.backward, r.optimizer, r.other,
+                r.first_loss, r.last_loss);
+  if (r.collation == 0) return text;
+  return words(text, "\ncollation  ", thousands(static_cast<uint64_t>(r.collation)), " sequences/s in one thread");
+}
+
+nlohmann::json to_json(const BenchmarkResult& r) {
+  return {{"data", r.data},
+          {"precision", r.precision},
+          {"steps", r.steps},
+          {"ms_per_step", r.ms_per_step},
+          {"ms_low", r.ms_low},
+          {"ms_high", r.ms_high},
+          {"tokens_per_second", r.tokens_per_second},
+          {"gflop_per_step", r.gflop_per_step},
+          {"gemm_fp32_gflops", r.gemm_fp32},
+          {"gemm_bf16_gflops", r.gemm_bf16},
+          {"mfu", r.mfu},
+          {"collation_sequences_per_second", r.collation},
+          {"peak_rss_mb", r.peak_rss_mb},
+          {"ledger",
+           {{"data_wait", r.data_wait},
+            {"forward", r.forward},
+            {"backward", r.backward},
+            {"optimizer", r.optimizer},
+            {"other", r.other}}},
+          {"first_loss", r.first_loss},
+          {"last_loss", r.last_loss}};
+}
+
+}  // namespace cloze

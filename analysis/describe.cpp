@@ -1,0 +1,235 @@
+#include "analysis/describe.h"
+
+#include <algorithm>
+
+#include "core/log.h"
+#include "core/tensor/param.h"
+#include "objectives/objective.h"
+#include "objectives/generative_rows.h"
+#include "train/optimizer.h"
+
+namespace cloze {
+
+namespace {
+
+/// Tokens that are written for each that is read.
+double written_share(const RunConfig& config) {
+  const auto* writing = generative_of(config.objectives);
+  const auto* spans = writing ? std::get_if<SpanCorruptionConfig>(writing) : nullptr;
+  if (!spans || spans->corruption != Corruption::spans) return 1;
+  return std::min(1.0, static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density,
+                                                          spans->mean_noise_span_length)) /
+                           static_cast<double>(config.data.max_seq_length));
+}
+
+/// Tokens that are predicted, as a share of a sequence of `length`.
+double predicted_share(const Objectives& objectives, double length) {
+  for (const auto& o : objectives)
+    if (const auto* plm = std::get_if<PlmConfig>(&o))
+      return plm->num_predict > 0 ? std::min(1.0, static_cast<double>(plm->num_predict) / length) : 1.0 / 6;
+  double share = 0;
+  if (const auto* mlm = masking_of(objectives))
+    for (const auto& masking : maskings_of(*mlm)) share += masking.share * masking.mlm_probability;
+  return share;
+}
+
+}  // namespace
+
+Cost cost_of(const RunConfig& config, double length) {
+  const auto& m = backbone_of(config.model);
+  const double h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size),
+               layers = static_cast<double>(m.num_hidden_layers);
+  Cost cost;
+  const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size),
+               inner = static_cast<double>(m.inner_group_num);
+  const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
+  const double products = m.feed_forward == FeedForward::gated ? 3 : 2, heads = static_cast<double>(m.heads_width());
+  cost.linear = layers * inner * (4 * h * heads + products * h * f) + projection;
+  double seen = length * layers * (m.is_decoder() ? 0.5 : 1);  // keys that a query scores, over all layers
+  if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
+    const auto& windows = window->attention_window;
+    seen = 0;
+    for (int64_t i = 0; i < m.num_hidden_layers; ++i)
+      seen += std::min(length, static_cast<double>(of_layer(windows, i)) + 1);
+    if (window->global_tokens == GlobalTokens::first)
+      cost.linear += layers * 2 * h * h;  // keys and values of the global token
+  } else if (const auto* performer = std::get_if<PerformerAttention>(&m.attention)) {
+    seen =
+        layers * 2 * static_cast<double>(performer->nb_features) *
+        (performer->kernel == FeatureKernel::trigonometric ? 2 : 1);  // features of queries and keys, then their sums
+  } else if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention)) {
+    seen = layers * 2 *
+           static_cast<double>(m.max_position_embeddings / linformer->compressed);  // slots are filled, then scored
+  } else if (const auto* blocks = std::get_if<BigBirdAttention>(&m.attention)) {
+    seen = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
+  } else if (m.scores_distances()) {
+    seen += layers * static_cast<double>(m.max_position_embeddings) *
+            (m.position_embeddings == PositionEmbeddings::relative_key_query ? 2 : 1);  // a product with all distances
+  } else if (m.relative_positions > 0) {
+    seen += layers * 2 * static_cast<double>(m.relative_positions);
+  }
+  // Where few places of the last block are read, what follows its attention is done for those alone.
+  const bool all_read = m.is_decoder() || m.is_encoder_decoder() || m.is_two_stream() || layers == 0 ||
+                        std::any_of(config.objectives.begin(), config.objectives.end(),
+                                    [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
+  if (!all_read && !config.objectives.empty()) {
+    const double tail = h * heads + products * h * f;
+    cost.linear -= tail;
+    for (const auto& objective : config.objectives) {
+      if (std::holds_alternative<MlmConfig>(objective))
+        cost.head += tail;
+      else if (!std::holds_alternative<SboConfig>(objective))
+        cost.pooled += tail;
+    }
+  }
+  const double predicted = predicted_share(config.objectives, length);
+  const auto* streams = as<TwoStreamConfig>(config.model);
+  const double memory = streams && streams->carries_memory() ? static_cast<double>(streams->mem_len) : 0;
+  if (memory > 0) {  // its keys and values are computed anew in every step
+    cost.linear += layers * 2 * h * heads * memory / length;
+  }
+  if (m.is_two_stream()) {  // scores by content and by distance, which are twice as many; what is predicted runs beside
+                            // in
+                            // the second stream
+    const double content = layers > 0 ? layers - 1 : 0;  // of the last layer nobody reads the content
+    seen = 2 * (length + memory) * (content + layers * predicted);
+    cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);
+  }
+  cost.attention = inner * 2 * seen * heads;
+  if (m.is_encoder_decoder()) {  // what a token that is written costs stands with the head
+    const auto& both = *as<EncoderDecoderConfig>(config.model);
+    const double depth = static_cast<double>(both.decoder_layers()),
+                 inside = static_cast<double>(both.decoder_inner_size());
+    cost.linear += depth * 2 * h * heads;  // keys and values for the decoder
+    cost.head +=
+        depth * (6 * h * heads + products * h * inside + 2 * (length * written_share(config) / 2 + length) * heads);
+  }
+  for (const auto& objective : config.objectives) {
+    if (std::holds_alternative<MlmConfig>(objective)) {
+      cost.head += h * e + e * vocab;
+    } else if (const auto* rtd = std::get_if<RtdConfig>(&objective)) {
+      cost.linear += h * h + h;
+      if (rtd->replace_by != ReplaceBy::generator) continue;
+      const auto g = generator_of(*rtd, m);
+      const double gh = static_cast<double>(g.hidden_size), gf = static_cast<double>(g.intermediate_size),
+                   gl = static_cast<double>(g.num_hidden_layers);
+      cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
+      cost.attention += gl * 2 * length * gh;
+      cost.linear -= gh * gh + 2 * gh * gf,
+          cost.head += gh * gh + 2 * gh * gf;  // its last block, for the masked places alone
+      cost.head += gh * e + e * vocab;
+    } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
+      cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
+    } else if (generative_of({objective}) || std::holds_alternative<PlmConfig>(objective)) {
+      const auto* clm = std::get_if<ClmConfig>(&objective);
+      cost.head += e * vocab + (clm && clm->transform ? h * e : 0);
+    } else {
+      cost.pooled += h * h + 2 * h;
+    }
+  }
+  return cost;
+}
+
+double training_flops(const Cost& c, double tokens, double predicted, double sequences) {
+  return 6 * (tokens * (c.linear + c.attention) + predicted * c.head + sequences * c.pooled);
+}
+
+Description describe_run(const RunConfig& given) {
+  RunConfig config = given;
+  auto& m = backbone_of(config.model);
+  Description d;
+  d.vocab_known = m.vocab_size > 0;
+  if (!d.vocab_known) m.vocab_size = 1, m.freeze_pad_embedding = false;
+  const auto network = std::make_shared<Network>(config.model, config.objectives);
+  for (const auto& [name, param] : collect_params(*network)) {
+    const int64_t trained = param.fixed() ? 0 : param.value().numel();
+    d.optimizer_bytes += static_cast<double>(moment_bytes(config.optimizer, param.value().sizes(), param.stacked()));
+    // Blocks are alike: they are shown once, with their number.
+    std::string shown = name;
+    if (const auto digit = name.find_first_of("0123456789"); digit != std::string::npos && name[digit - 1] == '.') {
+      const auto dot = name.find('.', digit);
+      shown = name.substr(0, digit) + "*" + name.substr(dot);
+      const auto row = std::find_if(d.layers.begin(), d.layers.end(), [&](const auto& r) { return r.name == shown; });
+      if (row != d.layers.end()) {
+        row->parameters += param.value().numel(), d.parameters += trained;
+        continue;
+      }
+    }
+    std::string shape;
+    for (const auto size : param.value().sizes())
+      shape += (shape.empty() ? "" : " x ") + (!d.vocab_known && size == 1 ? std::string("V") : std::to_string(size));
+    d.layers.push_back({shown + (param.fixed() ? " (not trained)" : ""), shape, param.value().numel()});
+    d.parameters += trained;
+  }
+  const double length = static_cast<double>(config.data.max_seq_length),
+               rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
+  d.cost = cost_of(config, length);
+  d.predicted_share = predicted_share(config.objectives, length);
+  if (generative_of(config.objectives)) d.predicted_share = written_share(config);
+  const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
+  d.flops_per_token = batch / tokens;
+  d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
+  const double n = static_cast<double>(d.parameters);
+  const bool bf16 = config.train.precision == Precision::bf16;
+  const double element = bf16 ? 2 : 4, h = static_cast<double>(m.hidden_size),
+               f = static_cast<double>(m.intermediate_size);
+  d.weight_bytes = d.gradient_bytes = 4 * n;
+  d.shadow_bytes = bf16 ? 2 * n : 0;
+  // Kept for the backward pass by each block: input, q k v, mixed values, two sums and their norms, two inner
+  // activations.
+  const double block = tokens * element * (8 * h + 2 * f);
+  const double layers = static_cast<double>(m.num_hidden_layers);
+  d.activation_bytes = (config.train.gradient_checkpointing ? layers * tokens * element * h + block : layers * block) +
+                       tokens * element * h +
+                       d.predicted_share * tokens * element * (static_cast<double>(m.vocab_size) + 4 * h);
+  if (const auto* streams = as<TwoStreamConfig>(config.model); streams && streams->carries_memory())
+    d.carried_bytes = rows * static_cast<double>(config.train.accumulation) * layers *
+                      static_cast<double>(streams->mem_len) * h * element;
+  return d;
+}
+
+std::string to_text(const Description& d) {
+  std::string out;
+  char line[256];
+  for (const auto& row : d.layers) {
+    std::snprintf(line, sizeof line, "%-52s %18s %16s\n", row.name.c_str(), row.shape.c_str(),
+                  thousands(static_cast<uint64_t>(row.parameters)).c_str());
+    out += line;
+  }
+  std::snprintf(line, sizeof line, "%-52s %18s %16s\n", "parameters", "",
+                thousands(static_cast<uint64_t>(d.parameters)).c_str());
+  out += line;
+  if (!d.vocab_known)
+    out +=
+        "  (without the V rows of the vocabulary, which the tokenizer decides; give them with --set "
+        "model.vocab_size=N)\n";
+  out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " a token, ", with_prefix(d.flops_per_step),
+               " a step (forward and backward; the prediction head at ", significant(100 * d.predicted_share, 3),
+               " % of the tokens)\n");
+  const double total =
+      d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
+  out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ",
+               bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
+               bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
+  if (d.carried_bytes > 0) out += ", what rows remember " + bytes(d.carried_bytes);
+  return out;
+}
+
+nlohmann::json to_json(const Description& d) {
+  nlohmann::json layers = nlohmann::json::array();
+  for (const auto& row : d.layers)
+    layers.push_back({{"name", row.name}, {"shape", row.shape}, {"parameters", row.parameters}});
+  return {{"layers", layers},
+          {"parameters", d.parameters},
+          {"flops_per_token", d.flops_per_token},
+          {"flops_per_step", d.flops_per_step},
+          {"memory_bytes",
+           {{"weights", d.weight_bytes},
+            {"gradients", d.gradient_bytes},
+            {"optimizer", d.optimizer_bytes},
+            {"bf16_copies", d.shadow_bytes},
+            {"activations", d.activation_bytes},
+            {"carried", d.carried_bytes}}}};
+}
+
+}  // namespace cloze

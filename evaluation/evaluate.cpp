@@ -1,0 +1,264 @@
+#include "evaluation/evaluate.h"
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string fixed(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4f", value);
+  return text;
+}
+
+Batch to_device(Batch batch, at::Device device) {
+  for (auto* tensor : batch.tensors())
+    if (tensor->defined()) *tensor = tensor->to(device);
+  return batch;
+}
+
+/// Sequences in a batch whose replaced tokens are drawn: the draws hang on how sequences are cut into batches.
+constexpr int64_t drawn_together = 32;
+
+/// Counts a batch of predictions to their sequences, the first of which is number `first`.
+void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const Predictions& single) {
+  const auto rows = single.row.to(at::kCPU).contiguous();
+  const auto losses = single.loss.to(at::kCPU, at::kDouble).contiguous();
+  for (int64_t i = 0; i < rows.numel(); ++i) {
+    auto& sequence = sequences[static_cast<size_t>(first + rows.data_ptr<int64_t>()[i])];
+    sequence.sum += losses.data_ptr<double>()[i];
+    ++sequence.count;
+  }
+}
+
+/// Losses of the first `sequences` sequences; `losses` turns a batch and the key of its draws into parts.
+template <class Losses>
+std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
+                           at::Device device, const Losses& losses) {
+  const at::NoGradGuard no_grad;
+  const bool was_training = network.is_training();
+  network.eval();
+  const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
+  std::vector<HeldOut> found;
+  std::vector<YesNo> answers;
+  for (int64_t first = 0; first < available; first += batch_size) {
+    const auto batch =
+        to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
+    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key names what rtd draws
+    found.resize(parts.size());
+    answers.resize(parts.size());
+    for (size_t k = 0; k < parts.size(); ++k) {
+      auto& part = found[k];
+      part.name = parts[k].name;
+      part.weight = parts[k].weight;
+      part.accuracy += static_cast<double>(parts[k].correct);
+      part.count += parts[k].count;
+      part.sequences.resize(static_cast<size_t>(available));
+      if (parts[k].single.loss.defined()) add_predictions(part.sequences, first, parts[k].single);
+      if (!parts[k].yes_no) continue;
+      answers[k] += *parts[k].yes_no;
+      part.baseline = majority_baseline(answers[k].yes, part.count);
+      if (part.name == RtdConfig::kind) part.f1 = f1_score(answers[k]);
+    }
+  }
+  for (auto& part : found) {
+    const double n = std::max<double>(1, static_cast<double>(part.count));
+    for (const auto& sequence : part.sequences) part.loss += sequence.sum / n;
+    part.accuracy /= n;
+    part.standard_error = standard_error(part.sequences);
+  }
+  network.train(was_training);
+  return found;
+}
+
+}  // namespace
+
+std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store) {
+  return yardstick(config, store, store.train_counts());
+}
+
+std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
+                               const std::vector<uint64_t>& train_counts) {
+  const bool has_counts =
+      std::any_of(train_counts.begin(), train_counts.end(), [](uint64_t count) { return count > 0; });
+  const auto evaluation = resolved_evaluation(config);
+  const auto model = held_out_model(config.model);
+  const auto rows = held_out_rows(config);
+  std::vector<Measure> measures;
+  for (const auto& objective : evaluation.objectives) {
+    const auto objectives = row_objectives(objective);
+    const Collator collator(store, objectives, rows, Rng(static_cast<uint64_t>(evaluation.seed)), "valid", model);
+    const auto scored = std::min(evaluation.sequences, static_cast<int64_t>(collator.size()));
+    const double weight = std::visit([](const auto& o) { return o.weight; }, objective);
+    auto& measure = measures.emplace_back(Measure{.name = short_form(objective),
+                                                  .head = head_of(objective),
+                                                  .weight = weight,
+                                                  .collator = collator,
+                                                  .sequences = scored});
+    const bool of_tokens = masking_of(objectives) || measure.head == "lm";
+    if (of_tokens && has_counts)
+      measure.unigram = unigram_baseline(collator, train_counts, scored, config.train.batch_size);
+  }
+  return measures;
+}
+
+std::string shortage(const std::vector<Measure>& measures, int64_t asked) {
+  std::string text;
+  for (const auto& measure : measures) {
+    if (measure.sequences >= asked) continue;
+    const auto of_it = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
+                             thousands(static_cast<uint64_t>(asked)), " sequences exist");
+    text += (text.empty() ? "" : ", ") + (measures.size() > 1 ? measure.name + ": " : "") + of_it;
+  }
+  return text;
+}
+
+std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
+                              at::Device device, bool active_alone) {
+  std::vector<HeldOut> all;
+  for (const auto& measure : measures) {
+    const auto& heads = network.objectives;
+    const auto head = std::find_if(heads.begin(), heads.end(),
+                                   [&](const auto& objective) { return objective->slot() == measure.head; });
+    if (active_alone && head != heads.end() && !(*head)->active()) continue;
+    const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
+    const int64_t rows = measure.head == RtdConfig::kind ? drawn_together : batch_size;
+    for (auto& part : score(network, measure.collator, measure.sequences, rows, device, losses)) {
+      const bool generator = part.name == "generator";
+      if (!part.baseline) part.baseline = measure.unigram;
+      if (!generator) part.weight = measure.weight;
+      part.name = generator ? part.name + measure.name.substr(std::string(RtdConfig::kind).size()) : measure.name;
+      all.push_back(std::move(part));
+    }
+  }
+  return all;
+}
+
+std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
+                              at::Device device) {
+  return score(network, collator, sequences, batch_size, device,
+               [&](const Batch& batch, uint64_t key) { return network.losses(batch, key); });
+}
+
+std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences) {
+  double sum = 0, count = 0, used = 0;
+  for (const auto& sequence : sequences) {
+    sum += sequence.sum;
+    count += static_cast<double>(sequence.count);
+    used += sequence.count > 0;
+  }
+  if (used < 2) return std::nullopt;
+  double squares = 0;
+  for (const auto& sequence : sequences) {
+    const double excess = sequence.sum - sum / count * static_cast<double>(sequence.count);
+    squares += excess * excess;
+  }
+  return std::sqrt(used / (used - 1) * squares) / count;
+}
+
+Baseline majority_baseline(int64_t yes, int64_t count) {
+  const double share = count > 0 ? static_cast<double>(yes) / static_cast<double>(count) : 0;
+  const auto term = [](double p) { return p > 0 ? -p * std::log(p) : 0.0; };
+  return {.name = "majority",
+          .loss = term(share) + term(1 - share),
+          .accuracy = std::max(share, 1 - share),
+          .count = count};
+}
+
+double f1_score(const YesNo& counts) {
+  const auto both = static_cast<double>(counts.both), all = static_cast<double>(counts.yes + counts.answered);
+  return all > 0 ? 2 * both / all : 0;
+}
+
+json to_json(const std::vector<HeldOut>& losses) {
+  json found = json::object();
+  for (const auto& part : losses) {
+    json entry{{"loss", part.loss},
+               {"perplexity", std::exp(part.loss)},
+               {"accuracy", part.accuracy},
+               {"count", part.count},
+               {"sequences", part.sequences.size()}};
+    if (part.standard_error) entry["standard_error"] = *part.standard_error;
+    if (part.baseline)
+      entry["baseline"] = {
+          {"name", part.baseline->name}, {"loss", part.baseline->loss}, {"accuracy", part.baseline->accuracy}};
+    if (part.f1) entry["f1"] = *part.f1;
+    found[part.name] = entry;
+  }
+  return found;
+}
+
+std::string to_text(const std::vector<HeldOut>& losses) {
+  std::string text;
+  for (const auto& part : losses) {
+    text += words("  ", part.name, " loss ", fixed(part.loss));
+    if (part.standard_error) text += " +- " + fixed(*part.standard_error);
+    text += " accuracy " + fixed(part.accuracy);
+    if (part.f1) text += " F1 " + fixed(*part.f1);
+    if (part.baseline)
+      text +=
+          words(" (", part.baseline->name, " ", fixed(part.baseline->loss), ", ", fixed(part.baseline->accuracy), ")");
+  }
+  return text;
+}
+
+std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
+  uint64_t sum = 0;
+  const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
+  for (int64_t first = 0; first < available; first += batch_size) {
+    std::vector<RowDraws> rows;
+    collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
+    for (const auto& row : rows)
+      for (const int64_t token : row.label_tokens) {
+        if (token < 0) continue;
+        const auto bytes = collator.store().source_bytes(static_cast<uint64_t>(token));
+        if (!bytes) return std::nullopt;
+        sum += *bytes;
+      }
+  }
+  return sum;
+}
+
+Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& counts, int64_t sequences,
+                          int64_t batch_size) {
+  const auto& tokenizer = collator.store().tokenizer();
+  std::vector<double> answers(counts.size());  // of what is predicted, each token's number
+  int64_t labels_seen = 0;
+  const auto available = static_cast<int64_t>(collator.size());
+  for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
+    const auto batch =
+        collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
+    const auto labels = batch.labels.accessor<int64_t, 1>();
+    for (int64_t i = 0; i < labels.size(0); ++i) ++answers[static_cast<size_t>(labels[i])];
+    labels_seen += labels.size(0);
+  }
+  const double n = std::max(1.0, static_cast<double>(labels_seen));
+  const auto unseen = [&](size_t id) { return tokenizer.is_special(static_cast<int64_t>(id)) && counts[id] == 0; };
+  double words = 0, specials = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    const bool special = unseen(id);
+    (special ? specials : words) +=
+        special ? answers[id] : static_cast<double>(counts[id]) + 1;  // add-one smoothing: no word is impossible
+  }
+  Baseline found{.name = "unigram", .count = labels_seen};
+  double most = 0;
+  for (size_t id = 0; id < counts.size(); ++id) {
+    const double share =
+        unseen(id) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
+    if (answers[id] > 0) found.loss -= answers[id] / n * std::log(share);
+    if (share <= most) continue;
+    most = share;
+    found.accuracy = answers[id] / n;
+  }
+  return found;
+}
+
+}  // namespace cloze

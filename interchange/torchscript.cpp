@@ -1,0 +1,464 @@
+#include <spawn.h>
+#include <sys/wait.h>
+#include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/serialization/export.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/tensor/safetensors.h"
+#include "generation/generate.h"
+#include "interchange/huggingface.h"
+#include "interchange/interchange.h"
+#include "interchange/torchscript_parts.h"
+
+extern char** environ;
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+torch::jit::Module mirror(const Layer& layer, const std::string& type) {
+  torch::jit::Module module{c10::QualifiedName(type)};
+  module.register_attribute("training", c10::BoolType::get(), false);
+  for (const auto& [name, param] : layer.own_params())
+    module.register_parameter(name, param.value(), /*is_buffer=*/false);
+  for (const auto& [name, child] : layer.children()) {
+    const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+    module.register_module(name, mirror(*child, type + (number ? "_" : ".") + name));
+  }
+  return module;
+}
+
+void add_traced(torch::jit::Module& module, const std::string& name, const torch::jit::Stack& example,
+                const std::vector<std::string>& arguments,
+                const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f) {
+  at::NoGradGuard no_grad;
+  const auto [state, result] = torch::jit::tracer::trace(
+      example,
+      [&](torch::jit::Stack in) -> torch::jit::Stack {
+        std::vector<Tensor> given;
+        for (const auto& value : in) given.push_back(value.toTensor());
+        std::vector<c10::IValue> tensors;
+        for (const auto& tensor : f(given)) tensors.emplace_back(tensor);
+        return {c10::ivalue::Tuple::create(std::move(tensors))};
+      },
+      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false,
+      &module, arguments);
+  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(
+      c10::QualifiedName(*module.type()->name(), name), state->graph));
+}
+
+namespace {
+
+struct Case {
+  Tensor ids, mask, types, global;  // global: of attention in a window, else undefined
+  Tensor read{};                    // what a decoder beside an encoder reads
+};
+
+/// Shapes that the tracer did not see, with padding and without.
+std::vector<Case> make_cases(const BackboneConfig& c, bool generative) {
+  std::vector<Case> cases;
+  const int64_t longest = std::min<int64_t>(c.longest_input(), 160);
+  for (const auto& [rows, length] :
+       {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
+    const auto ids = at::arange(rows * length, at::kLong).mul(7919).remainder(c.vocab_size).view({rows, length});
+    auto mask = at::ones({rows, length}, at::kBool);
+    if (rows > 1 && length > 3) mask[rows - 1].narrow(0, length - 3, 3).fill_(false);
+    Tensor global;
+    if (std::holds_alternative<WindowAttention>(c.attention) && !generative) {
+      global = ids.remainder(7).eq(3);
+      global[0].fill_(false);  // one row without any
+    }
+    cases.push_back(
+        {ids, mask, ids.remainder(c.type_vocab_size), global,
+         c.is_encoder_decoder() ? ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size) : Tensor()});
+  }
+  return cases;
+}
+
+std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
+
+std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
+  at::NoGradGuard no_grad;
+  return network.outputs({.input_ids = c.ids,
+                          .attention_mask = c.mask,
+                          .token_type_ids = c.types,
+                          .global_attention_mask = c.global,
+                          .decoder_input_ids = c.read});
+}
+
+/// A search that a file with `generate` is tried with.
+struct Tried {
+  const char* name;
+  int64_t num_beams = 1, no_repeat_ngram_size = 0, min_new_tokens = 0;
+  double repetition_penalty = 1;
+  bool has_rules() const { return no_repeat_ngram_size > 0; }
+};
+constexpr int64_t tokens_tried = 6;
+constexpr std::array<Tried, 4> searches_tried{
+    {{.name = "1 beam"},
+     {.name = "3 beams", .num_beams = 3},
+     {.name = "1 beam with rules", .no_repeat_ngram_size = 2, .min_new_tokens = 5, .repetition_penalty = 1.3},
+     {.name = "3 beams with rules",
+      .num_beams = 3,
+      .no_repeat_ngram_size = 1,
+      .min_new_tokens = 4,
+      .repetition_penalty = 0.8}}};
+
+/// Real tokens of the texts of a case, for `generate`; undefined: all. What a decoder alone goes on from is padded on
+/// the left, and not at all under rules, since n-grams there count padding, which the network does not see.
+Tensor prompts_mask(const BackboneConfig& model, const Case& c, const Tried& search) {
+  if (model.is_encoder_decoder()) return c.mask;
+  return search.has_rules() ? Tensor() : c.mask.flip(1);
+}
+
+/// The tokens that the network writes for the texts of a case, as the file's `generate` lays them out.
+Tensor written(Network& network, const Case& c, const Tried& search) {
+  const auto& model = backbone_of(network.model_config());
+  const auto decoding = decoding_ids_of(network.model_config());
+  const auto mask = prompts_mask(model, c, search);
+  std::vector<Prompt> prompts;
+  for (int64_t row = 0; row < c.ids.size(0); ++row) {
+    const auto real = mask.defined() ? c.ids[row].masked_select(mask[row]) : c.ids[row].contiguous();
+    const std::vector<int64_t> text(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
+    prompts.push_back(model.is_encoder_decoder()
+                          ? Prompt{.source = text, .beginning = {decoding.decoder_start_token_id}}
+                          : Prompt{.beginning = text});
+  }
+  const SearchConfig config{.max_new_tokens = tokens_tried,
+                            .min_new_tokens = search.min_new_tokens,
+                            .num_beams = search.num_beams,
+                            .repetition_penalty = search.repetition_penalty,
+                            .no_repeat_ngram_size = search.no_repeat_ngram_size,
+                            .eos_token_id = model.eos_token_id,
+                            .pad_token_id = model.pad_token_id,
+                            .forced_bos_token_id = decoding.forced_bos_token_id,
+                            .forced_eos_token_id = decoding.forced_eos_token_id};
+  const auto lists = generate_ids(network, prompts, config);
+  size_t longest = 0;
+  for (size_t row = 0; row < lists.size(); ++row)
+    longest = std::max(longest, lists[row][0].ids.size() - prompts[row].beginning.size());
+  const bool ends_fill = search.num_beams > 1 && model.pad_token_id == 0 && model.eos_token_id >= 0;
+  std::vector<Tensor> rows;
+  for (size_t row = 0; row < lists.size(); ++row) {
+    std::vector<int64_t> ids(lists[row][0].ids.begin() + static_cast<int64_t>(prompts[row].beginning.size()),
+                             lists[row][0].ids.end());
+    ids.resize(longest, ends_fill ? model.eos_token_id : model.pad_token_id);
+    rows.push_back(at::tensor(ids, at::kLong));
+  }
+  return at::stack(rows);
+}
+
+/// The module of a network of two streams: without target_mapping the content stream answers at every place, with it
+/// the query stream at the places that it names.
+torch::jit::Module two_stream_module(Network& network) {
+  auto module = mirror(network, "Cloze");
+  const auto ids = at::zeros({2, 4}, at::kLong), mask = at::ones({2, 4}, at::kBool),
+             visible = at::ones({2, 4, 4}, at::kBool), places = at::ones({2, 2}, at::kLong);
+  std::vector<std::string> names;
+  const auto run = [&](const std::vector<Tensor>& in) {
+    std::vector<Tensor> tensors;
+    names.clear();
+    for (const auto& [name, tensor] : network.outputs({.input_ids = in[0],
+                                                       .attention_mask = in[1],
+                                                       .token_type_ids = in[2],
+                                                       .visible = in[3],
+                                                       .target_places = in.size() > 4 ? in[4] : Tensor()}))
+      names.push_back(name), tensors.push_back(tensor);
+    return tensors;
+  };
+  add_traced(module, "_content", {ids, mask, ids, visible},
+             {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
+  add_traced(module, "_query", {ids, mask, ids, visible, places},
+             {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
+  const auto dict = outputs_code(names);
+  module.define(
+      "def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] "
+      "= None, perm_mask: Optional[Tensor] = None, target_mapping: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" +
+      ids_check(backbone_of(network.model_config()), "input_ids", "attention_mask") +
+      "    mask = torch.ones_like(input_ids, dtype=11)\n    if attention_mask is not None:\n        mask = "
+      "torch.ne(attention_mask, 0)\n"
+      "    types = torch.zeros_like(input_ids)\n    if token_type_ids is not None:\n        types = token_type_ids\n"
+      "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, "
+      "device=input_ids.device)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
+      "    if target_mapping is not None:\n"
+      "        places = torch.argmax(target_mapping, -1)\n        places = "
+      "torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(places, -1), places)\n"
+      "        out = self._query(input_ids, mask, types, visible, places)\n        return " +
+      dict +
+      "\n"
+      "    out = self._content(input_ids, mask, types, visible)\n    return " +
+      dict + "\n");
+  return module;
+}
+
+}  // namespace
+
+std::string outputs_code(const std::vector<std::string>& names) {
+  std::string code;
+  for (size_t i = 0; i < names.size(); ++i) code += words(i ? ", " : "{", '"', names[i], "\": out[", i, "]");
+  return code + "}";
+}
+
+std::string ids_check(const BackboneConfig& model, const std::string& name, const std::string& mask) {
+  const auto most = std::to_string(model.vocab_size - 1);
+  std::string code = "    assert " + name + ".dim() == 2 and " + name + ".numel() > 0, \"ids are [batch, length]\"\n" +
+                     "    assert int(torch.min(" + name + ")) >= 0 and int(torch.max(" + name + ")) <= " + most +
+                     ", \"ids of this model are from 0 to " + most + "\"\n";
+  if (!mask.empty())
+    code += "    if " + mask + " is not None:\n        assert " + mask + ".size() == " + name + ".size(), \"" + mask +
+            " is as large as " + name + "\"\n";
+  return code;
+}
+
+std::string length_check(const BackboneConfig& model, const std::string& length, const std::string& what) {
+  if (model.longest_input() == BackboneConfig::any_length) return "";
+  return words("    assert ", length, " <= ", model.longest_input(), ", \"this model reads ", model.longest_input(),
+               " tokens, and ", what, "\"\n");
+}
+
+namespace {
+
+/// Exported with `generate`: an encoder with a decoder, or GPT-2.
+bool writes_text(const ModelConfig& model) {
+  return backbone_of(model).is_encoder_decoder() || std::holds_alternative<Gpt2Config>(model);
+}
+
+torch::jit::Module traced_module(Network& network) {
+  if (writes_text(network.model_config())) return generative_module(network);
+  if (backbone_of(network.model_config()).is_two_stream()) return two_stream_module(network);
+  auto module = mirror(network, "Cloze");
+  const bool window = std::holds_alternative<WindowAttention>(backbone_of(network.model_config()).attention);
+  auto some = at::zeros({2, 4}, at::kBool);
+  some[0][0] = true;
+  const auto ids = at::zeros({2, 4}, at::kLong);
+  torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};
+  std::vector<std::string> arguments{"input_ids", "attention_mask", "token_type_ids"};
+  if (window) example.emplace_back(some), arguments.emplace_back("global_attention_mask");
+  std::vector<std::string> names;
+  const auto [state, result] = torch::jit::tracer::trace(
+      example,
+      [&](torch::jit::Stack in) -> torch::jit::Stack {
+        std::vector<c10::IValue> tensors;
+        for (const auto& [name, tensor] : run_network(network, {in[0].toTensor(), in[1].toTensor(), in[2].toTensor(),
+                                                                window ? in[3].toTensor() : Tensor()})) {
+          names.push_back(name);
+          tensors.emplace_back(tensor);
+        }
+        return {c10::ivalue::Tuple::create(std::move(tensors))};
+      },
+      [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false,
+      &module, arguments);
+  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(
+      c10::QualifiedName(*module.type()->name(), "_traced"), state->graph));
+  std::string code = ids_check(backbone_of(network.model_config()), "input_ids", "attention_mask") +
+                     length_check(backbone_of(network.model_config()), "input_ids.size(1)") +
+                     "    mask = torch.ones_like(input_ids, dtype=11)\n"
+                     "    if attention_mask is not None:\n"
+                     "        mask = torch.ne(attention_mask, 0)\n"
+                     "    types = torch.zeros_like(input_ids)\n"
+                     "    if token_type_ids is not None:\n"
+                     "        types = token_type_ids\n";
+  if (window) {
+    const bool first =
+        std::get<WindowAttention>(backbone_of(network.model_config()).attention).global_tokens == GlobalTokens::first;
+    code += std::string("    everywhere = torch.") +
+            (first ? "eq(torch.cumsum(torch.ones_like(input_ids), 1), 1)" : "zeros_like(input_ids, dtype=11)") +
+            "\n"
+            "    if global_attention_mask is not None:\n"
+            "        everywhere = torch.ne(global_attention_mask, 0)\n";
+  }
+  // The order of the arguments is that of Hugging Face's classes.
+  module.define(std::string("def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, ") +
+                (window ? "global_attention_mask: Optional[Tensor] = None, " : "") +
+                "token_type_ids: Optional[Tensor] = None) -> Dict[str, Tensor]:\n" + code +
+                "    out = self._traced(input_ids, mask, types" + (window ? ", everywhere" : "") + ")\n    return " +
+                outputs_code(names) + "\n");
+  return module;
+}
+
+void run_in_new_process(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  require<CheckpointError>(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ) == 0, program,
+                           ": cannot be started to check the export (", system_reason(), ")");
+  int status = 0;
+  waitpid(child, &status, 0);
+  require<CheckpointError>(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+                           "the exported file does not run in a new process; see the message above");
+}
+
+torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
+  torch::jit::ExtraFilesMap files{{"run.yaml", to_yaml(run.config)}, {"provenance.json", provenance.dump(2)}};
+  try {
+    require_huggingface(run.config);
+    files["config.json"] = huggingface_config(run.config).dump(2);
+  } catch (const ConfigError&) {  // a model that Hugging Face has no class for is described by run.yaml alone
+  }
+  if (run.has_tokenizer)
+    for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer"))
+      files["tokenizer/" + entry.path().filename().string()] = read_text(entry.path().string());
+  return files;
+}
+
+/// LibTorch's own writer ends the program when the disk is full; this one remembers the first failure.
+void write_module(const torch::jit::Module& module, const std::string& staged, const std::string& out,
+                  const torch::jit::ExtraFilesMap& extra) {
+  std::FILE* file = std::fopen(staged.c_str(), "wb");
+  require<CheckpointError>(file != nullptr, out, ": cannot be written (", system_reason(), ")");
+  std::string trouble;
+  torch::jit::ExportModule(
+      module,
+      [&](const void* data, size_t bytes) {
+        if (trouble.empty() && std::fwrite(data, 1, bytes, file) != bytes) trouble = system_reason();
+        return bytes;
+      },
+      extra);
+  if (trouble.empty() && (std::fflush(file) != 0 || fsync(fileno(file)) != 0)) trouble = system_reason();
+  std::fclose(file);
+  require<CheckpointError>(trouble.empty(), out, ": cannot be written (", trouble, ")");
+}
+
+}  // namespace
+
+void run_torchscript(const std::string& script, const std::string& cases, const std::string& out) {
+  at::NoGradGuard no_grad;
+  auto module = torch::jit::load(script);
+  const auto stored = SafeTensors::open(cases);
+  std::vector<NamedTensor> results;
+  for (int64_t k = 0; stored.contains("input_ids." + std::to_string(k)); ++k) {
+    const auto number = std::to_string(k);
+    torch::jit::Stack arguments{stored.get("input_ids." + number), stored.get("attention_mask." + number)};
+    if (stored.contains("global_attention_mask." + number))
+      arguments.emplace_back(stored.get("global_attention_mask." + number));
+    if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
+    if (stored.contains("decoder_input_ids." + number))
+      arguments.emplace_back(stored.get("decoder_input_ids." + number));
+    for (const auto& search : searches_tried) {
+      const auto tried = words("generate.", search.name, ".", number);
+      if (!stored.contains(tried)) continue;
+      const auto mask = stored.get(tried);
+      const torch::jit::Stack settings{stored.get("input_ids." + number),
+                                       mask.numel() > 0 ? c10::IValue(mask) : c10::IValue(),
+                                       tokens_tried,
+                                       search.num_beams,
+                                       1.0,
+                                       false,
+                                       search.no_repeat_ngram_size,
+                                       search.repetition_penalty,
+                                       int64_t{0},
+                                       search.min_new_tokens};
+      results.push_back({tried, module.get_method("generate")(settings).toTensor().contiguous()});
+    }
+    const auto answer = module.forward(arguments).toGenericDict();
+    for (const auto& item : answer)
+      results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
+  }
+  save_safetensors(out, results);
+}
+
+Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype,
+                           const std::string& self, const std::string& part, bool replace) {
+  require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
+  require<ConfigError>(replace || !fs::exists(out), out,
+                       ": is there already; name another file, or replace it with --force");
+  auto run = open_run(path);
+  if (part == "generator") take_generator(run);
+  const auto& encoder = backbone_of(run.config.model);
+  const bool bf16 = dtype == "bfloat16";
+  if (bf16) convert_params(*run.network, at::kBFloat16);
+  json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
+  if (fs::exists(run.folder + "/provenance.json"))
+    provenance["run_provenance"] = parse_json(read_text(run.folder + "/provenance.json"));
+  const auto module = traced_module(*run.network).deepcopy();
+
+  const std::string staged = words(out, ".tmp-", getpid());
+  const auto cases_file = staged + ".cases", results_file = staged + ".results", receipt_file = staged + ".receipt";
+  struct Cleaner {
+    std::vector<std::string> files;
+    ~Cleaner() {
+      for (const auto& file : files) unlink(file.c_str());
+    }
+  } cleaner{{staged, cases_file, results_file, receipt_file}};
+  if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
+  write_module(module, staged, out, extra_files(run, provenance));
+  const bool generative = writes_text(run.config.model);
+  const auto cases = make_cases(encoder, generative);
+  // Searches are compared in float32: rounding to bf16 makes equal scores. A text must leave room for what follows it.
+  const bool generates = generative && !bf16 && can_generate(*run.network);
+  const auto tried = [&](const Case& c) {
+    return generates && c.ids.size(1) + tokens_tried <= encoder.longest_input();
+  };
+  std::vector<NamedTensor> inputs;
+  for (size_t k = 0; k < cases.size(); ++k) {
+    const auto number = std::to_string(k);
+    inputs.push_back({"input_ids." + number, cases[k].ids});
+    inputs.push_back({"attention_mask." + number, cases[k].mask});
+    if (!generative) inputs.push_back({"token_type_ids." + number, cases[k].types});
+    if (cases[k].read.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].read});
+    for (const auto& search : searches_tried) {
+      const auto mask = prompts_mask(encoder, cases[k], search);
+      if (tried(cases[k]))
+        inputs.push_back(
+            {words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
+    }
+    if (cases[k].global.defined()) inputs.push_back({"global_attention_mask." + number, cases[k].global});
+  }
+  save_safetensors(cases_file, inputs);
+  run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});
+
+  Receipt receipt{.path = out, .largest_error = {}, .shapes = {}, .tolerance = bf16 ? 2e-2 : 1e-5, .passed = true};
+  const auto results = SafeTensors::open(results_file);
+  std::map<std::string, double> errors;
+  for (size_t k = 0; k < cases.size(); ++k) {
+    receipt.shapes.push_back(shape_words(cases[k].ids));
+    for (const auto& [name, wanted] : run_network(*run.network, cases[k])) {
+      const auto got = results.get(name + "." + std::to_string(k));
+      const double error = got.sizes() == wanted.sizes()
+                               ? (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>()
+                               : 1e30;
+      const double scale = bf16 ? std::max(1.0, wanted.abs().max().item<double>()) : 1.0;
+      require<CheckpointError>(error <= receipt.tolerance * scale, "the exported file differs from the model: output '",
+                               name, "' at shape ", shape_words(cases[k].ids), " by ", error, " (tolerance ",
+                               receipt.tolerance * scale, "); nothing was written");
+      errors[name] = std::max(errors[name], error);
+    }
+    for (const auto& search : searches_tried) {
+      if (!tried(cases[k])) continue;
+      const auto wanted = written(*run.network, cases[k], search);
+      const auto got = results.get(words("generate.", search.name, ".", k))
+                           .slice(1, encoder.is_encoder_decoder() ? 1 : cases[k].ids.size(1));
+      require<CheckpointError>(at::equal(got, wanted), "the exported file writes another text than the model, with ",
+                               search.name, ", at shape ", shape_words(cases[k].ids), "; nothing was written");
+      errors[words("generate, ", search.name)] = 0;
+    }
+  }
+  receipt.largest_error.assign(errors.begin(), errors.end());
+  const json facts{{"file", fs::path(out).filename().string()},
+                   {"dtype", dtype},
+                   {"shapes", receipt.shapes},
+                   {"largest_error", errors},
+                   {"tolerance", receipt.tolerance},
+                   {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
+                   {"provenance", provenance}};
+  write_atomic(receipt_file, facts.dump(2) + "\n");
+  const auto place = [&](const std::string& from, const std::string& to) {
+    require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
+  };
+  place(receipt_file, out + ".receipt.json");
+  place(staged, out);
+  return receipt;
+}
+
+}  // namespace cloze

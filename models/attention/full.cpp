@@ -1,0 +1,85 @@
+#include "core/error.h"
+#include "models/attention/attention.h"
+
+namespace cloze {
+
+namespace {
+
+/// softmax(Q K' / sqrt(C)) V.
+struct FullAttentionLayer final : Attention {
+  explicit FullAttentionLayer(const AttentionSizes& c) : Attention(c), scale(c.scale_scores ? 0 : 1) {}
+  Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
+    auto context = given;
+    context.scale = scale;
+    return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
+  }
+  Tensor mix_behind(const Tensor& x, Tensor& past, const AttentionContext& given) override {
+    auto context = given;
+    context.scale = scale;
+    const auto parts = qkv->forward(x).chunk(3, -1);
+    const auto fresh = at::cat({parts[1], parts[2]}, -1);
+    past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
+    return cached_attention(parts[0], past, heads, context);
+  }
+  double scale;  // 0: 1 / sqrt(C)
+};
+
+struct Make {
+  const AttentionSizes& config;
+  int64_t layer;
+  std::shared_ptr<Attention> operator()(const FullAttention&) const {
+    if (config.relative_positions > 0 || config.scores_distances()) return make_relative_attention(config);
+    return std::make_shared<FullAttentionLayer>(config);
+  }
+  std::shared_ptr<Attention> operator()(const WindowAttention& kind) const {
+    return make_window_attention(kind, config, layer);
+  }
+  std::shared_ptr<Attention> operator()(const PerformerAttention& kind) const {
+    return make_performer_attention(kind, config);
+  }
+  std::shared_ptr<Attention> operator()(const LinformerAttention& kind) const {
+    return make_linformer_attention(kind, config);
+  }
+  std::shared_ptr<Attention> operator()(const BigBirdAttention& kind) const {
+    return make_bigbird_attention(kind, config, layer);
+  }
+};
+
+}  // namespace
+
+Tensor Attention::mix_behind(const Tensor&, Tensor&, const AttentionContext&) {
+  fail<ConfigError>(
+      "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
+      "full, model.relative_positions: 0 and a table of positions");
+}
+
+CrossAttention::CrossAttention(const AttentionSizes& c)
+    : heads(c.num_attention_heads),
+      scale(c.scale_scores ? 0 : 1),
+      output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.linear_bias))),
+      query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
+      key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
+
+Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context,
+                           const Dropout& drop) const {
+  const AttentionContext own{.key_mask = memory.mask, .scale = scale, .probabilities = context.probabilities};
+  if (known.defined()) {
+    const auto q = query->forward(x);
+    if (known.size(0) == q.size(0)) return cached_attention(q, known, heads, own);
+    require<ShapeError>(q.size(0) % known.size(0) == 0, q.size(0), " rows cannot read the states of ", known.size(0),
+                        " in equal numbers");
+    return cached_attention(q.view({known.size(0), -1, q.size(2)}), known, heads, own)
+        .reshape({x.size(0), x.size(1), -1});  // rows that read the same states ask as one
+  }
+  return cross_attention(linear(x, query->weight, Param()), query->bias,
+                         linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
+}
+
+std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer) {
+  require<ConfigError>(config.d_kv > 0 || config.hidden_size % config.num_attention_heads == 0, "hidden_size ",
+                       config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
+                       "; choose a width that the heads divide");
+  return std::visit(Make{config, layer}, config.attention);
+}
+
+}  // namespace cloze

@@ -1,0 +1,53 @@
+#include <cmath>
+
+#include "core/tensor/plain.h"
+#include "models/attention/attention.h"
+
+namespace cloze {
+
+namespace {
+
+/// Attention over slots, each a weighted sum of all places: linear in the length.
+/// Source: Wang et al. 2020, equation 7 (arXiv 2006.04768). As in fairseq, places are compressed before the biases of
+/// keys and values.
+struct LinformerAttentionLayer final : Attention {
+  LinformerAttentionLayer(const LinformerAttention& kind, const AttentionSizes& c)
+      : Attention(c),
+        compress_key(own_param("compress_key", {c.max_position_embeddings / kind.compressed, c.max_position_embeddings},
+                               Init::weight)),
+        compress_value(kind.shared_kv_compressed
+                           ? compress_key
+                           : own_param("compress_value",
+                                       {c.max_position_embeddings / kind.compressed, c.max_position_embeddings},
+                                       Init::weight)) {}
+
+  Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
+    const auto type = x.scalar_type();
+    const auto real = context.key_mask.defined() ? x.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0) : x;
+    const auto place = places(x);
+    const auto parts = linear(real, qkv->weight, Param()).chunk(3, -1);  // [B, T, D] each
+    const auto biased = [&](const Tensor& rows, int64_t part) {
+      return heads_of(
+          qkv->bias.defined() ? rows + plain::weight(qkv->bias, type).chunk(3)[static_cast<size_t>(part)] : rows,
+          heads);
+    };  // [B, H, ., C]
+    const auto slots = [&](const Param& weights, const Tensor& rows) {
+      return matrix_product(plain::weight(weights, type).index_select(1, place), rows);
+    };  // [B, k, D]
+    const auto q = biased(parts[0], 0), k = biased(slots(compress_key, parts[1]), 1),
+               v = biased(slots(compress_value, parts[2]), 2);
+    const auto scores = matrix_product(q, k.transpose(-1, -2)).to(wide_type(x)) /
+                        std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, T, k]
+    return join_heads(matrix_product(dropout(masked_softmax(scores, {}), drop).to(type), v));
+  }
+
+  Param compress_key, compress_value;  // [slots, places]
+};
+
+}  // namespace
+
+std::shared_ptr<Attention> make_linformer_attention(const LinformerAttention& kind, const AttentionSizes& config) {
+  return std::make_shared<LinformerAttentionLayer>(kind, config);
+}
+
+}  // namespace cloze

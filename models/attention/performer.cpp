@@ -1,0 +1,38 @@
+#include "core/tensor/features.h"
+#include "models/attention/attention.h"
+
+namespace cloze {
+
+namespace {
+
+/// FAVOR+ in the place of softmax attention. Heads share the features of a layer; they are saved with the weights.
+/// Source: Choromanski et al. 2021, section 2.
+struct PerformerAttentionLayer final : Attention {
+  PerformerAttentionLayer(const PerformerAttention& given, const AttentionSizes& c)
+      : Attention(c),
+        kind(given),
+        projection(own_param("features", {kind.nb_features, c.head_width()}, Init::fixed_features)) {}
+
+  Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
+    return favor_attention(
+        linear(x, qkv->weight, Param()), qkv->bias, heads, context,
+        {.projection = projection.value().detach(), .kernel = name_of(kind.kernel), .epsilon = kind.kernel_epsilon});
+  }
+
+  bool before_step(int64_t step, const Rng& rng) override {
+    if (kind.feature_redraw_interval == 0 || step == 0 || step % kind.feature_redraw_interval != 0) return false;
+    draw_features(projection.value(), rng.stream("features", static_cast<uint64_t>(step)));
+    return true;
+  }
+
+  PerformerAttention kind;
+  Param projection;  // [R, C]
+};
+
+}  // namespace
+
+std::shared_ptr<Attention> make_performer_attention(const PerformerAttention& kind, const AttentionSizes& config) {
+  return std::make_shared<PerformerAttentionLayer>(kind, config);
+}
+
+}  // namespace cloze

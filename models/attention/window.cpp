@@ -1,0 +1,54 @@
+#include <cmath>
+
+#include "core/error.h"
+#include "models/attention/attention.h"
+
+namespace cloze {
+
+namespace {
+
+/// Attention in a window, and over everything for a few tokens that everything sees: Longformer.
+/// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150). The edge from any token to a global one goes through the
+/// projections of all tokens, the edge from a global token through those of its own.
+struct WindowAttentionLayer final : Attention {
+  WindowAttentionLayer(const WindowAttention& kind, const AttentionSizes& c, int64_t layer)
+      : Attention(c),
+        window(of_layer(kind.attention_window, layer) / 2),
+        dilation(of_layer(kind.attention_dilation, layer)),
+        dilated_heads(kind.dilated_heads),
+        query_global(own("query_global", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
+        key_value_global(
+            own("key_value_global", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
+
+  Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
+    auto context = given;
+    context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
+    const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
+    if (!context.global_mask.defined()) return local;
+    const auto wide = marked_places(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
+    const auto q = heads_of(query_global->forward(at::gather(x, 1, wide)), heads);
+    const auto kv = key_value_global->forward(x).chunk(2, -1);
+    const auto scores = matrix_product(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
+                        std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
+    const auto hidden =
+        context.key_mask.defined() ? context.key_mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
+    Dropout beside = drop;
+    beside.site ^= 0x20000;
+    const auto probabilities = dropout(masked_softmax(scores, hidden).contiguous(), beside).to(x.scalar_type());
+    const auto mixed = join_heads(matrix_product(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
+    const auto rows = at::zeros_like(local).scatter(1, wide, mixed);
+    return at::where(context.global_mask.unsqueeze(-1), rows, local);
+  }
+
+  int64_t window, dilation, dilated_heads;
+  std::shared_ptr<Linear> query_global, key_value_global;
+};
+
+}  // namespace
+
+std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
+                                                 int64_t layer) {
+  return std::make_shared<WindowAttentionLayer>(kind, config, layer);
+}
+
+}  // namespace cloze

@@ -1,0 +1,14 @@
+#include "models/backbone.h"
+
+#include "core/error.h"
+
+namespace cloze {
+
+Memory Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model has no decoder that reads an encoder"); }
+Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&, const Tensor&) {
+  fail<ConfigError>(
+      "this model is bidirectional, so it generates no text; choose a decoder (gpt2, t5, bart, ...) or fill masks with "
+      "`cloze fill`");
+}
+
+}  // namespace cloze

@@ -1,0 +1,19 @@
+#pragma once
+#include "models/families/bart.h"
+
+namespace cloze {
+
+/// mBART (Liu et al. 2020, arXiv 2001.08210, section 2.2): BART with pre-norm blocks and scaled embeddings; the decoder
+/// starts with the last token of its target, the language.
+/// Composed of: models/encoder_decoder.cpp. Trained with: denoising, pairs.
+struct MBartConfig : BartConfig {
+  static constexpr const char* kind = "mbart";
+  MBartConfig() {
+    norm_place = NormPlacement::pre;
+    scale_embedding = true;
+    decoder_starts_with_last = true;
+    texts_begin = false;
+  }
+};
+
+}  // namespace cloze

@@ -1,0 +1,73 @@
+#pragma once
+// All families: the model of a config is one of them.
+#include <variant>
+
+#include "models/families/albert.h"
+#include "models/families/bart.h"
+#include "models/families/bert.h"
+#include "models/families/bigbird.h"
+#include "models/families/distilbert.h"
+#include "models/families/electra.h"
+#include "models/families/gpt2.h"
+#include "models/families/longformer.h"
+#include "models/families/mbart.h"
+#include "models/families/pegasus.h"
+#include "models/families/performer.h"
+#include "models/families/roberta.h"
+#include "models/families/t5.h"
+#include "models/families/transformer.h"
+#include "models/families/xlnet.h"
+
+namespace cloze {
+
+using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig,
+                                 LongformerConfig, BigBirdConfig, PerformerConfig, Gpt2Config, T5Config, BartConfig,
+                                 MBartConfig, PegasusConfig, TransformerConfig, XlnetConfig>;
+
+/// What every family has.
+inline BackboneConfig& backbone_of(ModelConfig& model) {
+  return std::visit([](auto& m) -> BackboneConfig& { return m; }, model);
+}
+inline const BackboneConfig& backbone_of(const ModelConfig& model) {
+  return std::visit([](const auto& m) -> const BackboneConfig& { return m; }, model);
+}
+/// The family as one of `Base` (EncoderDecoderConfig, TwoStreamConfig), null where it is none.
+template <class Base>
+const Base* as(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) -> const Base* {
+        if constexpr (std::derived_from<std::decay_t<decltype(m)>, Base>) return &m;
+        return nullptr;
+      },
+      model);
+}
+template <class Base>
+Base* as(ModelConfig& model) {
+  return const_cast<Base*>(as<Base>(std::as_const(model)));
+}
+/// Encoder and decoder, where there are both, read one token table.
+inline bool shares_embeddings(const ModelConfig& model) {
+  const auto* both = as<EncoderDecoderConfig>(model);
+  return !both || both->shared_embeddings;
+}
+/// The ids of a family that has a decoder beside an encoder; else what leaves generation alone.
+inline DecodingIds decoding_ids_of(const ModelConfig& model) {
+  const auto* both = as<EncoderDecoderConfig>(model);
+  return both ? static_cast<const DecodingIds&>(*both) : DecodingIds{};
+}
+/// Training carries a recurrence memory from segment to segment.
+inline bool carries_memory(const ModelConfig& model) {
+  const auto* two_stream = as<TwoStreamConfig>(model);
+  return two_stream && two_stream->carries_memory();
+}
+/// The architectures that a family has, in words.
+inline std::string architectures_of(const ModelConfig& model) {
+  if (as<TwoStreamConfig>(model)) return "two_stream";
+  return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";
+}
+/// `bert`, `roberta`, ...
+inline std::string kind_of(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return std::string(m.kind); }, model);
+}
+
+}  // namespace cloze

@@ -1,0 +1,24 @@
+#pragma once
+#include "models/config.h"
+
+namespace cloze {
+
+/// RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without segments, trained longer on full sentences with masks
+/// drawn anew in every epoch. Position ids count from the padding id + 1 on, as in fairseq, models/roberta; the
+/// prediction head has exact GELU. Composed of: models/single_stack.cpp. Trained with: mlm. Shapes: configs/roberta.
+/// Option names of transformers' RobertaConfig.
+struct RobertaConfig : BackboneConfig {
+  static constexpr const char* kind = "roberta";
+  RobertaConfig() {
+    max_position_embeddings = 514;
+    type_vocab_size = 1;
+    layer_norm_eps = 1e-5;
+    pad_token_id = 1;
+    initializer = Initializer::normal;
+    freeze_pad_embedding = true;
+    positions_after_padding = true;
+    gelu_head = true;
+  }
+};
+
+}  // namespace cloze

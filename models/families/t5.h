@@ -1,0 +1,52 @@
+#pragma once
+#include "models/config.h"
+
+namespace cloze {
+
+/// T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1): an encoder and a decoder of pre-norm blocks with RMS norms
+/// and without biases. Positions are a bias of scores, one for each head and bucket of distances, shared by the layers.
+/// Version 1.0 as it stands; 1.1 has feed_forward: gated, hidden_act: gelu_new, tie_word_embeddings: false,
+/// scale_decoder_outputs: false.
+/// Composed of: models/encoder_decoder.cpp; DistanceBuckets of models/stack.cpp. Trained with: span_corruption.
+/// Shapes: configs/t5. Option names shared with BERT (d_model = hidden_size, d_ff = intermediate_size).
+struct T5Config : EncoderDecoderConfig {
+  static constexpr const char* kind = "t5";
+  T5Config() {
+    hidden_size = 512;
+    num_hidden_layers = 6;
+    num_attention_heads = 8;
+    intermediate_size = 2048;
+    hidden_act = "relu";
+    norm_place = NormPlacement::pre;
+    norm_kind = NormKind::rms;
+    layer_norm_eps = 1e-6;
+    relative_attention_num_buckets = 32;
+    d_kv = 64;
+    position_embeddings = PositionEmbeddings::none;
+    type_vocab_size = 1;
+    initializer = Initializer::fan_in;
+    activation_dropout = 0.1;
+    max_position_embeddings = 512;
+    decoder_start = DecoderStart::padding;
+    scale_decoder_outputs = true;
+    final_dropout = true;
+    token_types = false;
+    bare_pooler = false;
+    embedding_norm = false;
+    linear_bias = false;
+    scale_scores = false;
+  }
+};
+template <class V>
+void describe(V& v, T5Config& c) {
+  describe_encoder_decoder(v, c);
+  v("d_kv", c.d_kv, "width of a head; 0 = hidden_size / num_attention_heads", in_range(0, most::head_width));
+  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
+    "buckets of distances, each with a bias for every head", in_range(2, 1 << 20));
+  v("relative_attention_max_distance", c.relative_attention_max_distance,
+    "distance from which on all fall into the last bucket", in_range(2, most::tokens));
+  v("scale_decoder_outputs", c.scale_decoder_outputs,
+    "hidden states are divided by sqrt(hidden_size) before the token table, as version 1.0 does");
+}
+
+}  // namespace cloze

@@ -1,0 +1,101 @@
+#include "core/error.h"
+#include "models/backbone.h"
+#include "models/embeddings.h"
+#include "models/initialization.h"
+#include "models/stack.h"
+
+namespace cloze {
+
+namespace {
+
+/// Embeddings, a projection where they are narrower than the stack, the stack, and a pooler over the first token.
+/// Source: Devlin et al. 2019, section 3.
+struct SingleStack final : Backbone {
+  SingleStack(const BackboneConfig& c, const BackboneParts& parts)
+      : config(c),
+        embeddings(parts.embeddings && !parts.own_norm
+                       ? parts.embeddings
+                       : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
+                                                                                            parts.embeddings->position}
+                                                                               : TiedTables{}))) {
+    if (c.always_projects || c.embedding_width() != c.hidden_size)
+      projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
+    if (projection && c.glorot_projection && c.initializer == Initializer::truncated_normal)
+      set_xavier(projection->weight);
+    stack = own("stack", std::make_shared<Stack>(stack_of(c)));
+    if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
+  }
+
+  Tensor hidden(const Inputs& in, Traces* traces) override {
+    const Dropout drop{.p = config.hidden_dropout_prob, .key = in.dropout_key, .active = is_training()};
+    auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);  // [B, T, E]
+    if (projection) x = projection->forward(x);
+    return stack->forward(x, {.key_mask = in.attention_mask, .prefix = in.prefix, .global_mask = globals(in)}, drop,
+                          traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
+  }
+
+  Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache,
+                const Tensor& attention_mask) override {
+    if (!config.is_decoder()) return Backbone::decode(ids, {}, cache);
+    require<ConfigError>(stack->depth() > 0,
+                         "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
+    cache.resize(static_cast<size_t>(stack->depth()));
+    const auto index = position_ids_after(ids, cache[0].own);
+    const auto positions =
+        attention_mask.defined() ? (attention_mask.cumsum(1) - 1).clamp_min(0).gather(1, index) : index;
+    auto x = embeddings->forward(
+        {ids, {}, positions + (config.positions_after_padding ? config.pad_token_id + 1 : config.position_offset)}, {});
+    if (projection) x = projection->forward(x);
+    AttentionContext context{.key_mask = attention_mask};
+    // What is read at once, before anything else, is the prefix.
+    if (config.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
+    return stack->forward(x, context, {}, nullptr, nullptr, &cache);
+  }
+
+  /// Which tokens attend to all others, where attention has a window; undefined for none.
+  Tensor globals(const Inputs& in) const {
+    const auto* window = std::get_if<WindowAttention>(&config.attention);
+    if (!window || in.global_attention_mask.defined()) return window ? in.global_attention_mask : Tensor();
+    return window->global_tokens == GlobalTokens::first ? at::ones_like(in.input_ids).cumsum(1).eq(1) : Tensor();
+  }
+
+  /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.
+  Tensor positions(const Tensor& ids) const {
+    if (!embeddings->position.defined()) return {};
+    if (!config.positions_after_padding)
+      return config.position_offset > 0 ? at::ones_like(ids).cumsum(1) + (config.position_offset - 1) : Tensor();
+    const auto real = ids.ne(config.pad_token_id).to(at::kLong);
+    return real.cumsum(1) * real + config.pad_token_id;
+  }
+
+  Tensor pooled(const Tensor& hidden) override {
+    require<ShapeError>(pooler != nullptr, "this network was built without a pooler; no objective asked for one");
+    return at::tanh(pooler->forward(hidden.select(1, 0)));  // [B, D]
+  }
+
+  const Param& token_embedding() const override { return embeddings->word; }
+  const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
+  bool has_pooler() const override { return pooler != nullptr; }
+  void set_gradient_checkpointing(bool on) override { stack->gradient_checkpointing = on; }
+
+  static StackConfig stack_of(const BackboneConfig& c) {
+    StackConfig stack = c;
+    stack.causal = c.is_decoder();
+    return stack;
+  }
+
+  BackboneConfig config;
+  std::shared_ptr<Embeddings> embeddings;
+  std::shared_ptr<Linear> projection, pooler;
+  std::shared_ptr<Stack> stack;
+};
+
+}  // namespace
+
+std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts) {
+  auto made = std::make_shared<SingleStack>(config, parts);
+  set_init_ranges(*made, config);
+  return made;
+}
+
+}  // namespace cloze

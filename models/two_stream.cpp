@@ -1,0 +1,274 @@
+#include "core/error.h"
+#include "core/tensor/plain.h"
+#include "core/tensor/recompute.h"
+#include "models/attention/attention.h"
+#include "models/backbone.h"
+#include "models/embeddings.h"
+#include "models/initialization.h"
+
+namespace cloze {
+
+namespace {
+
+/// How the queries of one stream stand to the keys: T of the content, N of the predictions.
+struct Outlook {
+  Tensor hidden{};  ///< bool [B, T | N, S], true = may not be seen; undefined: everything may
+  Tensor apart{};   ///< bool [B, T | N, S], true = query and key are of different segments; undefined: there are none
+  Tensor number{};  ///< int64 [B, N], which distance lies between query and key 0; undefined: T - t
+};
+/// What every layer reads beside its streams.
+struct Surroundings {
+  Outlook content{}, query{};
+  Tensor distances{};  ///< [1, S + T, D] sinusoids of S, S - 1, ..., 1 - T; [2, S + T, D] with their negatives
+  Tensor backward{};   ///< int64 [B], 1 = this row's distances are the negatives; undefined: none are
+};
+/// The content stream h [B, T, D], and the query stream g [B, N, D] where something is predicted.
+struct Streams {
+  Tensor h, g;
+};
+
+/// Attention of both streams over the content, behind a memory of earlier content.
+/// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
+struct TwoStreamAttention : Layer {
+  explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads) {
+    const auto linear = [&](const char* name, int64_t in, int64_t out, int64_t stacked = 1) {
+      return own(name, std::make_shared<Linear>(in, out, /*with_bias=*/false, stacked));
+    };
+    query = linear("query", c.hidden_size, c.heads_width());
+    key_value = linear("key_value", c.hidden_size, 2 * c.heads_width(), 2);
+    position = linear("position", c.hidden_size, c.heads_width());
+    output = linear("output", c.heads_width(), c.hidden_size);
+    const auto bias = [&](const char* name) {
+      return own_param(name, {heads, c.head_width()}, Init::weight, Role::score_bias);
+    };
+    r_w_bias = bias("r_w_bias");
+    r_r_bias = bias("r_r_bias");
+    r_s_bias = bias("r_s_bias");
+    seg_embed = own_param("seg_embed", {2, heads, c.head_width()}, Init::weight);
+  }
+
+  /// Both streams' heads side by side, [B, T, H C] and [B, N, H C], before the output projection; keys and values are
+  /// computed once. The content's are left out where nobody reads them.
+  Streams mix(const Streams& x, bool content, const Tensor& memory, const Surroundings& around,
+              const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
+    const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;  // [B, S, D]
+    const auto kv = key_value->forward(source);
+    const auto r = position->forward(around.distances.to(x.h.scalar_type()));  // [1 or 2, S + T, H C]
+    const auto attend = [&](const Tensor& stream, const Outlook& look, const Dropout& drop) {
+      return relative_attention(query->forward(stream), kv, r, heads,
+                                {.r_w = r_w_bias,
+                                 .r_r = r_r_bias,
+                                 .r_s = r_s_bias,
+                                 .segments = seg_embed,
+                                 .number = look.number,
+                                 .list = around.backward,
+                                 .apart = look.apart,
+                                 .hidden = look.hidden,
+                                 .probabilities = probabilities},
+                                drop);
+    };
+    return {content ? attend(x.h, around.content, on_content) : Tensor(),
+            x.g.defined() ? attend(x.g, around.query, on_query) : Tensor()};
+  }
+
+  int64_t heads;
+  std::shared_ptr<Linear> query, key_value, position, output;
+  Param r_w_bias, r_r_bias, r_s_bias, seg_embed;  // [H, C]; [2, H, C]: same segment, another one
+};
+
+/// Two-stream attention, then feed-forward, each followed by dropout, residual and norm. The streams share all weights.
+struct TwoStreamBlock : Layer {
+  explicit TwoStreamBlock(const StackConfig& c) : config(c) {
+    attention = own("attention", std::make_shared<TwoStreamAttention>(c));
+    attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
+    output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
+    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
+    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
+  }
+  static constexpr uint32_t sites = 8;  ///< places of dropout in a block, four for each stream
+
+  /// The content stream behind this block is left out where nobody reads it.
+  Streams forward(const Streams& x, bool content, const Tensor& memory, const Surroundings& around, const Dropout& drop,
+                  std::vector<Tensor>* probabilities) const {
+    const auto at_site = [&](double p, uint32_t site) {
+      return Dropout{.p = p, .key = drop.key, .site = drop.site + site, .active = drop.active};
+    };
+    const double on_scores = config.attention_probs_dropout_prob;
+    const auto mixed =
+        attention->mix(x, content, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
+    const auto rest = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
+      const auto sum =
+          linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site),
+                                  in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
+      const auto inner = linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act,
+                                           at_site(config.activation_dropout, site + 1));
+      return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2),
+                                     sum, output_norm->weight, output_norm->bias, output_norm->eps);
+    };
+    return {content ? rest(x.h, mixed.h, 1) : Tensor(), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};
+  }
+
+  StackConfig config;
+  std::shared_ptr<TwoStreamAttention> attention;
+  std::shared_ptr<Norm> attention_norm, output_norm;
+  std::shared_ptr<Linear> intermediate, output;
+};
+
+/// Sines of all frequencies, then cosines: [..., D] of distances [...] and `numbers` 0, 1, ..., D - 1. In fp32, as the
+/// published code has them.
+Tensor sinusoids(const Tensor& distance, const Tensor& numbers) {
+  const auto frequency =
+      1 / at::pow(10000, numbers.slice(0, 0, std::nullopt, 2).to(at::kFloat) / static_cast<double>(numbers.size(0)));
+  const auto angle = distance.to(at::kFloat).unsqueeze(-1) * frequency;
+  return at::cat({at::sin(angle), at::cos(angle)}, -1);
+}
+
+/// XLNet (Yang et al. 2019, section 2). Differs: a query that may see nothing gets zeros (there the mean of all values,
+/// its own token's among them); the dropout of the table of distances is drawn once for all rows of a batch; mask_emb
+/// starts as other weights do (there Glorot uniform).
+struct TwoStream final : Backbone {
+  explicit TwoStream(const TwoStreamConfig& c) : config(c) {
+    auto tables = c;
+    tables.token_types = false;
+    embeddings = own("embeddings", make_embeddings(tables, {}));
+    mask_emb = own_param("mask_emb", {1, 1, c.hidden_size}, Init::weight);
+    stack = own("stack", std::make_shared<Layer>());
+    for (int64_t i = 0; i < c.num_hidden_layers; ++i)
+      blocks.push_back(stack->own(std::to_string(i), std::make_shared<TwoStreamBlock>(c)));
+  }
+
+  Tensor hidden(const Inputs& in, Traces* traces) override {
+    require<ShapeError>(in.memories.empty() || in.memories.size() == blocks.size(), "xlnet has ", blocks.size(),
+                        " layers, but was given ", in.memories.size(), " memories; give one for each layer");
+    const auto drop_at = [&](uint32_t site) {
+      return Dropout{.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
+    };
+    auto around = surroundings(in);
+    around.distances = dropout(around.distances, drop_at(1));
+    Streams x{embeddings->forward({.ids = in.input_ids}, drop_at(0)), {}};
+    if (in.target_places.defined())
+      x.g = dropout(plain::weight(mask_emb, x.h.scalar_type()) +
+                        at::zeros_like(in.target_places, x.h.scalar_type()).unsqueeze(-1),
+                    drop_at(2));
+    const auto note = [&] {
+      for (const auto& state : {x.h, x.g})
+        if (traces && state.defined()) traces->encoder.hidden_states.push_back(state);
+    };
+    note();
+    if (in.new_memories) in.new_memories->clear();
+    uint32_t site = 4;
+    for (size_t i = 0; i < blocks.size(); ++i, site += TwoStreamBlock::sites) {
+      const auto memory = in.memories.empty() ? Tensor() : in.memories[i];
+      if (in.new_memories) in.new_memories->push_back(remembered(memory, x.h));
+      const bool content = i + 1 < blocks.size() || !x.g.defined() || traces;
+      if (gradient_checkpointing && at::GradMode::is_enabled()) {
+        const auto again = [block = blocks[i], content, memory, around,
+                            drop = drop_at(site)](const std::vector<Tensor>& streams) {
+          const auto out = block->forward({streams[0], streams[1]}, content, memory, around, drop, nullptr);
+          return !out.g.defined() ? std::vector{out.h} : content ? std::vector{out.h, out.g} : std::vector{out.g};
+        };
+        const auto out = recompute(again, {x.h, x.g});
+        x = {content ? out[0] : Tensor(), x.g.defined() ? out.back() : Tensor()};
+      } else {
+        x = blocks[i]->forward(x, content, memory, around, drop_at(site),
+                               traces ? &traces->encoder.attentions : nullptr);
+      }
+      note();
+    }
+    return dropout(x.g.defined() ? x.g : x.h, drop_at(3));
+  }
+
+  /// Who sees whom, at which distance.
+  Surroundings surroundings(const Inputs& in) const {
+    const auto& ids = in.input_ids;
+    const auto past =
+        in.memories.empty() ? Tensor() : at::zeros_like(in.memories[0].select(-1, 0), at::kLong);  // [B, M]
+    const auto behind = [&](const Tensor& x) { return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x; };
+    const auto queries = places(ids), keys = places(behind(ids)), count = queries.slice(0, -1) + 1;  // [T], [S], [1]: T
+    const auto distance =
+        (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);  // [T, S]: query minus key
+    Surroundings around;
+
+    auto list = at::cat({(keys + 1).flip(0), -queries});  // S, ..., 1, 0, ..., 1 - T
+    if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
+    around.distances = sinusoids(in.backward.defined() ? at::stack({list, -list}) : list.unsqueeze(0),
+                                 places(mask_emb.value().flatten(0, 1)));
+    if (in.backward.defined()) around.backward = in.backward.to(at::kLong);
+
+    const bool past_only = config.attn_type == AttentionDirection::uni;
+    const auto target = in.target_places.defined() ? in.target_places.clamp_min(0) : Tensor();  // [B, N]
+    const auto of_targets = [&](const Tensor& pairs) {
+      return at::gather(pairs, 1, target.unsqueeze(-1) + at::zeros_like(pairs.slice(1, 0, 1), at::kLong));
+    };  // [B, T, S] to [B, N, S]
+    if (target.defined()) around.query.number = count - target;
+    if (in.attention_mask.defined() || in.visible.defined() || past_only || target.defined()) {
+      auto hidden = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
+      hidden = behind(hidden).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));  // [B, T, S]
+      if (in.visible.defined()) {
+        const auto closed = in.visible.logical_not();
+        hidden = hidden.logical_or(
+            past.defined()
+                ? at::cat({past.to(at::kBool).unsqueeze(1).logical_or(at::zeros_like(closed.narrow(-1, 0, 1))), closed},
+                          -1)
+                : closed);
+      }
+      if (past_only) hidden = hidden.logical_or(distance.lt(0));
+      if (past_only && config.same_length)
+        hidden = hidden.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));  // farther than the memory is long
+      around.content.hidden = hidden.logical_and(distance.ne(0));  // the content stream sees its own token
+      if (target.defined()) around.query.hidden = of_targets(hidden).logical_or(in.target_places.lt(0).unsqueeze(-1));
+    }
+    if (in.token_type_ids.defined()) {
+      const auto apart = in.token_type_ids.unsqueeze(-1).ne(
+          behind(in.token_type_ids).unsqueeze(1));  // [B, T, S]; the memory is segment 0
+      around.content.apart = apart;
+      if (target.defined()) around.query.apart = of_targets(apart);
+    }
+    return around;
+  }
+
+  /// What the next segment reads of this one: what layers read, not what they gave.
+  Tensor remembered(const Tensor& memory, const Tensor& h) const {
+    const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
+    const auto all = memory.defined() ? at::cat({memory.to(h.scalar_type()), kept}, 1) : kept;
+    return (config.mem_len > 0 ? all.slice(1, -config.mem_len).contiguous() : all).detach();
+  }
+
+  Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }
+  const Param& token_embedding() const override { return embeddings->word; }
+  const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
+  bool has_pooler() const override { return false; }
+  void set_gradient_checkpointing(bool on) override { gradient_checkpointing = on; }
+
+  TwoStreamConfig config;
+  std::shared_ptr<Embeddings> embeddings;
+  Param mask_emb;  // [1, 1, D], what every query starts from
+  std::shared_ptr<Layer> stack;
+  std::vector<std::shared_ptr<TwoStreamBlock>> blocks;
+  bool gradient_checkpointing = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
+  const auto fixed = [](const char* name, bool as_it_is) {
+    require<ConfigError>(as_it_is, "model.", name, " is not for xlnet; leave it out");
+  };
+  fixed("norm_place", c.norm_place == NormPlacement::post);
+  fixed("norm_kind", c.norm_kind == NormKind::layer);
+  fixed("feed_forward", c.feed_forward == FeedForward::plain);
+  fixed("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
+  fixed("relative_positions", c.relative_positions == 0);
+  fixed("architecture", c.is_two_stream());
+  fixed("attention", std::holds_alternative<FullAttention>(c.attention));
+  require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size,
+                       " is not a multiple of num_attention_heads ", c.num_attention_heads,
+                       "; choose a width that the heads divide");
+  require<ConfigError>(c.hidden_size % 2 == 0, "model.hidden_size ", c.hidden_size,
+                       " is odd; sines and cosines need an even width");
+  auto made = std::make_shared<TwoStream>(c);
+  set_init_ranges(*made, c);
+  return made;
+}
+
+}  // namespace cloze

@@ -1,0 +1,20 @@
+#pragma once
+// Causal language modelling.
+#include "objectives/terms.h"
+
+namespace cloze {
+
+/// Causal language modelling: each token from those before it.
+/// Source: Radford et al. 2018, section 3.1.
+struct ClmConfig : NextTokenTerms {
+  static constexpr const char* kind = "clm";
+};
+template <class V>
+void describe(V& v, ClmConfig& c) {
+  describe_next_token(v, c);
+  v("transform", c.transform,
+    "the head has a dense layer, an activation and a norm before the token table, as BertLMHeadModel has; false = the "
+    "table alone, as GPT-2");
+}
+
+}  // namespace cloze

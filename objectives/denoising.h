@@ -1,0 +1,51 @@
+#pragma once
+// Denoising.
+#include "objectives/terms.h"
+
+namespace cloze {
+
+/// How much is masked at once.
+enum class MaskLength { subword, word, span_poisson };
+constexpr auto choices(MaskLength) {
+  return std::array{Choice{MaskLength::subword, "subword"}, Choice{MaskLength::word, "word"},
+                    Choice{MaskLength::span_poisson, "span-poisson",
+                           "so many words by a Poisson distribution, none at all included"}};
+}
+
+/// The noise of a text. The defaults are those quoted for bart.large (facebookresearch/fairseq#1899), not those of
+/// fairseq's task, which mask nothing; the paper writes lambda = 3. Token masking is mask_length subword; token
+/// deletion is that with replace_length 0.
+struct BartNoise {
+  double permute_sentences = 1;
+  double mask_ratio = 0.3;
+  double poisson_lambda = 3.5;
+  double random_ratio = 0.1;
+  double insert_ratio = 0;
+  double rotate_prob = 0;
+  MaskLength mask_length = MaskLength::span_poisson;
+  int64_t replace_length = 1;
+};
+
+/// Denoising: an encoder reads a text that was damaged, the decoder writes it whole.
+/// Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); fairseq, denoising_dataset.py.
+struct DenoisingConfig : NextTokenTerms, BartNoise {
+  static constexpr const char* kind = "denoising";
+  std::string like;
+};
+template <class V>
+void describe(V& v, DenoisingConfig& c) {
+  v.like(c, "noise as in that code", {{"bart", [](DenoisingConfig& m) { static_cast<BartNoise&>(m) = BartNoise{}; }}});
+  describe_next_token(v, c);
+  v("permute_sentences", c.permute_sentences, "share of the sentences that change places among themselves",
+    in_range(0, 1));
+  v("mask_ratio", c.mask_ratio, "share of the words that is masked or removed", in_range(0, 1));
+  v("mask_length", c.mask_length, "how much is masked at once");
+  v("poisson_lambda", c.poisson_lambda, "mean of that distribution [words]", in_range(0.1, 100));
+  v("replace_length", c.replace_length,
+    "what stands for a span: 1 = one [MASK], 0 = nothing, -1 = a [MASK] for each token", in_range(-1, 1));
+  v("random_ratio", c.random_ratio, "share of the [MASK]s that is a random token instead", in_range(0, 1));
+  v("insert_ratio", c.insert_ratio, "tokens that are inserted, as a share of the length", in_range(0, 1));
+  v("rotate_prob", c.rotate_prob, "share of the texts that start at another token", in_range(0, 1));
+}
+
+}  // namespace cloze

@@ -1,0 +1,295 @@
+#include "objectives/generative_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace cloze {
+
+const ObjectiveConfig* generative_of(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (is_generative(objective)) return &objective;
+  return nullptr;
+}
+
+namespace {
+
+int64_t start_of(DecoderStart kind, const SpecialIds& special) {
+  switch (kind) {
+    case DecoderStart::padding:
+      return special.filler();
+    case DecoderStart::beginning_of_text:
+      return special.cls >= 0 ? special.cls : special.sep;
+    case DecoderStart::end_of_text:
+      return special.sep;
+  }
+  return special.sep;
+}
+
+}  // namespace
+
+void take_special_ids(ModelConfig& model, const SpecialIds& special) {
+  auto& m = backbone_of(model);
+  m.pad_token_id = special.filler();
+  m.eos_token_id = special.sep;
+  if (auto* both = as<EncoderDecoderConfig>(model))
+    both->decoder_start_token_id = start_of(both->decoder_start, special);
+}
+
+std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowSources& sources) {
+  return std::visit(
+      [&](const auto& o) -> std::unique_ptr<GenerativeRows> {
+        if constexpr (requires { make_rows(o, sources); })
+          return make_rows(o, sources);
+        else
+          fail<ConfigError>("objective '", o.kind, "' is not generative");
+      },
+      objective);
+}
+
+GenerativeRows::GenerativeRows(const RowSources& sources)
+    : data_(sources.data),
+      model_(backbone_of(sources.model)),
+      decoding_(decoding_ids_of(sources.model)),
+      store_(sources.store),
+      vocabulary_(sources.vocabulary),
+      eos_(sources.vocabulary.special.sep) {
+  const auto& sentinels = store_.tokenizer().sentinels();
+  ids_ = {.mask = vocabulary_.special.mask, .vocabulary = vocabulary_.size, .first_random = 0};
+  if (!sentinels.empty() && sentinels.back() > vocabulary_.size / 2)
+    ids_.vocabulary = std::min(sentinels.back(), sentinels.front());  // they stand last
+  while (ids_.first_random + 1 < ids_.vocabulary && vocabulary_.is_special[static_cast<size_t>(ids_.first_random)])
+    ++ids_.first_random;
+}
+
+Packing GenerativeRows::packing() const { return packing_of(data_.packing); }
+
+void GenerativeRows::gather(const Example& example) {
+  auto& [tokens, numbers, sentence_lengths] = text_;
+  tokens.clear();
+  numbers.clear();
+  sentence_lengths.clear();
+  uint64_t left = example.target_length;
+  for (const auto& span : example.spans) {
+    if (left == 0) break;
+    if (!tokens.empty()) {
+      numbers.push_back(-1);
+      tokens.push_back(eos_);
+      --left;  // a separator takes the position that the sampler left free
+      if (!sentence_lengths.empty()) ++sentence_lengths.back();
+    }
+    const uint64_t count = std::min(span.count, left), at = tokens.size();
+    tokens.resize(at + count);
+    store_.read(span.first, count, tokens.data() + at);
+    numbers.resize(at + count);
+    std::iota(numbers.begin() + static_cast<std::ptrdiff_t>(at), numbers.end(), static_cast<int64_t>(span.first));
+    for (uint64_t token = span.first, sentence = store_.sentence_of(span.first); token < span.first + count;
+         ++sentence) {
+      const uint64_t end = std::min(store_.first_token(sentence + 1), span.first + count);
+      sentence_lengths.push_back(static_cast<int64_t>(end - token));
+      token = end;
+    }
+    left -= count;
+  }
+  check_ids(tokens);
+}
+
+void GenerativeRows::check_ids(const std::vector<int64_t>& ids) const {
+  const int64_t largest = ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end());
+  require<DataError>(
+      largest < vocabulary_.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary_.size,
+      " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+}
+
+void GenerativeRows::finish(SourceTarget& row) const {
+  const auto most = static_cast<size_t>(data_.max_seq_length - (model_.texts_begin ? 1 : 0));
+  for (auto* side : {&row.source, &row.target}) {
+    if (side->size() > most) side->resize(most), side->back() = eos_;
+    if (model_.texts_begin) side->insert(side->begin(), vocabulary_.special.cls);
+  }
+  auto& numbers = row.target_tokens;
+  if (numbers.size() > most) numbers.resize(most), numbers.back() = -1;
+  if (model_.texts_begin) numbers.insert(numbers.begin(), -1);
+  // A decoder alone reads both in one line; the last token is only a label.
+  const auto room = static_cast<size_t>(data_.max_seq_length) + 1;
+  if (model_.is_encoder_decoder() || row.source.size() + row.target.size() <= room) return;
+  const auto last = row.source.back();  // its end token, where it has one
+  row.source.resize(std::min(row.source.size(), std::max(room / 2, room - std::min(room, row.target.size()))));
+  if (last == eos_) row.source.back() = eos_;
+  row.target.resize(std::min(row.target.size(), room - row.source.size()));
+  row.target.back() = eos_;
+  numbers.resize(row.target.size());
+  numbers.back() = -1;
+}
+
+double CorruptedRows::length_of(const Sides& sides) const {
+  return model_.is_encoder_decoder() ? std::max(sides.source, sides.target) : sides.source + sides.target;
+}
+
+bool CorruptedRows::fits(double length) const {
+  const int64_t begin = model_.texts_begin ? 1 : 0;
+  return length <= static_cast<double>(model_.is_encoder_decoder()
+                                           ? data_.max_seq_length - begin
+                                           : data_.max_seq_length + 1 - 2 * begin);  // the last label is not read
+}
+
+uint64_t CorruptedRows::length() const {
+  const int64_t begin = model_.texts_begin ? 1 : 0;
+  int64_t tokens = longest_text(data_.max_seq_length - begin);
+  while (tokens > 1 && !fits(length_of(expected(tokens)))) --tokens;
+  return static_cast<uint64_t>(std::max<int64_t>(1, tokens));
+}
+
+void CorruptedRows::shorten(double length) {
+  auto& [tokens, numbers, sentence_lengths] = text_;
+  const auto share = static_cast<double>(data_.max_seq_length) / length;
+  auto kept = std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(tokens.size())), 1, tokens.size() - 1);
+  size_t sentences = 0, whole = 0;  // of the text that is kept
+  while (sentences < sentence_lengths.size() && whole + static_cast<size_t>(sentence_lengths[sentences]) <= kept)
+    whole += static_cast<size_t>(sentence_lengths[sentences++]);
+  if (keeps_sentences() && whole > 0) kept = whole;
+  tokens.resize(kept);
+  numbers.resize(kept);
+  sentence_lengths.resize(sentences);
+  if (kept > whole) sentence_lengths.push_back(static_cast<int64_t>(kept - whole));
+}
+
+void CorruptedRows::write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) {
+  gather(example);
+  const auto n = static_cast<int64_t>(text_.tokens.size());
+  const auto separators = static_cast<int64_t>(example.spans.size()) - 1;
+  read_ = n - separators;
+  for (;;) {
+    row.source.clear();
+    row.target.clear();
+    row.target_tokens.clear();
+    if (infilled) *infilled = {};
+    make(stream, row, infilled);
+    const auto length = length_of({static_cast<double>(row.source.size()), static_cast<double>(row.target.size())});
+    if (fits(length) || text_.tokens.size() < 2) break;
+    shorten(length);  // more was put in than usual
+  }
+  read_ -= n - static_cast<int64_t>(text_.tokens.size());
+  finish(row);
+}
+
+Batch GenerativeRows::batch(const std::vector<SourceTarget>& rows) const {
+  const auto count = static_cast<int64_t>(rows.size());
+  const bool two = model_.is_encoder_decoder();
+  Batch batch;
+  std::vector<int64_t> positions, labels;
+  // Lines of ids, padded on the right; `fill` appends row number r to the line it is given.
+  const auto table = [&](const auto& fill, Tensor* mask) {
+    std::vector<std::vector<int64_t>> lines(rows.size());
+    int64_t longest = 1, total = 0;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      fill(r, lines[r]);
+      longest = std::max(longest, static_cast<int64_t>(lines[r].size())),
+      total += static_cast<int64_t>(lines[r].size());
+    }
+    auto ids = at::full({count, longest}, vocabulary_.special.filler(), at::kLong);
+    for (size_t r = 0; r < rows.size(); ++r)
+      std::copy(lines[r].begin(), lines[r].end(), ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * longest);
+    if (mask && total < count * longest) {
+      *mask = at::zeros({count, longest}, at::kBool);
+      for (size_t r = 0; r < rows.size(); ++r)
+        std::fill_n(mask->data_ptr<bool>() + static_cast<int64_t>(r) * longest, lines[r].size(), true);
+    }
+    batch.tokens += total;
+    return ids;
+  };
+  if (two) {
+    batch.input_ids = table([&](size_t r, auto& out) { out = rows[r].source; }, &batch.attention_mask);
+    batch.decoder_input_ids = table(
+        [&](size_t r, auto& out) {
+          const auto& target = rows[r].target;
+          out.push_back(decoding_.decoder_starts_with_last ? target.back() : decoding_.decoder_start_token_id);
+          out.insert(out.end(), target.begin(), target.end() - 1);
+        },
+        nullptr);
+  } else {
+    batch.input_ids = table(
+        [&](size_t r, auto& out) {
+          out = rows[r].source;
+          out.insert(out.end(), rows[r].target.begin(), rows[r].target.end());
+          out.pop_back();  // nothing follows the last one
+        },
+        &batch.attention_mask);
+    if (model_.prefix_lm) {  // the last token read begins what is written
+      batch.prefix = at::zeros({count}, at::kLong);
+      for (size_t r = 0; r < rows.size(); ++r)
+        batch.prefix.data_ptr<int64_t>()[r] = std::max<int64_t>(0, static_cast<int64_t>(rows[r].source.size()) - 1);
+    }
+  }
+  const int64_t width = two ? batch.decoder_input_ids.size(1) : batch.input_ids.size(1);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const auto &source = rows[r].source, &target = rows[r].target;
+    // Place p is asked for what stands behind it. A decoder alone has nothing before its first token.
+    const int64_t before = two ? 0 : static_cast<int64_t>(source.size()) - 1;
+    for (int64_t k = before < 0 ? 1 : 0; k < static_cast<int64_t>(target.size()); ++k) {
+      positions.push_back(static_cast<int64_t>(r) * width + before + k);
+      labels.push_back(target[static_cast<size_t>(k)]);
+    }
+  }
+  batch.positions = at::tensor(positions, at::kLong);
+  batch.labels = at::tensor(labels, at::kLong);
+  return batch;
+}
+
+namespace {
+
+class GenerativeRowMaker final : public RowMaker {
+ public:
+  GenerativeRowMaker(const RowContext& context, const ObjectiveConfig& objective)
+      : in_(context), objective_(objective), sampler_(context.sampler(sampling())) {}
+
+  Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
+    const auto sequences = in_.sequences(sampler_, first, count);
+    const auto maker = rows_of();
+    std::vector<SourceTarget> rows(static_cast<size_t>(count));
+    Example example;
+    for (size_t r = 0; r < rows.size(); ++r) {
+      sampler_.sample(sequences[r], example);
+      Infilled infilled;
+      const Stream stream(in_.mask_key, example.epoch, example.item);
+      maker->write(example, stream, rows[r], draws ? &infilled : nullptr);
+      if (!draws) continue;
+      auto& drawn = (*draws)[r];
+      drawn.lengths = std::move(infilled.words);
+      drawn.hidden = infilled.hidden;
+      for (const auto& span : example.spans) drawn.text += static_cast<int64_t>(span.count);
+      drawn.read = maker->read();
+      drawn.label_tokens = rows[r].target_tokens;
+      // A decoder alone has nothing before its first token, which is therefore no label.
+      const bool starts = !backbone_of(in_.model).is_encoder_decoder() && rows[r].source.empty();
+      if (starts && !drawn.label_tokens.empty()) drawn.label_tokens.erase(drawn.label_tokens.begin());
+    }
+    return maker->batch(rows);
+  }
+
+  uint64_t size() const override { return sampler_.size(); }
+  double random_next_share() const override { return sampler_.random_next_share(); }
+
+ private:
+  std::unique_ptr<GenerativeRows> rows_of() const {
+    return make_generative_rows(objective_, {in_.data, in_.model, in_.store, in_.vocabulary});
+  }
+  SamplerOptions sampling() const {
+    const auto rows = rows_of();
+    return {.packing = rows->packing(), .length = rows->length()};
+  }
+
+  const RowContext& in_;
+  const ObjectiveConfig& objective_;
+  Sampler sampler_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowMaker> make_generative_row_maker(const RowContext& context, const ObjectiveConfig& objective) {
+  return std::make_unique<GenerativeRowMaker>(context, objective);
+}
+
+}  // namespace cloze

@@ -1,0 +1,146 @@
+// Rows of mlm, nsp, sop, rtd and sbo: one text or a pair of segments, some tokens of it chosen and corrupted.
+#include <algorithm>
+
+#include "core/error.h"
+#include "objectives/collator.h"
+
+namespace cloze {
+
+namespace {
+
+/// The pairs that objectives or data.packing ask for.
+std::optional<PairRule> pairs_of(const Objectives& objectives, RowPacking packing) {
+  const bool single = packing == RowPacking::sentence_pair;
+  if (first_of<NspConfig>(objectives)) return PairRule{.single_sentences = single};
+  if (const auto* sop = first_of<SopConfig>(objectives))
+    return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (is_pair(packing)) return PairRule{.single_sentences = single};
+  return std::nullopt;
+}
+
+/// The lines of a batch, each as wide as the longest may be.
+struct Lines {
+  Lines(int64_t count, int64_t stride)
+      : width(stride), ids(static_cast<size_t>(count * stride)), rows(static_cast<size_t>(count)) {
+    positions.reserve(ids.size() / 4);
+    labels.reserve(ids.size() / 4);
+  }
+  int64_t* line(int64_t row) { return ids.data() + row * width; }
+
+  int64_t width;
+  std::vector<int64_t> ids;
+  std::vector<WrittenRow> rows;
+  std::vector<int64_t> positions, labels;  ///< of predicted tokens; positions in the flattened [B width]
+};
+
+class MaskedRows final : public RowMaker {
+ public:
+  explicit MaskedRows(const RowContext& context)
+      : in_(context),
+        pairs_(pairs_of(context.objectives, context.data.packing)),
+        budget_(static_cast<uint64_t>(context.data.max_seq_length - (pairs_ ? 3 : 2))),
+        sampler_(context.sampler(sampling())) {
+    if (const auto* masking = masking_of(context.objectives)) maskings_ = maskings_of(*masking);
+    if (pairs_) require_documents();
+  }
+
+  Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
+    const auto sequences = in_.sequences(sampler_, first, count);
+    Lines lines(count, in_.data.max_seq_length);
+    std::vector<Masker> maskers;
+    for (const auto& masking : maskings_) maskers.emplace_back(masking, in_.vocabulary);
+    Example example;
+    for (int64_t row = 0; row < count; ++row) {
+      sampler_.sample(sequences[static_cast<size_t>(row)], example);
+      auto* line = lines.line(row);
+      auto& written = lines.rows[static_cast<size_t>(row)];
+      written = pairs_ ? write_pair(in_, *pairs_, example, budget_, line) : write_text(in_, example, line);
+      auto* drawn = draws ? &(*draws)[static_cast<size_t>(row)] : nullptr;
+      if (drawn) note_reading(example, written, *drawn);
+      if (!maskers.empty()) mask(maskers, example, row, lines, drawn);
+    }
+    return padded(lines);
+  }
+
+  uint64_t size() const override { return sampler_.size(); }
+  double random_next_share() const override { return sampler_.random_next_share(); }
+
+ private:
+  SamplerOptions sampling() const {
+    const auto* nsp = first_of<NspConfig>(in_.objectives);
+    const bool two_sentences = in_.data.packing == RowPacking::sentence_pair;
+    return {.packing = !pairs_         ? packing_of(in_.data.packing)
+                       : two_sentences ? Packing::two_sentences
+                                       : Packing::sentences,
+            .length = budget_,
+            .short_seq_prob = in_.data.short_seq_prob,
+            .random_next_prob = nsp ? nsp->random_next_prob : 0};
+  }
+
+  /// A random B comes from another document.
+  void require_documents() const {
+    require<DataError>(in_.store.num_documents() >= 2 || in_.stage != "train",
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has "
+                       "one; separate documents by a blank line, remove that objective, or choose another packing");
+    require<DataError>(in_.store.num_documents() >= 2,
+                       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out "
+                       "text has one; prepare the text again with more of it held out (--held-out, --valid), or remove "
+                       "that objective");
+  }
+
+  /// Chooses and corrupts tokens of a line.
+  void mask(std::vector<Masker>& maskers, const Example& example, int64_t row, Lines& lines, RowDraws* drawn) const {
+    const auto masking = draw_masking(maskings_, Stream(in_.mixture_key, example.epoch, example.item));
+    if (drawn) drawn->masking = masking;
+    maskers[masking].corrupt(lines.line(row), lines.rows[static_cast<size_t>(row)].length, row * lines.width,
+                             Stream(in_.mask_key, example.epoch, example.item), lines.positions, lines.labels,
+                             drawn ? &drawn->lengths : nullptr);
+  }
+
+  /// The batch of lines, padded on the right to the longest.
+  Batch padded(Lines& lines) const {
+    const auto count = static_cast<int64_t>(lines.rows.size());
+    int64_t longest = 0;
+    Batch batch;
+    for (const auto& row : lines.rows) {
+      longest = std::max(longest, row.length);
+      batch.tokens += row.length;
+      batch.forced_pairs += row.forced;
+    }
+    batch.input_ids = at::full({count, longest}, in_.vocabulary.special.filler(), at::kLong);
+    batch.token_type_ids = at::zeros({count, longest}, at::kLong);
+    const bool has_padding = batch.tokens < count * longest;
+    if (has_padding) batch.attention_mask = at::zeros({count, longest}, at::kBool);
+    std::vector<int64_t> pair_labels;
+    for (int64_t r = 0; r < count; ++r) {
+      const auto& row = lines.rows[static_cast<size_t>(r)];
+      const int64_t begin = r * longest;
+      std::copy_n(lines.line(r), row.length, batch.input_ids.data_ptr<int64_t>() + begin);
+      std::fill_n(batch.token_type_ids.data_ptr<int64_t>() + begin + row.second, row.length - row.second, 1);
+      if (has_padding) std::fill_n(batch.attention_mask.data_ptr<bool>() + begin, row.length, true);
+      pair_labels.push_back(row.label);
+    }
+    for (auto& position : lines.positions) position -= position / lines.width * (lines.width - longest);
+    batch.positions = to_tensor(lines.positions);
+    batch.labels = to_tensor(lines.labels);
+    if (pairs_) batch.pair_label = to_tensor(pair_labels);
+    return batch;
+  }
+
+  const RowContext& in_;
+  std::optional<PairRule> pairs_;
+  uint64_t budget_;  // tokens without special ones
+  Sampler sampler_;
+  std::vector<MaskingPart> maskings_;  // empty: nothing is masked
+};
+
+}  // namespace
+
+bool needs_documents(const Objectives& objectives, const DataConfig& data) {
+  const bool plm = first_of<PlmConfig>(objectives) != nullptr;  // it makes pairs of its own
+  return !plm && pairs_of(objectives, data.packing).has_value();
+}
+
+std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context) { return std::make_unique<MaskedRows>(context); }
+
+}  // namespace cloze

@@ -1,0 +1,103 @@
+#include "objectives/rows.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+
+namespace cloze {
+
+RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const Rng& rng,
+                       const std::string& stage_name, const ModelConfig& model_config, StepRows rows)
+    : store(std::move(tokens)),
+      objectives(wanted),
+      data(data_config),
+      model(model_config),
+      step(rows),
+      stage(stage_name),
+      vocabulary(store.tokenizer(), store.train_counts()),
+      stage_rng(rng.key(stage_name)),
+      mask_key(stage_rng.key("mask")),
+      mixture_key(stage_rng.key("mixture")),
+      pair_key(stage_rng.key("pair")) {}
+
+std::vector<uint64_t> RowContext::sequences(const Sampler& sampler, uint64_t first, int64_t count) const {
+  if (step.batch_size > 0)
+    return sampler.by_length(first, static_cast<uint64_t>(count), static_cast<uint64_t>(step.batch_size),
+                             static_cast<uint64_t>(step.accumulation));
+  std::vector<uint64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+void RowContext::check_ids(const int64_t* ids, uint64_t count) const {
+  const int64_t largest = count ? *std::max_element(ids, ids + count) : 0;
+  require<DataError>(
+      largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
+      " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+}
+
+Packing packing_of(RowPacking packing) {
+  switch (packing) {
+    case RowPacking::full:
+      return Packing::full;
+    case RowPacking::doc_sentences:
+      return Packing::doc_sentences;
+    case RowPacking::full_sentences:
+      return Packing::full_sentences;
+    case RowPacking::document:
+    case RowPacking::segment_pair:
+    case RowPacking::sentence_pair:
+      return Packing::document;
+  }
+  return Packing::document;
+}
+
+namespace {
+
+/// Appends a span and [SEP] to a line of `length` ids.
+void put(const RowContext& context, Span span, int64_t* ids, int64_t& length) {
+  context.store.read(span.first, span.count, ids + length);
+  context.check_ids(ids + length, span.count);
+  length += static_cast<int64_t>(span.count);
+  ids[length++] = context.vocabulary.special.sep;
+}
+
+}  // namespace
+
+WrittenRow write_text(const RowContext& context, const Example& example, int64_t* ids) {
+  WrittenRow row;
+  ids[row.length++] = context.vocabulary.special.cls;
+  uint64_t left = example.target_length;
+  for (const auto& span : example.spans) {
+    if (left == 0) break;
+    const uint64_t count = std::min(span.count, left);
+    put(context, {span.first, count}, ids, row.length);
+    row.read += static_cast<int64_t>(count);
+    left -= std::min(left, count + 1);  // a separator takes the position that the sampler left free
+  }
+  row.second = row.length;
+  return row;
+}
+
+WrittenRow write_pair(const RowContext& context, const PairRule& rule, const Example& example, uint64_t budget,
+                      int64_t* ids) {
+  WrittenRow row;
+  ids[row.length++] = context.vocabulary.special.cls;
+  const Stream stream(context.pair_key, example.epoch, example.item);
+  const Pair pair = arrange_pair(rule, context.store, example, budget, stream);
+  row.label = pair.label;
+  row.forced = pair.forced;
+  row.read = static_cast<int64_t>(pair.a.count + (example.random_next ? 0 : pair.b.count));
+  put(context, pair.a, ids, row.length);
+  row.second = row.length;
+  put(context, pair.b, ids, row.length);
+  return row;
+}
+
+void note_reading(const Example& example, const WrittenRow& row, RowDraws& draws) {
+  for (const auto& span : example.spans) draws.text += static_cast<int64_t>(span.count);
+  draws.read = row.read;
+}
+
+}  // namespace cloze

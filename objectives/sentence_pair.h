@@ -1,0 +1,36 @@
+#pragma once
+// Predictions about two segments: next sentence and sentence order.
+#include "objectives/terms.h"
+
+namespace cloze {
+
+/// Next sentence prediction: does segment B follow segment A? Label 0 = it does, 1 = B is from another document.
+/// Source: Devlin et al. 2019, section 3.1.
+struct NspConfig : ObjectiveTerms {
+  static constexpr const char* kind = "nsp";
+  double random_next_prob = 0.5;
+};
+
+template <class V>
+void describe(V& v, NspConfig& c) {
+  describe_terms(v, c, "factor of this loss in the sum");
+  v("random_next_prob", c.random_next_prob, "share of the pairs whose second segment is from another document",
+    in_range(0, 1));
+}
+
+/// Sentence order prediction: are the segments in the order of the text? Label 0 = they are, 1 = they were swapped.
+/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, create_pretraining_data.py.
+struct SopConfig : ObjectiveTerms {
+  static constexpr const char* kind = "sop";
+  double swap_prob = 0.5;
+};
+
+template <class V>
+void describe(V& v, SopConfig& c) {
+  describe_terms(v, c, "factor of this loss in the sum");
+  v("swap_prob", c.swap_prob,
+    "share of the pairs that are swapped; a single sentence gets a second segment from another document, label 1",
+    in_range(0, 1));
+}
+
+}  // namespace cloze

@@ -1,0 +1,248 @@
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "core/tensor/safetensors.h"
+#include "objectives/collator.h"
+#include "runs/run.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+std::string file_hash(const std::string& path) {
+  std::FILE* in = std::fopen(path.c_str(), "rb");
+  require<CheckpointError>(in != nullptr, path, ": cannot be read (", system_reason(), ")");
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  std::vector<char> block(1 << 20);
+  for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), in)) > 0;)
+    XXH3_64bits_update(state, block.data(), n);
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state)));
+  XXH3_freeState(state);
+  std::fclose(in);
+  return digits;
+}
+
+std::string step_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08ld", static_cast<long>(step));
+  return name;
+}
+
+json to_json(const Ledger& l) {
+  return {{"seconds", l.seconds},       {"data_wait", l.data_wait},  {"forward", l.forward},
+          {"backward", l.backward},     {"optimizer", l.optimizer},  {"other", l.other},
+          {"evaluation", l.evaluation}, {"checkpoint", l.checkpoint}};
+}
+
+Ledger ledger_of(const json& state) {
+  const auto found = state.value("ledger", json::object());
+  const auto part = [&](const char* name) { return found.value(name, 0.0); };
+  return {.seconds = part("seconds"),
+          .data_wait = part("data_wait"),
+          .forward = part("forward"),
+          .backward = part("backward"),
+          .optimizer = part("optimizer"),
+          .other = part("other"),
+          .evaluation = part("evaluation"),
+          .checkpoint = part("checkpoint")};
+}
+
+json to_json(const TrainState& s) {
+  return {{"step", s.step},
+          {"sequences", s.sequences},
+          {"tokens", s.tokens},
+          {"seconds", s.seconds},
+          {"best_loss", s.best_loss},
+          {"best_step", s.best_step},
+          {"evaluations_without_gain", s.evaluations_without_gain},
+          {"evaluated_at", s.evaluated_at},
+          {"optimizer", s.optimizer},
+          {"averages_from", s.averages_from},
+          {"yardstick", s.yardstick},
+          {"row_rules", row_rules},
+          {"ledger", to_json(s.ledger)},
+          {"metrics_bytes", s.metrics_bytes},
+          {"line", to_json(s.line)}};
+}
+
+/// Step folders of a run, newest first.
+std::vector<std::string> step_folders(const std::string& run) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.size() == 13 && name.rfind("step-", 0) == 0 && std::all_of(name.begin() + 5, name.end(), ::isdigit))
+      found.push_back(name);
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+/// What is wrong with a step folder, or empty.
+std::string damage(const std::string& folder) {
+  const auto path = folder + "/manifest.json";
+  if (!fs::exists(path)) return "manifest.json is missing";
+  const auto manifest = parse_json(read_text(path, 64 << 20));
+  if (!manifest.is_object() || !manifest.contains("files") || !manifest["files"].is_object() ||
+      manifest["files"].empty())
+    return "manifest.json is damaged";
+  for (const auto& [name, facts] : manifest["files"].items()) {
+    const auto file = folder + "/" + name;
+    if (!fs::exists(file)) return name + " is missing";
+    if (!facts.is_object() || facts.value("bytes", json()) != fs::file_size(file))
+      return name + " has another size than the manifest says";
+    if (facts.value("xxh3", json()) != file_hash(file)) return name + " does not match its checksum";
+  }
+  return "";
+}
+
+std::string pointed(const std::string& run, const std::string& name) {
+  const auto path = run + "/" + name;
+  if (!fs::exists(path)) return "";
+  auto text = read_text(path, 4096);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  return text;
+}
+
+/// All tensors of a file; none where there is no such file.
+std::vector<std::pair<std::string, Tensor>> tensors_of(const std::string& file) {
+  std::vector<std::pair<std::string, Tensor>> found;
+  if (!fs::exists(file)) return found;
+  const auto stored = SafeTensors::open(file);
+  for (const auto& name : stored.names()) found.emplace_back(name, stored.get(name));
+  return found;
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
+                     const std::vector<std::pair<std::string, Tensor>>& optimizer,
+                     const std::vector<std::pair<std::string, Tensor>>& memories) {
+  const auto name = step_name(state.step);
+  try {
+    StagedFolder staged(run + "/" + name);
+    std::vector<NamedTensor> weights, moments, remembered;
+    for (const auto& p : params) weights.push_back({p.name, p.param.value()});
+    for (const auto& [key, tensor] : optimizer) moments.push_back({key, tensor});
+    for (const auto& [key, tensor] : memories) remembered.push_back({key, tensor});
+    save_safetensors(staged.path() + "/weights.safetensors", weights);
+    if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
+    if (!remembered.empty()) save_safetensors(staged.path() + "/memory.safetensors", remembered);
+    write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
+    json files;
+    for (const auto& entry : fs::directory_iterator(staged.path()))
+      files[entry.path().filename().string()] = {{"bytes", fs::file_size(entry.path())},
+                                                 {"xxh3", file_hash(entry.path().string())}};
+    write_atomic(staged.path() + "/manifest.json",
+                 json{{"format", "cloze-checkpoint"}, {"version", 1}, {"files", files}}.dump(2) + "\n");
+    staged.commit();
+    write_atomic(run + "/latest", name + "\n");
+  } catch (const CheckpointError&) {
+    throw;
+  } catch (const Error& e) {
+    throw CheckpointError(e.what());
+  }
+}
+
+std::string find_checkpoint(const std::string& run, const std::string& which) {
+  std::vector<std::string> candidates;
+  if (which == "latest") {
+    candidates = step_folders(run);
+  } else if (which == "best") {
+    candidates = {pointed(run, "best")};
+    if (candidates[0].empty()) return "";
+  } else {
+    candidates = {step_name(std::atoll(which.c_str()))};
+  }
+  for (const auto& name : candidates) {
+    const auto folder = run + "/" + name;
+    if (!fs::is_directory(folder)) continue;
+    const auto wrong = damage(folder);
+    if (wrong.empty()) return folder;
+    log_warning("train", words(folder, ": ", wrong, "; it is passed over"));
+  }
+  return "";
+}
+
+void prune_checkpoints(const std::string& run, int64_t keep) {
+  const auto best = pointed(run, "best"), latest = pointed(run, "latest");
+  int64_t kept = 0;
+  for (const auto& name : step_folders(run)) {
+    if (name > latest) continue;  // damaged ones that a resume passed over take nobody's place
+    if (kept++ < keep || name == best) continue;
+    std::error_code ignored;
+    fs::remove_all(run + "/" + name, ignored);
+  }
+}
+
+void load_weights(const std::string& file, const std::vector<NamedParam>& params) {
+  at::NoGradGuard no_grad;
+  const auto stored = SafeTensors::open(file);
+  const auto names = stored.names();
+  std::set<std::string> left(names.begin(), names.end());
+  std::string wrong;
+  for (const auto& [name, param] : params) {
+    if (left.erase(name) == 0) {
+      wrong += words("\n  missing: ", name, did_you_mean(name, names));
+      continue;
+    }
+    const auto tensor = stored.get(name);
+    if (tensor.sizes() != param.value().sizes())
+      wrong += words("\n  ", name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes());
+    else
+      param.value().copy_(tensor);
+  }
+  for (const auto& name : left) wrong += "\n  unexpected: " + name;
+  require<CheckpointError>(wrong.empty(), file, ": does not fit the model:", wrong);
+}
+
+TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {
+  const auto path = folder + "/state.json";
+  const auto j = parse_json(read_text(path, 1 << 20));
+  TrainState s;
+  try {
+    s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds");
+    const auto best = j.at("best_loss");  // null: it was no number, which earlier versions took for the best
+    s.best_loss = best.is_null() ? 0 : best.get<double>();
+    s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();
+    s.yardstick = j.value("yardstick", "");
+    s.evaluations_without_gain = j.at("evaluations_without_gain"),
+    s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
+    s.ledger = ledger_of(j);
+    s.row_rules = j.value("row_rules", int64_t{1});
+    s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});
+    if (j.contains("line")) s.line = log_line_from(j["line"]);  // runs of before have none
+  } catch (const json::exception&) {
+    fail<CheckpointError>(path, ": is damaged; resume from another step");
+  }
+  if (optimizer) *optimizer = tensors_of(folder + "/optimizer.safetensors");
+  return s;
+}
+
+std::vector<std::pair<std::string, Tensor>> load_memories(const std::string& folder) {
+  return tensors_of(folder + "/memory.safetensors");
+}
+
+void verify_run(const std::string& run) {
+  const auto folders = step_folders(run);
+  require<CheckpointError>(!folders.empty(), run, ": holds no checkpoint");
+  for (const auto& name : folders) {
+    const auto wrong = damage(run + "/" + name);
+    require<CheckpointError>(wrong.empty(), run, "/", name, ": ", wrong);
+    log_info("train", words(run, "/", name, ": sizes and checksums hold"));
+  }
+}
+
+}  // namespace cloze

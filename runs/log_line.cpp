@@ -1,0 +1,63 @@
+#include "runs/log_line.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace cloze {
+
+using nlohmann::json;
+
+double LogLine::loss() const {
+  double all = 0;
+  for (const auto& part : parts) all += part.weight * part.loss();
+  return all;
+}
+
+void LogLine::add(const std::vector<LossPart>& losses, double norm) {
+  ++steps;
+  grad_norms += norm;
+  for (const auto& loss : losses) {
+    const auto same = [&](const LinePart& part) { return part.name == loss.name; };
+    auto part = std::find_if(parts.begin(), parts.end(), same);
+    if (part == parts.end()) part = parts.insert(part, LinePart{.name = loss.name, .weight = loss.weight});
+    part->sum += loss.sum.item<double>();
+    part->count += loss.count;
+    part->correct += loss.correct;
+    if (!loss.yes_no) continue;
+    if (!part->yes_no) part->yes_no.emplace();
+    *part->yes_no += *loss.yes_no;
+  }
+}
+
+json to_json(const LogLine& line) {
+  json parts = json::array();
+  for (const auto& part : line.parts) {
+    parts.push_back({{"name", part.name},
+                     {"weight", part.weight},
+                     {"sum", part.sum},
+                     {"count", part.count},
+                     {"correct", part.correct}});
+    if (part.yes_no)
+      parts.back()["yes_no"] = {
+          {"yes", part.yes_no->yes}, {"answered", part.yes_no->answered}, {"both", part.yes_no->both}};
+  }
+  return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
+}
+
+LogLine log_line_from(const json& saved) {
+  LogLine line{.steps = saved.at("steps"), .grad_norms = saved.at("grad_norms")};
+  for (const auto& part : saved.at("parts")) {
+    line.parts.push_back({.name = part.at("name"),
+                          .weight = part.at("weight"),
+                          .sum = part.at("sum"),
+                          .count = part.at("count"),
+                          .correct = part.at("correct")});
+    if (!part.contains("yes_no")) continue;
+    const auto& answers = part.at("yes_no");
+    line.parts.back().yes_no =
+        YesNo{.yes = answers.at("yes"), .answered = answers.at("answered"), .both = answers.at("both")};
+  }
+  return line;
+}
+
+}  // namespace cloze

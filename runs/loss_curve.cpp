@@ -1,0 +1,219 @@
+#include "runs/loss_curve.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/config.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "runs/process.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::vector<double> smoothed(const std::vector<CurvePoint>& points) {
+  const auto n = static_cast<int64_t>(points.size());
+  std::vector<double> found;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t reach = 2 + i / 8, first = std::max<int64_t>(0, i - reach), end = std::min(n, i + reach + 1);
+    const auto middle = points[static_cast<size_t>(i)];
+    double furthest = 0;
+    for (int64_t k = first; k < end; ++k)
+      furthest = std::max(furthest, std::abs(points[static_cast<size_t>(k)].x - middle.x));
+    double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0;  // sums, x from the middle
+    for (int64_t k = first; k < end; ++k) {
+      const double x = points[static_cast<size_t>(k)].x - middle.x, y = points[static_cast<size_t>(k)].y;
+      const double near = furthest > 0 ? 1 - std::pow(std::abs(x) / (1.001 * furthest), 3) : 1;
+      const double weight = near * near * near;  // tricube
+      w += weight;
+      wx += weight * x;
+      wy += weight * y;
+      wxx += weight * x * x;
+      wxy += weight * x * y;
+    }
+    const double spread = w * wxx - wx * wx;
+    found.push_back(spread > 1e-12 * w * wxx ? (wxx * wy - wx * wxy) / spread : wy / w);
+  }
+  return found;
+}
+
+namespace {
+
+/// A loss with what it is compared with.
+struct Panel {
+  std::string name;  ///< `mlm`
+  std::vector<CurvePoint> training{};
+  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by their names: `mlm`, `mlm:0.4`
+  double baseline = 0;                                                      ///< 0: none
+  bool of_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
+};
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+Panel& panel_of(std::vector<Panel>& panels, const std::string& name) {
+  for (auto& panel : panels)
+    if (panel.name == name) return panel;
+  return panels.emplace_back(Panel{.name = name});
+}
+
+void add_held_out(std::vector<Panel>& panels, const json& losses, double step) {
+  for (const auto& [key, value] : losses.items()) {
+    if (!ends_with(key, "_loss") || !value.is_number()) continue;
+    auto name = key.substr(0, key.size() - 5);
+    const bool baseline = ends_with(name, "_baseline");
+    if (baseline) name.resize(name.size() - 9);
+    auto& panel = panel_of(panels, name.substr(0, name.find(':')));
+    if (baseline) {
+      panel.baseline = value;
+      continue;
+    }
+    auto curve =
+        std::find_if(panel.held_out.begin(), panel.held_out.end(), [&](const auto& one) { return one.first == name; });
+    if (curve == panel.held_out.end()) curve = panel.held_out.insert(curve, {name, {}});
+    curve->second.push_back({step, value});
+  }
+}
+
+std::vector<Panel> panels_of(const std::string& metrics) {
+  std::ifstream in(metrics);
+  std::vector<Panel> panels;
+  for (std::string line; std::getline(in, line);) {
+    const auto row = parse_json(line);
+    if (!row.is_object() || !row.contains("step")) continue;
+    const double step = row["step"];
+    for (const auto& [name, part] : row.items())
+      if (part.is_object() && part.contains("loss") && part.value("count", 0) > 0)
+        panel_of(panels, name).training.push_back({step, part["loss"]});
+    if (row.contains("held_out")) add_held_out(panels, row["held_out"], step);
+  }
+  return panels;
+}
+
+constexpr size_t most_bins = 2000;  // more than a picture has columns
+
+/// What `add` makes of the points of each bin; no bin has less than one.
+template <class Add>
+std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add& add) {
+  const size_t bins = std::min(points.size(), most_bins);
+  std::vector<CurvePoint> found;
+  for (size_t bin = 0; bin < bins; ++bin)
+    add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
+        points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), found);
+  return found;
+}
+
+/// Means of neighbours, which are smoothed in no time.
+std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+    CurvePoint sum;
+    for (auto point = first; point != end; ++point) {
+      sum.x += point->x;
+      sum.y += point->y;
+    }
+    const auto n = static_cast<double>(end - first);
+    found.push_back({sum.x / n, sum.y / n});
+  });
+}
+
+/// The lowest and the highest of neighbours: the picture of all of them, every peak included.
+std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+    const auto [low, high] =
+        std::minmax_element(first, end, [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; });
+    found.push_back(low < high ? *low : *high);
+    if (low != high) found.push_back(low < high ? *high : *low);
+  });
+}
+
+/// A gnuplot block of numbers.
+std::string block(const std::string& name, const std::vector<CurvePoint>& points,
+                  const std::vector<double>& also = {}) {
+  std::string text = "$" + name + " << EOD\n";
+  for (size_t i = 0; i < points.size(); ++i)
+    text += shortest(points[i].x) + " " + shortest(points[i].y) + (also.empty() ? "" : " " + shortest(also[i])) + "\n";
+  return text + "EOD\n";
+}
+
+/// A text in gnuplot's quotes.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
+  return out + "'";
+}
+
+/// The blocks of a panel, and the command that draws them.
+std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, bool last) {
+  const auto id = std::to_string(number);
+  std::string blocks, curves;
+  const auto add = [&](const std::string& data, const std::string& style, const std::string& title) {
+    curves += (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + quoted(title) + " noenhanced";
+  };
+  if (!panel.training.empty()) {
+    const auto thinned = means(panel.training);
+    blocks += block("t" + id, extremes(panel.training)) + block("s" + id, thinned, smoothed(thinned));
+    add("$t" + id + " using 1:2", "with lines lc rgb '#b8d0ea'", "training");
+    add("$s" + id + " using 1:3", "with lines lw 2 lc rgb '#1f5fa8'", "training, smoothed");
+  }
+  const char* colours[] = {"#c0392b", "#d68910", "#7d3c98", "#1e8449"};
+  for (size_t k = 0; k < panel.held_out.size(); ++k) {
+    const auto& [name, points] = panel.held_out[k];
+    const auto data = "h" + id + "_" + std::to_string(k);
+    blocks += block(data, points);
+    add("$" + data + " using 1:2", words("with linespoints pt 7 ps 0.6 lw 2 lc rgb '", colours[k % 4], "'"),
+        panel.held_out.size() > 1 ? "held out, " + name : "held out");
+  }
+  if (panel.baseline > 0)
+    add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
+        words(panel.of_tokens() ? "unigram" : "majority", ", held out"));
+  const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
+  return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
+}
+
+}  // namespace
+
+bool draw_loss(const std::string& run, double unigram_loss) {
+  auto panels = panels_of(run + "/metrics.jsonl");
+  std::erase_if(panels, [](const Panel& panel) { return panel.training.size() < 2 && panel.held_out.empty(); });
+  const bool any =
+      std::any_of(panels.begin(), panels.end(), [](const Panel& panel) { return panel.training.size() >= 2; });
+  if (!any) return false;
+  std::string blocks, plots = words("set multiplot layout ", panels.size(), ",1 title ",
+                                    quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
+  for (size_t k = 0; k < panels.size(); ++k) {
+    auto& panel = panels[k];
+    if (panel.baseline == 0 && panel.of_tokens()) panel.baseline = unigram_loss;
+    const auto [data, plot] = drawn(panel, k, k + 1 == panels.size());
+    blocks += data;
+    plots += plot;
+  }
+  plots += "unset multiplot\n";
+  const auto size = words(" size 900,", 340 * panels.size() + 60, " background 'white'");
+  const std::string style =
+      "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
+      "set ylabel 'loss [nats a prediction]'\nset lmargin 11\nset key outside top center horizontal\n";
+  const auto script =
+      words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
+            "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");
+  const auto file = run + "/loss.gnuplot";
+  try {
+    write_atomic(file, script);
+  } catch (const Error&) {
+    return false;
+  }
+  const bool success = run_gnuplot(run, "loss.gnuplot");
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  if (!success)
+    log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+  return success;
+}
+
+}  // namespace cloze

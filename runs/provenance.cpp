@@ -1,0 +1,37 @@
+#include "runs/provenance.h"
+
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "core/kernels/cpu.h"
+#include "runs/process.h"
+
+namespace cloze {
+
+nlohmann::json provenance(const TokenStore& store, const std::string& command_line) {
+  char date[32];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  char host[64] = "unknown";
+  gethostname(host, sizeof host - 1);
+  return {{"cloze", CLOZE_VERSION},
+          {"libtorch", TORCH_VERSION},
+          {"compiler", __VERSION__},
+          {"date", date},
+          {"command", command_line},
+          {"machine",
+           {{"host", host},
+            {"processor", cpu_name()},
+            {"cores", usable_cores()},
+            {"isa", best_isa()},
+            {"bf16_units", cpu_has_bf16()}}},
+          {"data",
+           {{"fingerprint", store.fingerprint()},
+            {"documents", store.num_documents()},
+            {"tokens", store.num_tokens()},
+            {"tokenizer", store.tokenizer().fingerprint()}}}};
+}
+
+}  // namespace cloze

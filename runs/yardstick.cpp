@@ -1,0 +1,203 @@
+#include "runs/yardstick.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cloze {
+
+namespace {
+
+std::string kind_of_objective(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return std::string(o.kind); }, objective);
+}
+
+/// The key that stands behind the colon of a short form; empty: the kind has none.
+std::string share_key(const std::string& kind) {
+  if (kind == MlmConfig::kind) return "mlm_probability";
+  if (kind == NspConfig::kind) return "random_next_prob";
+  if (kind == SopConfig::kind) return "swap_prob";
+  if (kind == RtdConfig::kind) return "mlm.mlm_probability";
+  if (kind == SpanCorruptionConfig::kind) return "noise_density";
+  if (kind == DenoisingConfig::kind) return "mask_ratio";
+  if (kind == GapSentencesConfig::kind) return "gap_sentences_ratio";
+  return "";
+}
+
+/// `{kind: mlm, like: spanbert}` with changes, read as any config is. `name` stands for the place in messages.
+ObjectiveConfig from_keys(const std::string& kind, const std::string& name, const std::vector<std::string>& changes) {
+  std::vector<std::string> overrides;
+  for (const auto& change : changes) overrides.push_back("evaluation.objectives.0." + change);
+  const auto tree = ConfigTree::parse("evaluation: {objectives: [{kind: '" + kind + "'}]}", name, overrides);
+  return decode<RunConfig>(tree).evaluation.objectives.at(0);
+}
+
+/// Keys of training alone.
+bool counts_in_training(const std::string& key) {
+  static const std::set<std::string> keys{"weight", "from_step", "until_step", "label_smoothing", "z_loss"};
+  const auto last = key.substr(key.rfind('.') == std::string::npos ? 0 : key.rfind('.') + 1);
+  return keys.count(last) > 0;
+}
+
+std::string like_of(const ObjectiveConfig& objective) {
+  return std::visit(
+      [](const auto& o) {
+        if constexpr (requires { o.like; })
+          return o.like;
+        else
+          return std::string();
+      },
+      objective);
+}
+
+std::string list_of(const std::set<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
+  return std::visit(
+      [](const auto& own) -> ObjectiveConfig {
+        using Kind = std::decay_t<decltype(own)>;
+        Kind standard{};
+        if constexpr (std::is_same_v<Kind, RtdConfig>) {
+          standard = own;
+          standard.mlm = RtdConfig{}.mlm;
+        }
+        if constexpr (std::is_same_v<Kind, SpanCorruptionConfig>) standard.corruption = own.corruption;
+        standard.weight = own.weight;
+        standard.from_step = 0;
+        standard.until_step = 0;
+        return standard;
+      },
+      objective);
+}
+
+EvaluationConfig resolved_evaluation(const RunConfig& config) {
+  auto evaluation = config.evaluation;
+  if (evaluation.objectives.empty())
+    for (const auto& own : config.objectives) evaluation.objectives.push_back(standard_form(own));
+  if (evaluation.max_seq_length == 0) evaluation.max_seq_length = config.data.max_seq_length;
+  return evaluation;
+}
+
+DataConfig held_out_rows(const RunConfig& config) {
+  const auto& evaluation = config.evaluation;
+  auto rows = config.data;
+  if (evaluation.max_seq_length > 0) rows.max_seq_length = evaluation.max_seq_length;
+  rows.packing = evaluation.packing;
+  rows.short_seq_prob = 0;
+  return rows;
+}
+
+ModelConfig held_out_model(const ModelConfig& model) {
+  auto plain = model;
+  if (auto* streams = as<TwoStreamConfig>(plain)) {
+    streams->mem_len = 0;
+    streams->reuse_len = 0;
+    streams->same_length = false;
+    streams->bi_data = false;
+  }
+  return plain;
+}
+
+Objectives row_objectives(const ObjectiveConfig& objective) {
+  if (!std::holds_alternative<SboConfig>(objective)) return {objective};
+  static const auto spans = from_keys(MlmConfig::kind, "sbo", {"like=spanbert"});
+  return {spans, objective};
+}
+
+ObjectiveConfig parse_objective(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  const auto colon = parts[0].find(':');
+  const auto kind = parts[0].substr(0, colon), option = "--objective " + text;
+  const auto known = [&] {
+    std::vector<std::string> kinds;
+    config_detail::kinds_of<ObjectiveConfig>(kinds);
+    return kinds;
+  }();
+  if (std::find(known.begin(), known.end(), kind) == known.end())
+    fail<ConfigError>(option, ": no objective is called '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
+                      list_of({known.begin(), known.end()}));
+  std::vector<std::string> changes;
+  if (colon != std::string::npos) {
+    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; write ", kind, " alone, or ",
+                         kind, ",KEY=VALUE");
+    changes.push_back(share_key(kind) + "=" + parts[0].substr(colon + 1));
+  }
+  for (size_t i = 1; i < parts.size(); ++i) {
+    require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
+                         "' is no KEY=VALUE; write for instance mlm:0.15,unit=word");
+    changes.push_back(parts[i]);
+  }
+  try {
+    return from_keys(kind, option, changes);
+  } catch (const ConfigError& e) {
+    throw ConfigError(option + ": " + e.what());
+  }
+}
+
+std::string short_form(const ObjectiveConfig& objective) {
+  const auto kind = kind_of_objective(objective), like = like_of(objective), share = share_key(kind);
+  const auto lines = [](const ObjectiveConfig& o) { return std::visit([](const auto& c) { return entries(c); }, o); };
+  const bool networks = std::holds_alternative<RtdConfig>(objective);  // they are the run's, not the yardstick's
+  auto plain = networks ? standard_form(objective) : from_keys(kind, kind, {});
+  std::string text;
+  if (!like.empty()) {
+    text = ",like=" + like;
+    plain = from_keys(kind, kind, {"like=" + like});
+  }
+  std::string head = kind;
+  const auto before = lines(plain), now = lines(objective);
+  for (const auto& entry : now) {
+    if (!entry.leaf || counts_in_training(entry.path) || entry.key == "like") continue;
+    const auto other = std::find_if(before.begin(), before.end(), [&](const auto& e) { return e.path == entry.path; });
+    if (other != before.end() && other->value == entry.value) continue;
+    if (entry.path == share)
+      head += ":" + entry.value;
+    else
+      text += "," + entry.path + "=" + entry.value;
+  }
+  return head + text;
+}
+
+std::vector<std::string> yardstick_mistakes(const RunConfig& config) {
+  std::vector<std::string> broken;
+  std::set<std::string> heads, kinds, named;
+  for (const auto& own : config.objectives) {
+    heads.insert(head_of(own));
+    kinds.insert(kind_of_objective(own));
+  }
+  for (const auto& objective : resolved_evaluation(config).objectives) {
+    const auto name = short_form(objective);
+    if (!named.insert(name).second)
+      broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
+    if (heads.count(head_of(objective)) == 0) {
+      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", it was made for ",
+                             list_of(kinds), "; score it by what it has a head for, or train it with ",
+                             kind_of_objective(objective), " too"));
+      continue;
+    }
+    RunConfig alone;
+    alone.model = held_out_model(config.model);
+    alone.objectives = row_objectives(objective);
+    alone.data = held_out_rows(config);
+    alone.train.budget.steps = 1;
+    alone.schedule.warmup = 0;
+    try {
+      validate(alone);
+    } catch (const ConfigError& e) {
+      broken.push_back(words("evaluation.objectives, ", name, ": ", e.what()));
+    }
+  }
+  return broken;
+}
+
+}  // namespace cloze

@@ -1,0 +1,68 @@
+#include "tests/support/catch.h"
+#include "analysis/benchmark.h"
+#include "analysis/describe.h"
+
+using namespace cloze;
+
+namespace {
+
+template <class Config>
+Config small() {
+  Config c;
+  c.vocab_size = 10, c.hidden_size = 4, c.intermediate_size = 8, c.num_hidden_layers = 2, c.num_attention_heads = 2;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("multiply-adds are those of the products, the last block's for the places that are read", "[describe]") {
+  RunConfig run;
+  run.model = small<BertConfig>();
+  run.objectives = {MlmConfig{}, NspConfig{}};
+  const auto cost = cost_of(run, 16);
+  // A block: queries, keys, values and output 4 x 16, feed-forward 2 x 32. Output and feed-forward of the last one, 80,
+  // belong to what is read.
+  CHECK(cost.linear == 2 * 128 - 80);
+  CHECK(cost.attention == 2 * 2 * 16 * 4);  // scores and values of 16 keys in two layers
+  CHECK(cost.head == 80 + 16 + 40);         // transform and token table
+  CHECK(cost.pooled == 80 + 16 + 8);
+}
+
+TEST_CASE("what a decoder learns to write is read everywhere", "[describe]") {
+  RunConfig run;
+  run.model = small<Gpt2Config>();
+  run.objectives = {ClmConfig{}};
+  const auto cost = cost_of(run, 16);
+  CHECK(cost.linear == 2 * 128);
+  CHECK(cost.head == 40);
+}
+
+TEST_CASE("XLNet scores its memory too, in the content of all layers but the last and in the query stream of each",
+          "[describe]") {
+  RunConfig run;
+  auto model = small<XlnetConfig>();
+  model.mem_len = 8, model.reuse_len = 8;
+  PlmConfig plm;
+  plm.num_predict = 4;  // a quarter of 16
+  run.model = model, run.objectives = {plm};
+  const auto cost = cost_of(run, 16);
+  // Keys and values of 16 tokens in two layers and of 8 remembered ones; queries, output and feed-forward, 96, of one
+  // content and two quarters.
+  CHECK(cost.linear == 2 * 32 + 2 * 32 * 8 / 16 + 96 * (1 + 2 * 0.25));
+  CHECK(cost.attention == 2 * 2 * (16 + 8) * (1 + 2 * 0.25) * 4);  // by content and by distance
+  CHECK(cost.head == 40);
+}
+
+TEST_CASE("a step that is timed counts the FLOPs that its config tells, each side of an encoder with a decoder once",
+          "[describe]") {
+  for (const bool writes_alone : {false, true}) {
+    RunConfig run;
+    run.data.max_seq_length = 16, run.train.batch_size = 2, run.train.accumulation = 2;
+    if (writes_alone)
+      run.model = small<Gpt2Config>(), run.objectives = {ClmConfig{}};
+    else
+      run.model = small<BartConfig>(), run.objectives = {DenoisingConfig{}};
+    CHECK_THAT(benchmark(run, 1, 1, /*plain=*/true).gflop_per_step,
+               Catch::WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
+  }
+}

@@ -1,0 +1,351 @@
+#include "analysis/inspect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/random.h"
+#include "objectives/collator.h"
+#include "tests/support/catch.h"
+#include "tests/support/tiny.h"
+
+using namespace cloze;
+
+namespace {
+
+/// P-values of a check that holds: about one in a hundred is below 0.01. Of 200, 10 or more are with probability 4e-5.
+void check_uniform(const std::vector<double>& p) {
+  REQUIRE(p.size() >= 200);
+  const auto below = [&](double limit) {
+    return static_cast<double>(std::count_if(p.begin(), p.end(), [&](double x) { return x < limit; })) /
+           static_cast<double>(p.size());
+  };
+  CHECK(below(0.01) < 0.05);
+  CHECK(below(0.5) > 0.3);
+  CHECK(below(0.5) < 0.65);
+}
+
+const RuleCheck& named(const Inspection& found, const std::string& name) {
+  const auto check =
+      std::find_if(found.checks.begin(), found.checks.end(), [&](const auto& c) { return c.name == name; });
+  INFO(name);
+  REQUIRE(check != found.checks.end());
+  return *check;
+}
+
+/// The tiny language in words of two or three pieces.
+RunConfig pieces_run(const TempDir& dir) {
+  auto config = tiny_run(dir, 1);
+  std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nw\n", text;
+  for (char c = 'a'; c < 'a' + 16; ++c) vocabulary += std::string("##") + c + "\n";
+  auto stream = Rng(3).stream("language");
+  for (int d = 0; d < 40; ++d) {
+    for (int k = 0; k < 200; ++k)
+      text +=
+          "w" + std::string(1 + stream.below(2), static_cast<char>('a' + stream.below(16))) + (k % 9 == 8 ? "\n" : " ");
+    text += "\n\n";
+  }
+  PrepareOptions options;
+  options.inputs = {dir.write("pieces.txt", text)};
+  options.tokenizer = dir.write("pieces-vocab.txt", vocabulary);
+  options.out = config.data.tokens = dir / "pieces";
+  options.format = "lines", options.threads = 1, options.sentinels = 20;
+  if (!std::filesystem::exists(options.out)) prepare(options);
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a die that is fair fits, a loaded one does not, and p-values are those of the chi-square distribution",
+          "[inspect]") {
+  // Two degrees of freedom: P(x or more) = exp(-x / 2).
+  const auto check = fit_check("three", {120, 90, 90}, {100, 100, 100});
+  CHECK(check.observed == Approx(6));
+  CHECK(check.expected == 2);
+  CHECK(check.p_value == Approx(std::exp(-3.0)));
+  CHECK(check.passed);
+  CHECK_FALSE(fit_check("loaded", {160, 70, 70}, {100, 100, 100}).passed);
+  std::vector<double> p;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    auto stream = Rng(seed).stream("die");
+    std::vector<double> seen(6);
+    for (int i = 0; i < 600; ++i) ++seen[stream.below(6)];
+    p.push_back(fit_check("die", seen, std::vector<double>(6, 100)).p_value);
+  }
+  check_uniform(p);
+}
+
+TEST_CASE("cells of which less than five is expected are joined, and what cannot be breaks the rule", "[inspect]") {
+  // (12 of 10), (3 + 2 of 6), and the rest joins the latter: one degree.
+  const auto check = fit_check("tail", {12, 3, 2, 0, 1}, {10, 3, 3, 1, 1});
+  CHECK(check.expected == 1);
+  CHECK(check.observed == Approx(4.0 / 10 + 4.0 / 8));
+  CHECK(check.p_value == Approx(std::erfc(std::sqrt(0.9 / 2))));
+  CHECK(fit_check("one cell", {4}, {3}).p_value == 1);
+  CHECK(fit_check("nothing", {}, {}).passed);
+  CHECK(fit_check("impossible", {0, 50, 50, 1}, {0, 50, 50}).p_value == 0);
+  CHECK_FALSE(fit_check("impossible", {1, 50, 50}, {0, 50, 50}).passed);
+}
+
+TEST_CASE("a sum is as likely as the normal distribution says, and without variance it must be met", "[inspect]") {
+  CHECK(sum_check("sum", 1019.6, 1000, 100).p_value == Approx(0.05).epsilon(0.01));
+  CHECK(sum_check("sum", 7, 7, 0).passed);
+  CHECK_FALSE(sum_check("sum", 8, 7, 0).passed);
+  CHECK_FALSE(none_check("none", 1).passed);
+}
+
+TEST_CASE("the lengths of parts are those of all ways to cut a total, counted one by one", "[inspect]") {
+  for (const auto& [total, parts] : {std::pair{1, 1}, {5, 1}, {5, 5}, {7, 2}, {9, 3}, {12, 4}}) {
+    std::vector<double> counted(static_cast<size_t>(total) + 1);
+    double ways = 0;
+    for (int ends = 0; ends < 1 << (total - 1); ++ends) {  // bit i: a part ends behind place i
+      if (std::popcount(static_cast<unsigned>(ends)) != parts - 1) continue;
+      int first = 1;
+      while (first < total && !(ends >> (first - 1) & 1)) ++first;
+      ++counted[static_cast<size_t>(first)], ++ways;
+    }
+    const auto p = part_lengths(total, parts);
+    REQUIRE(p.size() == counted.size());
+    for (size_t n = 0; n < p.size(); ++n) CHECK(p[n] == Approx(counted[n] / ways));
+  }
+}
+
+TEST_CASE("what is inspected keeps its own rules, whatever the seed", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  std::string rule;
+  int64_t rows = 100;
+  MlmConfig mlm;
+  SECTION("n-grams") { mlm.unit = MaskingUnit::ngram, rule = "words of an n-gram as drawn (chi-square)"; }
+  SECTION("spans") {
+    mlm.unit = MaskingUnit::span, mlm.count = CountRule::ceil, rule = "words of a span as drawn (chi-square)";
+  }
+  SECTION("tokens one by one") { mlm.count = CountRule::bernoulli, rule = "predicted tokens"; }
+  SECTION("words one by one") {
+    mlm.count = CountRule::bernoulli, mlm.unit = MaskingUnit::word, rule = "predicted tokens";
+  }
+  SECTION("a share that is rounded at random") {
+    mlm.count = CountRule::stochastic, mlm.mlm_probability = 0.17, rule = "predicted tokens";
+  }
+  SECTION("a mixture") {
+    mlm.mixture.resize(3), mlm.mixture[1].unit = MaskingUnit::span, mlm.mixture[1].share = 2,
+                           rule = "rows by their masking (chi-square)";
+  }
+  SECTION("the spans of one part of a mixture") {
+    mlm.mixture.resize(2), mlm.mixture[1].unit = MaskingUnit::span,
+                           rule = "mixture.1: words of a span as drawn (chi-square)";
+  }
+  config.objectives = {mlm};
+  const auto writes = [&](const ObjectiveConfig& objective) {
+    config.model = T5Config{}, config.objectives = {objective};
+    auto& model = std::get<T5Config>(config.model);
+    model.hidden_size = 32, model.num_hidden_layers = 1;
+  };
+  SpanCorruptionConfig spans;
+  SECTION("hidden runs of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
+    rule = "tokens of a run that is hidden, one run of a text (chi-square)", rows = 200;
+  }
+  SECTION("kept runs of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
+    rule = "tokens of a run that is kept, one run of a text (chi-square)", rows = 200;
+  }
+  SECTION("tokens that T5 hides one by one") {
+    spans.corruption = Corruption::iid, writes(spans), rule = "hidden tokens";
+  }
+  SECTION("tokens hidden as BERT does") {
+    spans.corruption = Corruption::bert, writes(spans), rule = "hidden tokens that are masked";
+  }
+  SECTION("prefixes") { spans.corruption = Corruption::prefix_lm, writes(spans), rule = "tokens of prefixes"; }
+  SECTION("spans of BART") { writes(DenoisingConfig{}), rule = "words of a span as drawn (chi-square)"; }
+  std::vector<double> p;
+  for (int64_t seed = 1; seed <= 200; ++seed) {
+    config.train.seed = seed;
+    const auto found = inspect_objective(config, 0, rows);
+    p.push_back(named(found, rule).p_value);
+    for (const auto& check : found.checks) {
+      INFO(check.name << " " << check.observed << " " << check.expected << " seed " << seed);
+      CHECK(check.p_value > 1e-7);
+    }
+  }
+  check_uniform(p);
+}
+
+TEST_CASE("lengths and examples of a mixture stand with the masking that their rows drew", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  MlmConfig mlm;
+  mlm.mixture.resize(2);
+  mlm.mixture[0].unit = MaskingUnit::ngram, mlm.mixture[1].mlm_probability = 0.5;
+  config.objectives = {mlm};
+  const auto found = inspect_objective(config, 40, 200);
+  REQUIRE(found.lengths.size() == 2);
+  CHECK((found.lengths[0].name == "mixture.0" && found.lengths[1].name == "mixture.1"));
+  CHECK((found.lengths[0].expected.size() == 4 && found.lengths[1].expected.empty() && found.lengths[1].drawn.empty()));
+  const auto sum = [](const std::vector<double>& counts) { return std::accumulate(counts.begin(), counts.end(), 0.0); };
+  CHECK(sum(found.lengths[0].expected) == Approx(sum(found.lengths[0].drawn)));
+  CHECK(found.facts["mixture"][0]["sequences"].get<int64_t>() + found.facts["mixture"][1]["sequences"].get<int64_t>() ==
+        200);
+  CHECK(found.facts["mixture"][1]["predicted_share"].get<double>() == Approx(0.5).margin(0.01));
+  for (const auto& e : found.examples) {
+    const auto predicted = static_cast<double>(
+                   std::count_if(e.labels.begin(), e.labels.end(), [](auto label) { return label != -100; })),
+               n = static_cast<double>(e.labels.size());
+    CHECK((predicted > 0.3 * n) == (e.masking == 1));
+  }
+  const auto text = to_text(found, false);
+  CHECK_THAT(text, Catch::Contains("mixture.1  ") && Catch::Contains("masking    mixture.0") &&
+                       Catch::Contains("ok   mixture.0: words of an n-gram as drawn") &&
+                       Catch::Contains("expected   words   1: 54.55 %"));
+  const auto json = to_json(found);
+  CHECK(json["lengths"][0]["unit"] == "words");
+  CHECK(json["examples"][0]["masking"].is_number());
+}
+
+TEST_CASE("the share of the text that is not read is that of the rule", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  T5Config model;
+  model.hidden_size = 32, model.num_hidden_layers = 1;
+  config.model = model;
+  const auto share = [&](const ObjectiveConfig& objective) {
+    config.objectives = {objective};
+    const auto facts = inspect_objective(config, 0, 400).facts;
+    return facts.contains("hidden_share") ? facts["hidden_share"].get<double>() : -1;
+  };
+  for (const auto kind : {Corruption::spans, Corruption::iid, Corruption::drop}) {
+    SpanCorruptionConfig spans;
+    spans.corruption = kind, spans.noise_density = 0.3;
+    INFO(kind);
+    CHECK(share(spans) == Approx(0.3).epsilon(0.03));
+  }
+  for (const auto kind : {Corruption::mass, Corruption::bert, Corruption::deshuffle,
+                          Corruption::prefix_lm}) {  // what they ask is no share of the text
+    SpanCorruptionConfig spans;
+    spans.corruption = kind;
+    CHECK(share(spans) == -1);
+  }
+  DenoisingConfig noise;
+  noise.mask_length = MaskLength::subword, noise.mask_ratio = 0.3;
+  for (const int64_t masks : {-1, 0, 1})
+    for (const double random : {0.0, 1.0}) {
+      noise.replace_length = masks, noise.random_ratio = random;
+      CHECK(share(noise) == Approx(10.0 / 31).epsilon(0.005));  // rounded up in each text of 31 tokens
+    }
+  noise.mask_ratio = 0, noise.insert_ratio = 0.2;
+  CHECK(share(noise) == 0);
+}
+
+TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has room for all break no rule",
+          "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  SpanCorruptionConfig spans;
+  SECTION("targets that are longer than their sources") {
+    spans.noise_density = 0.8;
+    T5Config model;
+    model.hidden_size = 32, model.num_hidden_layers = 1;
+    config.model = model;
+  }
+  SECTION("a decoder that reads half of a source") {
+    spans.corruption = GENERATE(Corruption::spans, Corruption::iid, Corruption::drop, Corruption::mass,
+                                Corruption::bert, Corruption::deshuffle, Corruption::prefix_lm);
+    Gpt2Config model;
+    model.hidden_size = 32, model.num_hidden_layers = 1;
+    config.model = model;
+  }
+  config.objectives = {spans};
+  for (const auto& check : inspect_objective(config, 1, 1000).checks) {
+    INFO(check.name);
+    CHECK(check.passed);
+  }
+}
+
+TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  PlmConfig plm;
+  plm.num_predict = GENERATE(0, 6);
+  XlnetConfig model;
+  model.hidden_size = 32, model.num_hidden_layers = 1;
+  config.data.packing = GENERATE(RowPacking::document, RowPacking::full), config.data.short_seq_prob = 0;
+  config.model = model, config.objectives = {plm};
+  const auto found = inspect_objective(config, 0, 100);
+  CHECK(named(found, "sequences with another number of predictions than the rule gives").passed);
+  CHECK(found.facts["predicted_share"].get<double>() == Approx(0.16).margin(0.04));
+  CHECK(named(found, "tokens of an n-gram as drawn (chi-square)").passed);
+  REQUIRE(found.lengths[0].expected.size() == 6);
+  CHECK(found.lengths[0].expected[2] == Approx(found.lengths[0].expected[1] / 2));
+}
+
+TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  PrepareOptions options;  // of a vocabulary that lacks most of the text
+  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
+  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines",
+  options.held_out = 0, options.threads = 1;
+  prepare(options);
+  PlmConfig plm;
+  plm.num_predict = 1000;
+  XlnetConfig model;
+  model.hidden_size = 32, model.num_hidden_layers = 1;
+  config.data.short_seq_prob = 0, config.data.tokens = options.out, config.model = model, config.objectives = {plm};
+  const auto found = inspect_objective(config, 0, 1);
+  CHECK(found.facts["unknown_share"].get<double>() > 0.1);
+  CHECK(found.facts["predicted_share_of_candidates"].get<double>() == 1);
+}
+
+TEST_CASE("inspection says how much of the text an epoch reads, and how full rows are", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  config.data.short_seq_prob = 0.2;
+  const TokenStore store(config.data.tokens, "train");
+  const auto epoch = [&] {
+    const Collator collator(store, config.objectives, config.data, Rng(1), "train");
+    const auto sequences = static_cast<int64_t>(collator.size());
+    return inspect_objective(config, sequences, sequences);
+  };
+  const auto tokens_of = [](const Inspection& found) {
+    double tokens = 0;
+    for (const auto& row : found.examples) tokens += static_cast<double>(row.input_ids.size());
+    return tokens;
+  };
+  config.objectives = {MlmConfig{}};
+  const auto plain = epoch();
+  const auto rows = static_cast<double>(plain.examples.size());
+  CHECK(tokens_of(plain) - 2 * rows == static_cast<double>(store.num_tokens()));
+  CHECK(plain.facts["read_share"] == 1.0);
+  CHECK(plain.facts["full_share"].get<double>() ==
+        Approx(tokens_of(plain) / rows / static_cast<double>(config.data.max_seq_length)));
+  CHECK_THAT(to_text(plain, false), Catch::Contains("reading    100.00 % of the text is read in an epoch; rows are "));
+
+  config.objectives = {MlmConfig{}, NspConfig{}};
+  const auto pairs = epoch();
+  const auto all = static_cast<double>(pairs.examples.size());
+  double own = 0;  // of rows with the text's own B all tokens are, of the others segment A
+  for (const auto& row : pairs.examples) {
+    const auto second = std::count(row.token_type_ids.begin(), row.token_type_ids.end(), 1);
+    const auto length = static_cast<int64_t>(row.input_ids.size());
+    own += static_cast<double>(row.pair_label == 0 ? length - 3 : length - second - 2);
+  }
+  CHECK(pairs.facts["read_share"].get<double>() == Approx(own / static_cast<double>(store.num_tokens())));
+  CHECK(pairs.facts["full_share"].get<double>() ==
+        Approx(tokens_of(pairs) / all / static_cast<double>(config.data.max_seq_length)));
+}
+
+TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
+  TempDir dir;
+  auto config = pieces_run(dir);
+  MlmConfig mlm;
+  mlm.mixture.resize(2);
+  mlm.mixture[1].unit = MaskingUnit::span;
+  config.objectives = {mlm};
+  draw_lengths(inspect_objective(config, 0, 50), dir / "lengths.svg");
+  const auto svg = read_file(dir / "lengths.svg");
+  CHECK_THAT(svg, Catch::Contains("mixture.0") && Catch::Contains("mixture.1") &&
+                      Catch::Contains("expected of the draws, words"));
+  CHECK_THROWS_WITH(draw_lengths({}, dir / "none.svg"),
+                    Catch::Contains("there are no lengths to draw; leave --picture out"));
+  CHECK_THROWS_WITH(draw_lengths({}, dir / "lengths.pdf"), Catch::Contains("must end in .svg or .png"));
+}

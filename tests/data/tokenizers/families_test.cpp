@@ -1,0 +1,294 @@
+// The tokenizers of published families of models. Fixtures and expected ids: make_families.py.
+#include "data/tokenizers/families.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "data/tokenizer.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+using nlohmann::json;
+
+namespace {
+
+const std::string fixtures = SOURCE_DIR "/tests/data/tokenizers/families/";
+
+std::string model(const std::string& name) { return read_file(fixtures + name + ".model"); }
+
+/// Ids of one text or two as transformers frames them.
+std::vector<int64_t> framed(const Tokenizer& tokenizer, const std::string& text, const std::string* second = nullptr) {
+  const auto frame = tokenizer.frame();
+  auto ids = frame.before;
+  for (const auto id : tokenizer.encode(text)) ids.push_back(id);
+  if (second) {
+    ids.insert(ids.end(), frame.between.begin(), frame.between.end());
+    for (const auto id : tokenizer.encode(*second)) ids.push_back(id);
+  }
+  ids.insert(ids.end(), frame.after.begin(), frame.after.end());
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("each family's tokenizer has the ids, special tokens and frames of its published code", "[data][tokenizer]") {
+  TempDir dir;
+  const auto expected = json::parse(read_file(fixtures + "expected.json"));
+  const auto lines = expected["lines"].get<std::vector<std::string>>();
+  REQUIRE(expected["families"].size() == 11);
+  for (const auto& [name, family] : expected["families"].items()) {
+    INFO(name);
+    dir.write(name + "/" + family["file"].get<std::string>(), model(family["model"]));
+    dir.write(name + "/tokenizer_config.json", family["config"].dump());
+    const auto opened = Tokenizer::open(dir / name);
+    opened.save(dir / (name + "-saved"));
+    for (const auto& tokenizer : {opened, Tokenizer::open(dir / (name + "-saved"))}) {
+      CHECK(tokenizer.size() == family["size"]);
+      for (const auto& [piece, id] : family["special"].items()) CHECK(tokenizer.id(piece) == id.get<int64_t>());
+      for (size_t i = 0; i < lines.size(); ++i) {
+        INFO("'" << lines[i] << "'");
+        const auto wanted = family["ids"][i].get<std::vector<int32_t>>();
+        CHECK(tokenizer.encode(lines[i]) == wanted);
+        std::vector<int32_t> placed;
+        for (const auto& piece : tokenizer.encode_with_places(lines[i])) placed.push_back(piece.id);
+        CHECK(placed == wanted);
+      }
+      CHECK(framed(tokenizer, lines[0]) == family["single"].get<std::vector<int64_t>>());
+      CHECK(framed(tokenizer, lines[0], &lines[1]) == family["pair"].get<std::vector<int64_t>>());
+      CHECK(tokenizer.fingerprint() == opened.fingerprint());
+    }
+  }
+}
+
+TEST_CASE(
+    "a family is told by the model's config.json where no tokenizer class is named, and refused by name when unknown",
+    "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("a/sentencepiece.bpe.model", model("fairseq"));
+  dir.write("a/config.json", R"({"model_type": "xlm-roberta"})");
+  const auto tokenizer = Tokenizer::open(dir / "a");
+  CHECK(tokenizer.piece(1) == "<pad>");
+  CHECK(tokenizer.special().mask == tokenizer.size() - 1);
+  CHECK(tokenizer.special().bos == 0);
+  dir.write("b/spiece.model", model("fairseq"));
+  dir.write("b/tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer"})");
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir / "b"),
+      Catch::Contains("belongs to 'LlamaTokenizer', whose ids Cloze does not know; it knows those of bert, roberta"));
+  dir.write("c/spiece.model", model("t5"));
+  dir.write("c/config.json", R"({"model_type": "mbart"})");
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir / "c"),
+      Catch::Contains("its unknown piece is 2; it is not the SentencePiece file of a tokenizer of mbart"));
+  dir.write("d/spiece.model", model("t5"));
+  dir.write("d/tokenizer_config.json", R"({"tokenizer_class": "PegasusTokenizer", "offset": 0})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "d"),
+                    Catch::Contains("offset is 0; Cloze knows PEGASUS with the offset 103 alone"));
+}
+
+TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, and pieces keep their places",
+          "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("a/spiece.model", model("xlnet"));
+  dir.write("a/tokenizer_config.json",
+            R"({"tokenizer_class": "XLNetTokenizer", "keep_accents": true, "do_lower_case": true})");
+  const auto kept = Tokenizer::open(dir / "a");
+  CHECK(kept.piece(kept.encode("caf\u00E9")[0]) == "\u2581caf\u00E9");
+  CHECK(kept.encode("THE CAT") == kept.encode("the cat"));
+  dir.write("b/spiece.model", model("xlnet"));
+  dir.write("b/tokenizer_config.json", R"({"tokenizer_class": "XLNetTokenizer"})");
+  const auto tokenizer = Tokenizer::open(dir / "b");
+  CHECK(tokenizer.fingerprint() != kept.fingerprint());
+  std::string places;
+  for (const auto& piece : tokenizer.encode_with_places("the  na\u00EFve 99, x"))
+    places += std::to_string(piece.begin) + ".." + std::to_string(piece.end) + " ";
+  CHECK(places.starts_with("0..3 "));
+  CHECK(places.find(" 14..15 ") != std::string::npos);  // the comma after the digits
+}
+
+TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says so where one is needed",
+          "[data][tokenizer]") {
+  TempDir dir;
+  json vocabulary = json::object();
+  for (int b = 0; b < 256; ++b) {
+    const bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+    static int next = 256;
+    const int code = printable ? b : next++;
+    vocabulary[code < 0x80
+                   ? std::string(1, static_cast<char>(code))
+                   : std::string{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))}] = b;
+  }
+  vocabulary["<|endoftext|>"] = 256;
+  dir.write("gpt2/vocab.json", vocabulary.dump());
+  dir.write("gpt2/merges.txt", "#version: 0.2\n");
+  dir.write("gpt2/config.json", R"({"model_type": "gpt2", "vocab_size": 257})");
+  dir.write("gpt2/tokenizer_config.json", R"({"model_max_length": 1024})");
+  const auto tokenizer = Tokenizer::open(dir / "gpt2");
+  CHECK(tokenizer.size() == 257);
+  CHECK(tokenizer.belongs_to_model());
+  CHECK(tokenizer.special().pad == -1);
+  CHECK(tokenizer.special().mask == -1);
+  CHECK(tokenizer.special().filler() == 256);
+  CHECK(tokenizer.special().eos == 256);
+  CHECK(framed(tokenizer, "a") == std::vector<int64_t>{tokenizer.encode("a")[0]});
+  const auto more = tokenizer.with_special_tokens();
+  CHECK(more.size() == 259);
+  CHECK(more.special().pad == 257);
+  CHECK(more.special().mask == 258);
+  more.save(dir / "more");
+  CHECK(Tokenizer::open(dir / "more").special().mask == 258);
+  // Tokens that somebody added have the ids that their files say.
+  dir.write("gpt2/added_tokens.json", R"({"[PAD]": 257})");
+  dir.write("gpt2/special_tokens_map.json", R"({"pad_token": "[PAD]"})");
+  CHECK(Tokenizer::open(dir / "gpt2").special().pad == 257);
+  dir.write("gpt2/added_tokens.json", R"({"[PAD]": 300})");
+  CHECK_THROWS_WITH(Tokenizer::open(dir / "gpt2"),
+                    Catch::Contains("the added token '[PAD]' has id 300, the vocabulary ends at 256"));
+}
+
+TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens and its fingerprint",
+          "[data][tokenizer]") {
+  TempDir dir;
+  // As version 1 wrote it: [CLS] and [MASK], which the model lacks, stand after its pieces.
+  dir.write("old/spiece.model", model("t5"));
+  const auto size = Tokenizer::open(dir / "old").size();
+  json facts{{"format", "cloze-tokenizer"},
+             {"version", 1},
+             {"do_lower_case", true},
+             {"split_digit_commas", true},
+             {"keep_accents", false},
+             {"special", {{"pad", 0}, {"unk", 2}, {"cls", size}, {"sep", 1}, {"mask", size + 1}}}};
+  dir.write("old/cloze_tokenizer.json", facts.dump());
+  const auto tokenizer = Tokenizer::open(dir / "old");
+  CHECK(tokenizer.size() == size + 2);
+  CHECK(tokenizer.piece(size) == "[CLS]");
+  CHECK(tokenizer.special().mask == size + 1);
+  CHECK(tokenizer.encode("THE CAT") == tokenizer.encode("the cat"));
+  // Version 1 hashed the file and the case alone, so that tokenizers with other rules of digits looked the same.
+  facts["split_digit_commas"] = false;
+  facts["keep_accents"] = true;
+  dir.write("plain/spiece.model", model("t5"));
+  dir.write("plain/cloze_tokenizer.json", facts.dump());
+  const auto plain = Tokenizer::open(dir / "plain");
+  CHECK(plain.fingerprint() != tokenizer.fingerprint());
+  CHECK(tokenizer.has_fingerprint(tokenizer.fingerprint()));
+  CHECK_FALSE(plain.has_fingerprint(tokenizer.fingerprint()));
+  // What version 1 recorded for ALBERT's tokenizer still names it, though rules count now.
+  dir.write("albert/spiece.model", model("albert"));
+  facts["split_digit_commas"] = true;
+  facts["keep_accents"] = false;
+  facts["special"] = {{"pad", 0}, {"unk", 1}, {"cls", 2}, {"sep", 3}, {"mask", 4}};
+  dir.write("albert/cloze_tokenizer.json", facts.dump());
+  const auto albert = Tokenizer::open(dir / "albert");
+  CHECK(albert.fingerprint() != "0cffdb099aa84417");
+  CHECK(albert.has_fingerprint("0cffdb099aa84417"));
+}
+
+TEST_CASE("transformers is told names, lengths, segments and frames of the model that reads a tokenizer's texts",
+          "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("xlnet/spiece.model", model("xlnet"));
+  dir.write("xlnet/config.json", R"({"model_type": "xlnet"})");
+  const auto tokenizer = Tokenizer::open(dir / "xlnet");
+  const auto written = [&](const TextReader& reader) {
+    tokenizer.save(dir / "out", reader);
+    const auto config = json::parse(read_file(dir / "out/tokenizer_config.json"));
+    const auto whole = json::parse(read_file(dir / "out/tokenizer.json"));
+    std::string found = config["model_input_names"].dump() + " " + config.value("model_max_length", json()).dump() +
+                        " " + config.value("padding_side", "right") + ": ";
+    for (const auto& part : whole["post_processor"]["pair"])
+      for (const auto& [what, token] : part.items())
+        found += token["id"].get<std::string>() + "/" + std::to_string(token["type_id"].get<int>()) + " ";
+    return found;
+  };
+  CHECK(written({.kind = "xlnet"}) ==
+        R"(["input_ids","token_type_ids","attention_mask"] null left: A/0 <sep>/0 B/1 <sep>/1 <cls>/2 )");
+  CHECK(written({.kind = "bert", .max_length = 512}) ==
+        R"(["input_ids","token_type_ids","attention_mask"] 512 right: <cls>/0 A/0 <sep>/0 B/1 <sep>/1 )");
+  CHECK(written({.kind = "roberta", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 <sep>/0 <sep>/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "bart", .segments = false, .end = 2}) ==
+        R"(["input_ids","attention_mask"] null right: <cls>/0 A/0 </s>/0 </s>/0 B/0 </s>/0 )");
+  CHECK(written({.kind = "t5", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: A/0 <sep>/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "pegasus", .segments = false}) ==
+        R"(["input_ids","attention_mask"] null right: A/0 B/0 <sep>/0 )");
+  CHECK(written({.kind = "gpt2", .segments = false}) == R"(["input_ids","attention_mask"] null right: A/0 B/0 )");
+  const auto config = json::parse(read_file(dir / "out/tokenizer_config.json"));
+  CHECK(config["bos_token"] == "<s>");
+  CHECK(config["eos_token"] == "</s>");
+}
+
+TEST_CASE("the files of transformers that a folder came with go out again as they were, where the model fits them",
+          "[data][tokenizer]") {
+  TempDir dir;
+  dir.write("a/sentencepiece.bpe.model", model("fairseq"));
+  dir.write("a/tokenizer_config.json", R"({"tokenizer_class": "XLMRobertaTokenizer", "own": 1})");
+  Tokenizer::open(dir / "a").save(dir / "made");
+  auto whole = json::parse(read_file(dir / "made/tokenizer.json"));
+  whole["post_processor"]["own"] = 2;
+  dir.write("a/tokenizer.json", whole.dump());
+  Tokenizer::open(dir / "a").save(dir / "run");
+  const auto again = Tokenizer::open(dir / "run");
+  CHECK(again.size() == Tokenizer::open(dir / "made").size());
+  CHECK(again.special().mask == again.size() - 1);
+  again.save(dir / "roberta", TextReader{.kind = "roberta"});
+  CHECK(read_file(dir / "roberta/tokenizer.json") == whole.dump());
+  CHECK(json::parse(read_file(dir / "roberta/tokenizer_config.json"))["own"] == 1);
+  again.save(dir / "t5", TextReader{.kind = "t5", .segments = false});
+  const auto framed_anew = json::parse(read_file(dir / "t5/tokenizer.json"));
+  CHECK_FALSE(framed_anew["post_processor"].contains("own"));
+  CHECK(framed_anew["model"] == whole["model"]);
+}
+
+TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePiece model", "[data][tokenizer]") {
+  TempDir dir;
+  const auto written = [&](const std::string& name) {
+    Tokenizer::open(fixtures + name + ".model").save(dir / name);
+    return json::parse(read_file(dir / (name + "/tokenizer.json")));
+  };
+  const auto steps = [](const json& whole) {
+    std::string found;
+    for (const auto& step : whole["normalizer"]["normalizers"])
+      found += step["type"].get<std::string>() +
+               (step.contains("pattern") ? step["pattern"].begin().value().get<std::string>() : "") + "; ";
+    return found;
+  };
+  const std::string trim = "Replace\\A +|[ \u2581]+\\z; Replace {2,}; ";
+  const auto plain = written("fairseq"), suffix = written("suffix"), bare = written("bare"), bytes = written("bytes");
+  CHECK(steps(plain) == trim + "Prepend; Replace ; ");
+  CHECK(plain["pre_tokenizer"]["pretokenizers"][0]["behavior"] == "MergedWithNext");
+  CHECK(steps(suffix) == trim + "Replace(?m)(?<=.)\\z; Replace ; ");
+  CHECK(suffix["pre_tokenizer"].is_null());
+  CHECK(plain["decoder"]["decoders"].back() == json{{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  CHECK(suffix["decoder"]["decoders"].back()["type"] == "Fuse");
+  CHECK(steps(bare) == "Replace ; ");  // neither a space in front nor spaces joined
+  CHECK(bare["decoder"]["decoders"].back()["type"] == "Fuse");
+  CHECK(bare["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] == "<sym>|NEW");
+  CHECK(bytes["model"]["byte_fallback"] == true);
+  CHECK(bytes["model"]["ignore_merges"] == true);
+  for (const auto& merge : bytes["model"]["merges"])
+    CHECK(merge[0].get<std::string>() + merge[1].get<std::string>() != "<sym>");
+}
+
+TEST_CASE("a tokenizer.json that Cloze wrote gives the ids of the model that it was made of", "[data][tokenizer]") {
+  TempDir dir;
+  const auto lines = json::parse(read_file(fixtures + "expected.json"))["lines"].get<std::vector<std::string>>();
+  for (const std::string name : {"fairseq", "suffix", "bare", "bytes"}) {
+    const auto tokenizer = Tokenizer::open(fixtures + name + ".model");
+    tokenizer.save(dir / name);
+    const auto read = Tokenizer::open(dir / (name + "/tokenizer.json"));
+    for (const auto& line : lines) {
+      INFO(name << ": '" << line << "'");
+      CHECK(read.encode(line) == tokenizer.encode(line));
+      const auto ids = tokenizer.encode(line);
+      const std::vector<int64_t> list(ids.begin(), ids.end());
+      if (std::find(list.begin(), list.end(), tokenizer.special().unk) != list.end())
+        continue;  // left out, with or without its space
+      CHECK(read.decode(list) == tokenizer.decode(list));
+    }
+  }
+}

@@ -1,0 +1,346 @@
+#include "data/tokenizers/pipeline.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "data/tokenizer.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+using Json = nlohmann::json;
+
+namespace {
+
+/// Made by make_tokenizers.py with Hugging Face's tokenizers and transformers.
+const Json& reference() {
+  static const Json made = Json::parse(read_file(SOURCE_DIR "/tests/data/tokenizers/tokenizers.json"));
+  return made;
+}
+
+const Json& kind(const std::string& name) {
+  for (const auto& one : reference()["cases"])
+    if (one["name"] == name) return one["tokenizer"];
+  FAIL("no case is named " << name);
+  throw std::logic_error("unreachable");
+}
+
+std::unique_ptr<Encoder> opened(const Json& tokenizer) {
+  return make_pipeline(tokenizer.dump(), tokenizer, "tokenizer.json");
+}
+
+std::vector<int32_t> ids_of(const Encoder& encoder, const std::string& text) {
+  std::vector<int32_t> ids;
+  encoder.encode(text, ids);
+  return ids;
+}
+
+std::vector<int32_t> ids_of(const std::vector<TextPiece>& pieces) {
+  std::vector<int32_t> ids;
+  for (const auto& piece : pieces) ids.push_back(piece.id);
+  return ids;
+}
+
+std::string refusal(const Json& tokenizer) {
+  try {
+    opened(tokenizer);
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging Face's tokenizers",
+          "[data][tokenizer]") {
+  const auto& lines = reference()["lines"];
+  size_t compared = 0;
+  for (const auto& one : reference()["cases"]) {
+    const auto encoder = opened(one["tokenizer"]);
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const auto line = lines[i].get<std::string>();
+      INFO(one["name"] << ", line " << i << ": " << lines[i]);
+      const auto placed = encoder->encode_with_places(line);
+      std::vector<size_t> positions;
+      for (const auto& piece : placed) positions.insert(positions.end(), {piece.begin, piece.end});
+      CHECK(ids_of(*encoder, line) == one["ids"][i].get<std::vector<int32_t>>());
+      CHECK(ids_of(placed) == one["ids"][i].get<std::vector<int32_t>>());
+      CHECK(positions == one["places"][i].get<std::vector<size_t>>());
+      ++compared;
+    }
+  }
+  CHECK(compared >= 500);
+}
+
+TEST_CASE("options next to a vocabulary are those of transformers", "[data][tokenizer]") {
+  TempDir dir;
+  const auto& lines = reference()["plain_lines"];
+  size_t number = 0;
+  for (const auto& one : reference()["folders"]) {
+    const auto folder = "folder" + std::to_string(number++);
+    for (const auto& [name, content] : one["files"].items()) dir.write(folder + "/" + name, content.get<std::string>());
+    const auto tokenizer = Tokenizer::open(dir / folder);
+    tokenizer.save(dir / (folder + "-saved"));
+    const auto again = Tokenizer::open(dir / (folder + "-saved"));
+    for (size_t i = 0; i < lines.size(); ++i) {
+      INFO(one["name"] << ", line " << i << ": " << lines[i]);
+      const auto wanted = one["ids"][i].get<std::vector<int32_t>>();
+      CHECK(tokenizer.encode(lines[i].get<std::string>()) == wanted);
+      CHECK(again.encode(lines[i].get<std::string>()) == wanted);
+    }
+  }
+  CHECK(number == 10);
+  // Beside a model of Hugging Face's a vocabulary alone is read as transformers reads it, a bare one as
+  // google-research/bert.
+  const auto words = reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
+  const std::string long_word(150, 'a');
+  dir.write("bare/vocab.txt", words);
+  dir.write("model/vocab.txt", words);
+  dir.write("model/config.json", "{\"model_type\": \"bert\"}");
+  CHECK(Tokenizer::open(dir / "bare").encode(long_word).size() > 1);
+  CHECK(Tokenizer::open(dir / "model").encode(long_word) == std::vector<int32_t>{1});
+}
+
+TEST_CASE("the encoders of BERT and GPT-2 give what the steps of their tokenizer.json give", "[data][tokenizer]") {
+  const std::vector<std::string> parts{" ",
+                                       "  ",
+                                       "a",
+                                       "the",
+                                       "Cat",
+                                       "caf\u00E9",
+                                       "\u0301",
+                                       "\u0323",
+                                       "\u00A0",
+                                       "\u3000",
+                                       "\u2028",
+                                       "\u0085",
+                                       "\t",
+                                       "\u200B",
+                                       "\uFF21",
+                                       "7",
+                                       ".",
+                                       "##",
+                                       "\U0001F600",
+                                       "\uD55C",
+                                       "\u4E2D",
+                                       "\U0002B820",
+                                       "\u039F\u03A3",
+                                       "\u0130",
+                                       "'s",
+                                       "\uE000",
+                                       "\uFFFD",
+                                       std::string(1, '\0'),
+                                       "[MASK]",
+                                       "\xC3"};
+  for (const std::string name :
+       {"bert", "bert cased", "bert accents", "bert stripped", "byte bpe", "byte bpe with a space"}) {
+    const auto encoder = opened(kind(name));
+    auto stream = Rng(3).stream("fuzz");
+    for (int i = 0; i < 1500; ++i) {
+      std::string line;
+      for (uint64_t n = stream.below(10); n > 0; --n) line += parts[stream.below(parts.size())];
+      INFO(name << ": " << Json(line).dump(-1, ' ', true, Json::error_handler_t::replace));
+      REQUIRE(ids_of(*encoder, line) == ids_of(encoder->encode_with_places(line)));
+    }
+  }
+}
+
+TEST_CASE("positions stand in the text, for any text and any tokenizer", "[data][tokenizer]") {
+  auto stream = Rng(4).stream("fuzz");
+  for (const auto& one : reference()["cases"]) {
+    const auto encoder = opened(one["tokenizer"]);
+    for (int i = 0; i < 60; ++i) {
+      std::string line;
+      for (uint64_t n = stream.below(40); n > 0; --n) line += static_cast<char>(stream.below(256));
+      INFO(one["name"]);
+      const auto ids = ids_of(*encoder, line);
+      for (const auto& piece : encoder->encode_with_places(line)) {
+        REQUIRE(piece.begin <= piece.end);
+        REQUIRE(piece.end <= line.size());
+      }
+      encoder->decode(std::vector<int64_t>(ids.begin(), ids.end()));
+    }
+  }
+}
+
+TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tokenizer", "[data][tokenizer]") {
+  TempDir dir;
+  for (const auto& one : reference()["cases"]) {
+    INFO(one["name"]);
+    const auto name = one["name"].get<std::string>();
+    const auto tokenizer = Tokenizer::open(dir.write(name + "/tokenizer.json", one["tokenizer"].dump()));
+    tokenizer.save(dir / (name + "-saved"));
+    const auto written = Json::parse(read_file(dir / (name + "-saved/tokenizer.json")));
+    for (const auto* part : {"normalizer", "pre_tokenizer", "model", "decoder"})
+      CHECK(written[part] == one["tokenizer"][part]);
+    CHECK(written["post_processor"] == one["tokenizer"]["post_processor"]);
+    const auto again = Tokenizer::open(dir / (name + "-saved"));
+    CHECK(again.fingerprint() == tokenizer.fingerprint());
+    CHECK(again.size() == tokenizer.size());
+    CHECK(again.special().mask == tokenizer.special().mask);
+    const auto line = reference()["lines"][3].get<std::string>();
+    CHECK(again.encode(line) == tokenizer.encode(line));
+  }
+}
+
+TEST_CASE("special tokens after a vocabulary and the post-processor go out with a tokenizer.json",
+          "[data][tokenizer]") {
+  TempDir dir;
+  Json came = kind("byte bpe");
+  Json token = came["added_tokens"][0];
+  const size_t behind = came["model"]["vocab"].size();
+  token["content"] = "<extra>";
+  token["id"] = behind;
+  came["added_tokens"].push_back(token);
+  const auto tokenizer = Tokenizer::open(dir.write("alone/tokenizer.json", came.dump()));
+  CHECK(tokenizer.id("<extra>") == static_cast<int64_t>(behind));
+  tokenizer.save(dir / "saved");
+  const auto written = Json::parse(read_file(dir / "saved/tokenizer.json"));
+  CHECK(written["post_processor"] == came["post_processor"]);
+  CHECK(written["added_tokens"] == came["added_tokens"]);
+  const auto again = Tokenizer::open(dir / "saved");
+  CHECK(again.id("<extra>") == static_cast<int64_t>(behind));
+  CHECK(again.size() == tokenizer.size());
+  CHECK(again.fingerprint() == tokenizer.fingerprint());
+}
+
+TEST_CASE("text that spells a special token is text, and other added tokens are taken from it", "[data][tokenizer]") {
+  for (const auto& one : reference()["cases"]) {
+    const auto encoder = opened(one["tokenizer"]);
+    for (const auto& token : one["tokenizer"]["added_tokens"]) {
+      if (!token["special"].get<bool>() || token["content"] == "<unk>" || token["content"] == "[UNK]") continue;
+      const auto spelled = token["content"].get<std::string>();
+      INFO(one["name"] << " " << spelled);
+      for (const auto& text : {spelled, "a " + spelled + " b"})
+        for (const auto id : ids_of(*encoder, text)) CHECK(id != token["id"].get<int32_t>());
+    }
+  }
+  const auto encoder = opened(kind("added tokens"));
+  const auto taken = ids_of(*encoder, "a NEWTOK, newtok");
+  CHECK(std::count_if(taken.begin(), taken.end(),
+                      [&](int32_t id) { return encoder->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
+  CHECK(encoder->pieces[static_cast<size_t>(taken.back())] == "newtok");
+}
+
+TEST_CASE("a text behind another character has no mark before its first word", "[data][tokenizer]") {
+  for (const std::string name :
+       {"metaspace bpe always", "metaspace bpe first", "prepended bpe", "unigram", "byte bpe with a space"}) {
+    INFO(name);
+    const auto encoder = opened(kind(name));
+    std::vector<int32_t> behind, after_space;
+    encoder->encode_behind("the", behind);
+    encoder->encode_behind(" the", after_space);
+    CHECK(after_space == ids_of(*encoder, "the"));
+    CHECK(behind != after_space);
+    CHECK_FALSE(encoder->starts_word(behind[0]));
+    CHECK_FALSE(encoder->keeps_spaces());
+  }
+  CHECK(opened(kind("byte bpe"))->keeps_spaces());
+}
+
+TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the part that is wrong",
+          "[data][tokenizer]") {
+  const auto changed = [](const std::string& name, const char* pointer, const Json& value) {
+    Json tokenizer = kind(name);
+    tokenizer[Json::json_pointer(pointer)] = value;
+    return refusal(tokenizer);
+  };
+  CHECK_THAT(changed("bert", "/normalizer/lowercase", 3),
+             Catch::Contains("normalizer.lowercase is neither true nor false"));
+  CHECK_THAT(changed("bert", "/normalizer/type", "Sing"),
+             Catch::Contains("normalizer is of the kind 'Sing', which Cloze does not know among normalizers"));
+  CHECK_THAT(changed("bert", "/pre_tokenizer/type", "UnicodeScripts"),
+             Catch::Contains("pre_tokenizer is of the kind 'UnicodeScripts'"));
+  CHECK_THAT(changed("bert", "/decoder/type", "CTC"), Catch::Contains("decodes speech"));
+  CHECK_THAT(changed("bert", "/model/type", "Oracle"), Catch::Contains("model is of the kind 'Oracle'"));
+  CHECK_THAT(changed("bert", "/model/vocab/the", 1000000000), Catch::Contains("gives 'the' the id 1000000000"));
+  CHECK_THAT(changed("bert", "/model/vocab/the", -1), Catch::Contains("no whole number from 0"));
+  CHECK_THAT(changed("bert", "/model/vocab/the", 1), Catch::Contains("the id 1"));
+  CHECK_THAT(changed("bert", "/model/vocab", "x"), Catch::Contains("model.vocab is not an object of pieces and ids"));
+  CHECK_THAT(changed("bert", "/model", nullptr), Catch::Contains("model is no object with a vocabulary"));
+  CHECK_THAT(changed("added tokens", "/added_tokens/6/id", 3), Catch::Contains("the id 3"));
+  CHECK_THAT(changed("added tokens", "/added_tokens/6/content", 3),
+             Catch::Contains("added_tokens[6].content is not a text"));
+  CHECK_THAT(changed("suffix bpe", "/model/dropout", 0.5), Catch::Contains("dropout is 0.5"));
+  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a"})), Catch::Contains("[0] is not two pieces"));
+  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a", "qqq"})),
+             Catch::Contains("no piece of the vocabulary"));
+  CHECK_THAT(changed("prefix bpe", "/model/merges/0", Json::array({"a", "b"})),
+             Catch::Contains("does not begin with the prefix '@@'"));
+  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "("),
+             Catch::Contains("no expression of Oniguruma's"));
+  CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/behavior", "Eaten"),
+             Catch::Contains("it can be Removed, Isolated"));
+  CHECK_THAT(changed("metaspace bpe first", "/pre_tokenizer/replacement", "ab"), Catch::Contains("not one character"));
+  CHECK_THAT(changed("unigram", "/model/unk_id", 70000),
+             Catch::Contains("model.unk_id is 70000, not a whole number from 0 to"));
+  CHECK_THAT(changed("unigram", "/model/vocab/3", "x"), Catch::Contains("[3] is not a piece and its score"));
+  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "!"),
+             Catch::Contains("is not written in base64"));
+  CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"),
+             Catch::Contains("is no table of SentencePiece"));
+  CHECK_THAT(changed("byte bpe", "/post_processor/type", "Hat"), Catch::Contains("among post-processors"));
+  Json nested = kind("bert")["normalizer"];
+  for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
+  CHECK_THAT(changed("bert", "/normalizer", nested), Catch::Contains("is a sequence within 16 others"));
+  TempDir dir;
+  CHECK_THROWS_WITH(
+      Tokenizer::open(dir.write("a/tokenizer.json", "[")),
+      Catch::Contains("a/tokenizer.json: is not a JSON object (line 1, column 2: the text ends in the middle); "
+                      "it is damaged"));
+}
+
+TEST_CASE("a word that a model cannot write is answered in words where it has no unknown token", "[data][tokenizer]") {
+  Json tokenizer = kind("wordlevel");
+  tokenizer["model"]["unk_token"] = "nowhere";
+  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "xylophone"), Catch::Contains("does not know the word 'xylophone'"));
+  tokenizer = kind("unigram");
+  tokenizer["model"]["unk_id"] = nullptr;
+  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model no unk_id"));
+}
+
+TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]") {
+  auto stream = Rng(6).stream("fuzz");
+  const std::vector<Json> values{
+      nullptr,          true,          -1, 5, 1e300, uint64_t{18446744073709551615u}, "", "x", "\u2581", Json::array(),
+      Json::array({1}), Json::object()};
+  const std::string text = "the cat [MASK] \u4E2D\u6587 caf\u00E9 1,2 \xFF";
+  for (const auto& one : reference()["cases"]) {
+    Json small = one["tokenizer"];
+    const auto flat = small.flatten();
+    std::vector<std::string> places;
+    for (const auto& [pointer, value] : flat.items())
+      if (!pointer.starts_with("/model/vocab") && !pointer.starts_with("/model/merges")) places.push_back(pointer);
+    for (int i = 0; i < 12; ++i) {
+      Json broken = small;
+      auto pointer = Json::json_pointer(places[stream.below(places.size())]);
+      if (stream.below(3) == 0 && !pointer.parent_pointer().empty()) pointer = pointer.parent_pointer();
+      broken[pointer] = values[stream.below(values.size())];
+      INFO(one["name"] << " " << pointer << " = " << broken[pointer]);
+      try {
+        const auto encoder = opened(broken);
+        const auto ids = ids_of(*encoder, text);
+        encoder->encode_with_places(text);
+        encoder->decode(std::vector<int64_t>(ids.begin(), ids.end()));
+        encoder->files();
+      } catch (const DataError& e) {
+        CHECK(std::string(e.what()).size() > 20);
+      }
+    }
+    // A table of normalisation whose bytes are others.
+    if (one["name"] != "unigram") continue;
+    auto& map = small["normalizer"]["normalizers"][0]["precompiled_charsmap"].get_ref<std::string&>();
+    for (int i = 0; i < 300; ++i) {
+      Json broken = small;
+      auto& bytes = broken["normalizer"]["normalizers"][0]["precompiled_charsmap"].get_ref<std::string&>();
+      for (int k = 0; k < 4; ++k) bytes[stream.below(map.size())] = "ABCDwxyz0189+/"[stream.below(14)];
+      try {
+        ids_of(*opened(broken), text + "\u00C5\uFF21\uFB01e\u0301\t");
+      } catch (const DataError&) {
+      }
+    }
+  }
+}

@@ -1,0 +1,38 @@
+#include "tests/support/catch.h"
+#include "tests/support/tiny.h"
+#include "generation/generate.h"
+#include "interchange/interchange.h"
+
+using namespace cloze;
+
+TEST_CASE("texts of different lengths that are written together are those that each prompt has alone",
+          "[search][generate]") {
+  TempDir dir;
+  for (const std::string family : {"bart", "t5"}) {
+    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);
+    const auto run = open_run(dir / family);
+    const std::vector<Prompt> prompts{{.source = {5, 9, 13, 2}, .beginning = {2}, .number = 0},
+                                      {.source = {7, 8, 3, 11, 21, 30, 2}, .beginning = {2}, .number = 1},
+                                      {.source = {4, 2}, .beginning = {2}, .number = 2}};
+    const SearchConfig greedy{.max_new_tokens = 6, .eos_token_id = 2, .pad_token_id = 1};
+    auto beams = greedy, groups = greedy, drawn = greedy;
+    beams.num_beams = 3, beams.num_return_sequences = 2;
+    groups.num_beams = 4, groups.num_beam_groups = 2, groups.diversity_penalty = 0.8;
+    drawn.do_sample = true, drawn.num_return_sequences = 3;
+    for (const auto& config : {greedy, beams, groups, drawn}) {
+      INFO(family << ", beams " << config.num_beams << ", groups " << config.num_beam_groups << ", drawn "
+                  << config.do_sample);
+      const auto together = generate_ids(*run.network, prompts, config);
+      for (size_t p = 0; p < prompts.size(); ++p) {
+        const auto alone = generate_ids(*run.network, {prompts[p]}, config)[0];
+        REQUIRE(alone.size() == together[p].size());
+        for (size_t i = 0; i < alone.size(); ++i) {
+          auto ids = alone[i].ids;
+          ids.resize(together[p][i].ids.size(), config.pad_token_id);
+          CHECK(ids == together[p][i].ids);
+          CHECK(alone[i].score == Approx(together[p][i].score).margin(1e-4));
+        }
+      }
+    }
+  }
+}

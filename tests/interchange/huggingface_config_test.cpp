@@ -1,0 +1,146 @@
+#include "interchange/huggingface_config.h"
+
+#include <set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+using nlohmann::json;
+
+namespace {
+
+json defaults_there() { return read_json(SOURCE_DIR "/tests/interchange/huggingface_defaults.json"); }
+
+}  // namespace
+
+TEST_CASE("a config.json that says nothing is read with the defaults of transformers' class", "[interchange][config]") {
+  // Keys that are passed over: of fine-tuning, of generation's cache, of what there is here in one way only.
+  const std::set<std::string> passed_over{"use_cache",
+                                          "bos_token_id",
+                                          "eos_token_id",
+                                          "sep_token_id",
+                                          "add_cross_attention",
+                                          "is_decoder",
+                                          "is_encoder_decoder",
+                                          "summary_activation",
+                                          "summary_type",
+                                          "summary_use_proj",
+                                          "summary_last_dropout",
+                                          "summary_first_dropout",
+                                          "summary_proj_to_labels",
+                                          "start_n_top",
+                                          "end_n_top",
+                                          "use_mems_eval",
+                                          "use_mems_train",
+                                          "encoder_layerdrop",
+                                          "decoder_layerdrop",
+                                          "initializer_factor",
+                                          "is_gated_act",
+                                          "dense_act_fn",
+                                          "onnx_export",
+                                          "reorder_and_upcast_attn",
+                                          "qa_dropout",
+                                          "seq_classif_dropout",
+                                          "use_bias",
+                                          "rescale_embeddings",
+                                          "scale_attn_weights",
+                                          "scale_attn_by_inverse_layer_idx",
+                                          "pad_token_id"};
+  // Written in another way that means the same.
+  const json same{{"gpt2", {{"n_inner", 4 * 768}}},
+                  {"longformer", {{"attention_window", std::vector<int>(12, 512)}}},
+                  {"mbart", {{"decoder_start_token_id", 0}}}};  // without a start, that of the beginning
+  int compared = 0;
+  const auto all = defaults_there();
+  for (const auto& [type, fields] : all.items()) {
+    const auto model = read_model({{"model_type", type}}, "config.json");
+    const auto ours = model_json(model);
+    for (const auto& [key, value] : fields.items()) {
+      INFO(type << " " << key);
+      if (!ours.contains(key)) {
+        CHECK(passed_over.count(key) == 1);
+        continue;
+      }
+      CHECK(ours[key] == (same.contains(type) ? same[type].value(key, value) : value));
+      ++compared;
+    }
+  }
+  CHECK(compared > 220);
+}
+
+TEST_CASE("every key of config.json is written as it was read", "[interchange][config]") {
+  const auto all = defaults_there();
+  for (const auto& [type, fields] : all.items()) {
+    json other{{"model_type", type}};
+    const auto before = model_json(read_model(other, "config.json"));
+    // Other values than the defaults, so that a key that is not read shows.
+    for (const auto& [key, value] : before.items()) {
+      if (key == "model_type" || key == "d_head" || key == "untie_r" || key == "is_encoder_decoder" ||
+          key.starts_with("bos_"))
+        continue;
+      if (key == "is_decoder" && before.contains("decoder_layers")) continue;  // told by the class
+      if (key.ends_with("_id") && value.is_number()) {
+        other[key] = (value.get<int64_t>() + 3) % 50;
+        continue;
+      }
+      if (value.is_boolean())
+        other[key] = !value.get<bool>();
+      else if (value.is_number_integer())
+        other[key] =
+            value.get<int64_t>() < 0 ? 7 : value.get<int64_t>() + (key == "d_model" || key == "n_head" ? 16 : 1);
+      else if (value.is_number_float())
+        other[key] = value.get<double>() / 4 + 0.25;
+      else if (value.is_null())
+        other[key] = 11;
+      else if (value.is_array())
+        other[key] = std::vector<int>(13, 64);
+    }
+    if (other.contains("scale_decoder_outputs")) other["scale_decoder_outputs"] = true;
+    const json words{{"hidden_act", "relu"},
+                     {"activation", "relu"},
+                     {"activation_function", "silu"},
+                     {"ff_activation", "relu"},
+                     {"attn_type", "uni"},
+                     {"attention_type", "original_full"},
+                     {"feed_forward_proj", "gated-silu"}};
+    for (const auto& [key, value] : words.items())
+      if (before.contains(key)) other[key] = value;
+    if (other.value("attention_type", "") == "original_full")
+      other.erase("block_size"), other.erase("num_random_blocks");
+    if (other.contains("embd_pdrop")) other["embd_pdrop"] = other["resid_pdrop"];
+    const auto after = model_json(read_model(other, "config.json"));
+    for (const auto& [key, value] : other.items()) {
+      INFO(type << " " << key);
+      const bool one_name = key == "model_type";  // XLM-RoBERTa and CamemBERT are RoBERTa
+      const bool decides =
+          key == "tie_word_embeddings" && (type == "t5" || type == "mt5");  // together with what scales
+      if (!one_name && !decides) CHECK(after[key] == value);
+    }
+  }
+}
+
+TEST_CASE("a T5 is told to scale its states by what its config says of the head", "[interchange][config]") {
+  const auto scales = [](const json& j) { return backbone_of(read_model(j, "config.json")).scale_decoder_outputs; };
+  CHECK(scales({{"model_type", "t5"}}));
+  CHECK_FALSE(scales({{"model_type", "t5"}, {"tie_word_embeddings", false}}));
+  CHECK_FALSE(scales({{"model_type", "t5"}, {"tie_word_embeddings", true}, {"scale_decoder_outputs", false}}));
+  CHECK_FALSE(scales({{"model_type", "mt5"}}));
+}
+
+TEST_CASE("values of config.json that cannot be imported are refused with key and value", "[interchange][config]") {
+  const auto refused = [](const json& j, const std::string& sentence) {
+    CHECK_THROWS_WITH(read_model(j, "hf/config.json"), "hf/config.json: " + sentence);
+  };
+  refused({{"use_bias", false}, {"model_type", "big_bird"}}, "use_bias is false; only true can be imported");
+  refused({{"add_cross_attention", true}, {"is_decoder", true}},
+          "add_cross_attention is true; only false can be imported");
+  refused({{"position_embedding_type", "rotary"}},
+          "position_embedding_type is 'rotary'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
+  refused({{"model_type", "longformer"}, {"position_embedding_type", "relative_key"}},
+          "position_embedding_type is \"relative_key\"; only \"absolute\" can be imported");
+  refused({{"hidden_size", 12.5}}, "'hidden_size' is 12.5, which is not a whole number");
+  refused({{"model_type", "gpt2"}, {"scale_attn_by_inverse_layer_idx", true}},
+          "scale_attn_by_inverse_layer_idx is true; only false can be imported");
+}

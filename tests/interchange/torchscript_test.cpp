@@ -1,0 +1,430 @@
+// Files that run without Cloze.
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/tensor/safetensors.h"
+#include "tests/support/catch.h"
+#include "tests/support/close_to.h"
+#include "tests/support/trained.h"
+#include "generation/generate.h"
+#include "interchange/interchange.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+TEST_CASE("a TorchScript file runs at other shapes in a new process, in both precisions, and carries its papers",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  for (const std::string dtype : {"float32", "bfloat16"}) {
+    const auto receipt = export_torchscript(trained(), dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK(receipt.shapes.size() == 3);
+    CHECK(receipt.largest_error.size() == 4);
+    CHECK(fs::exists(dir / (dtype + ".pt.receipt.json")));
+  }
+  const auto content = read_file(dir / "float32.pt");
+  for (const auto* name : {"extra/config.json", "extra/run.yaml", "extra/provenance.json", "extra/tokenizer/vocab.txt"})
+    CHECK(content.find(name) != std::string::npos);
+  // A tied table is stored once.
+  const auto run = open_run(trained());
+  int64_t parameters = 0;
+  for (const auto& p : collect_params(*run.network)) parameters += p.param.value().numel();
+  CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
+}
+
+TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  for (const std::string name : {"t5", "mt5", "bart", "bart-masked", "mbart", "mbart-forced",
+                                 "pegasus"}) {  // texts of generate are compared too, with ids that are forced
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    CHECK(export_torchscript(dir / name, dir / (name + "-bf16.pt"), "bfloat16", BINARY_DIR "/cloze").passed);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const auto run = open_run(dir / name);
+    const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}),
+               written = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
+    auto mask = at::ones({3, 7}, at::kBool);
+    mask[1].narrow(0, 4, 3).fill_(false);
+    const auto states = file.get_method("encode")({ids, mask}).toTensor();
+    CHECK(error_of(states, run.network->backbone->encode({.input_ids = ids, .attention_mask = mask}).states) < 1e-6);
+    Tensor logits;  // [3, 5, V]
+    for (const auto& [output, tensor] :
+         run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = written}))
+      if (output == "logits") logits = tensor;
+    c10::IValue past;
+    for (const auto& [begin, end] :
+         {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {  // three tokens, then one and one behind what is kept
+      const auto step = file.get_method("decode")({written.slice(1, begin, end), states, mask, past}).toTuple();
+      CHECK(error_of(step->elements()[0].toTensor(), logits.select(1, end - 1)) < 1e-5);
+      past = step->elements()[1];
+    }
+  }
+}
+
+TEST_CASE(
+    "a decoder alone goes out in bfloat16, and an mBART that is given no decoder ids reads its text with the last "
+    "token first",
+    "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
+  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "bfloat16", BINARY_DIR "/cloze").passed);
+  import_huggingface(SOURCE_DIR "/tests/parity/mbart", dir / "mbart");
+  export_torchscript(dir / "mbart", dir / "mbart.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "mbart.pt");
+  const auto pad = backbone_of(open_run(dir / "mbart").config.model).pad_token_id;
+  const auto ids = at::tensor(std::vector<int64_t>{10, 11, 12, 13, 20, 21, pad, pad}, at::kLong).view({2, 4}),
+             read = at::tensor(std::vector<int64_t>{13, 10, 11, 12, 21, 20, 21, pad}, at::kLong).view({2, 4});
+  const auto logits = [&](std::vector<c10::IValue> in) {
+    return file.forward(std::move(in)).toGenericDict().at("logits").toTensor();
+  };
+  CHECK(at::equal(logits({ids, ids.ne(pad)}), logits({ids, ids.ne(pad), read})));
+}
+
+TEST_CASE("an exported file answers texts without room and searches without beams in a sentence",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto ids = [](int64_t length) { return at::arange(length, at::kLong).remainder(90).add(3).unsqueeze(0); };
+  for (const std::string name : {"bart", "gpt2", "t5", "bert"}) {
+    INFO(name);
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    const int64_t most = backbone_of(open_run(dir / name).config.model).longest_input();
+    if (name == "t5") {  // no table of places
+      CHECK_NOTHROW(file.forward({ids(700)}));
+      CHECK_NOTHROW(file.get_method("generate")({ids(700), c10::IValue(), 3, 2}));
+    } else {
+      CHECK_NOTHROW(file.forward({ids(most)}));
+      CHECK_THROWS_WITH(
+          file.forward({ids(most + 1)}),
+          Catch::Contains(words("this model reads ", most, " tokens, and a text is too long; shorten it")));
+    }
+    if (name == "bert") continue;
+    const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {
+      torch::jit::Stack arguments{ids(length), c10::IValue()};
+      arguments.insert(arguments.end(), {tokens, beams});
+      return file.get_method("generate")(arguments);
+    };
+    CHECK_THROWS_WITH(generate(4, 3, 0), Catch::Contains("num_beams must be at least 1"));
+    CHECK_THROWS_WITH(generate(4, 0, 1), Catch::Contains("max_new_tokens must be at least 1"));
+    if (name == "bart") {
+      CHECK_NOTHROW(generate(most, most - 1, 1));
+      CHECK_THROWS_WITH(generate(4, most, 1), Catch::Contains("max_new_tokens is too large; lower it"));
+      CHECK_THROWS_WITH(generate(most + 1, 3, 1), Catch::Contains("a text is too long; shorten it"));
+      const auto states = file.get_method("encode")({ids(4)}).toTensor();
+      CHECK_THROWS_WITH(file.get_method("decode")({ids(most + 1), states}),
+                        Catch::Contains("a text is too long; shorten it"));
+    }
+    if (name == "gpt2") {
+      CHECK_NOTHROW(generate(most - 3, 3, 2));
+      CHECK_THROWS_WITH(
+          generate(most - 3, 4, 2),
+          Catch::Contains("the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"));
+    }
+  }
+}
+
+TEST_CASE("an exported file writes the ids of transformers, from padded texts and under every rule",
+          "[interchange][torchscript][generate]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  const auto tensor = [](const nlohmann::json& rows) {
+    std::vector<Tensor> list;
+    for (const auto& row : rows) list.push_back(at::tensor(row.get<std::vector<int64_t>>(), at::kLong));
+    return at::stack(list);
+  };
+  int searches = 0;
+  const auto cases = nlohmann::json::parse(read_file(SOURCE_DIR "/tests/interchange/generated_ids.json"));
+  for (const auto& [name, told] : cases.items()) {
+    import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
+    export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
+    auto file = torch::jit::load(dir / (name + ".pt"));
+    for (const auto& search : told["searches"]) {
+      INFO(name << " " << search.dump());
+      const torch::jit::Stack arguments{tensor(told["input_ids"]),
+                                        tensor(told["attention_mask"]),
+                                        told["max_new_tokens"].get<int64_t>(),
+                                        search["num_beams"].get<int64_t>(),
+                                        search.value("length_penalty", 1.0),
+                                        search.value("early_stopping", false),
+                                        search.value("no_repeat_ngram_size", int64_t{0}),
+                                        search.value("repetition_penalty", 1.0),
+                                        search.value("min_length", int64_t{0}),
+                                        search.value("min_new_tokens", int64_t{0})};
+      const auto found = file.get_method("generate")(arguments).toTensor(), wanted = tensor(search["ids"]);
+      CHECK(at::equal(found, wanted));
+      ++searches;
+    }
+    const auto ids = tensor(told["input_ids"]);
+    const auto generate = [&](int64_t ngram, double penalty, int64_t shortest) {
+      return file.get_method("generate")({ids, c10::IValue(), 4, 1, 1.0, false, ngram, penalty, 0, shortest});
+    };
+    CHECK_THROWS_WITH(generate(-1, 1, 0), Catch::Contains("no_repeat_ngram_size must be at least 0"));
+    CHECK_THROWS_WITH(generate(0, 0, 0), Catch::Contains("repetition_penalty must be above 0"));
+    CHECK_THROWS_WITH(generate(0, 1, 5), Catch::Contains("min_new_tokens must be from 0 to max_new_tokens"));
+    if (name == "gpt2")
+      CHECK_THROWS_WITH(file.get_method("generate")({ids, tensor(told["attention_mask"]).flip(1)}),
+                        Catch::Contains("prompts of several lengths are padded on the left"));
+  }
+  CHECK(searches == 32);
+}
+
+TEST_CASE("networks without a head go out as TorchScript with the hidden states of those with one",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  struct Case {
+    std::string folder, prefix, bare;
+  };
+  for (const auto& [name, prefix, bare] :
+       {Case{"gpt2", "transformer.", "GPT2Model"}, Case{"t5", "", "T5Model"}, Case{"bart", "model.", "BartModel"}}) {
+    INFO(name);
+    const auto folder = SOURCE_DIR "/tests/parity/" + name;
+    auto config = nlohmann::json::parse(read_file(folder + "/config.json"));
+    config["architectures"] = {bare};
+    dir.write(name + "-bare/config.json", config.dump());
+    const auto stored = SafeTensors::open(folder + "/model.safetensors");
+    std::vector<NamedTensor> tensors;
+    for (const auto& key : stored.names())
+      if (key.starts_with(prefix)) tensors.push_back({key.substr(prefix.size()), stored.get(key).clone()});
+    save_safetensors(dir / (name + "-bare/model.safetensors"), tensors);
+    import_huggingface(dir / (name + "-bare"), dir / (name + "-run"));
+    import_huggingface(folder, dir / name);
+    for (const auto& run : {name + "-run", name})
+      CHECK(export_torchscript(dir / run, dir / (run + ".pt"), "float32", BINARY_DIR "/cloze").passed);
+    auto without = torch::jit::load(dir / (name + "-run.pt")), with = torch::jit::load(dir / (name + ".pt"));
+    const auto ids = at::arange(14, at::kLong).mul(5).add(3).view({2, 7}),
+               mask = at::arange(7, at::kLong).lt(5).unsqueeze(0).expand({2, 7}).contiguous();
+    const auto found = without.forward({ids, mask}).toGenericDict(), wanted = with.forward({ids, mask}).toGenericDict();
+    CHECK_FALSE(found.contains("logits"));
+    CHECK(at::equal(found.at("last_hidden_state").toTensor(), wanted.at("last_hidden_state").toTensor()));
+    CHECK_FALSE(without.find_method("generate").has_value());
+    CHECK(with.find_method("generate").has_value());
+    if (name == "gpt2") continue;
+    CHECK(at::equal(without.get_method("encode")({ids, mask}).toTensor(),
+                    with.get_method("encode")({ids, mask}).toTensor()));
+  }
+}
+
+TEST_CASE(
+    "a T5 whose head is its own and whose states are scaled goes out as TorchScript, and so does a GPT-2 with random "
+    "features, which keeps nothing to write with",
+    "[interchange][torchscript]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 1);
+  const auto small = [](auto model) {
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 64;
+    model.max_position_embeddings = 32;
+    return model;
+  };
+  auto t5 = small(T5Config{});
+  t5.d_kv = 16;
+  t5.tie_word_embeddings = false;
+  base.model = t5;
+  SpanCorruptionConfig rest_of_text;  // needs no sentinels
+  rest_of_text.corruption = Corruption::prefix_lm;
+  base.objectives = {rest_of_text};
+  base.data.short_seq_prob = 0;
+  pretrain(base, {.run = dir / "t5"});
+  CHECK(export_torchscript(dir / "t5", dir / "t5.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto file = torch::jit::load(dir / "t5.pt");
+  CHECK(file.find_method("generate").has_value());
+  // Hugging Face scales where config.json says that the tables are tied; two tables that differ stay two.
+  export_huggingface(dir / "t5", dir / "hf");
+  import_huggingface(dir / "hf", dir / "back");
+  const auto back = open_run(dir / "back");
+  const auto& t5_back = backbone_of(back.config.model);
+  CHECK(t5_back.scale_decoder_outputs);
+  CHECK_FALSE(t5_back.tie_word_embeddings);
+  const auto before = open_run(dir / "t5");
+  const auto a = collect_params(*before.network), b = collect_params(*back.network);
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+
+  auto gpt2 = small(Gpt2Config{});
+  gpt2.attention = PerformerAttention{.nb_features = 16};
+  base.model = gpt2;
+  base.objectives = {ClmConfig{}};
+  pretrain(base, {.run = dir / "performer"});
+  CHECK(export_torchscript(dir / "performer", dir / "performer.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto causal = torch::jit::load(dir / "performer.pt");
+  CHECK_FALSE(causal.find_method("generate").has_value());
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(12, at::kLong).add(5).view({1, 12});
+  auto other = ids.clone();
+  other.select(1, 11).fill_(6);  // the last token changes no logits before it
+  const auto logits = [&](const Tensor& in) {
+    return causal.forward({in}).toGenericDict().at("logits").toTensor().narrow(1, 0, 11);
+  };
+  CHECK(error_of(logits(ids), logits(other)) < 1e-6);
+}
+
+TEST_CASE("an export replaces nothing unless it is told to, and never a folder that is no model", "[interchange]") {
+  TempDir dir;
+  import_huggingface(SOURCE_DIR "/tests/parity/bert", dir / "bert");
+  const auto to_file = [&](bool replace) {
+    return export_torchscript(dir / "bert", dir / "m.pt", "float32", BINARY_DIR "/cloze", "", replace);
+  };
+  dir.write("m.pt", "mine");
+  CHECK_THROWS_WITH(to_file(false),
+                    Catch::Contains("m.pt: is there already; name another file, or replace it with --force"));
+  CHECK(read_file(dir / "m.pt") == "mine");
+  CHECK(to_file(true).passed);
+  CHECK(read_file(dir / "m.pt").size() > 10000);
+  const auto to_folder = [&](const std::string& out, bool replace) {
+    export_huggingface(dir / "bert", out, "", replace);
+  };
+  to_folder(dir / "hf/", false);  // with a slash at its end too
+  dir.write("hf/notes.txt", "mine");
+  CHECK_THROWS_WITH(to_folder(dir / "hf", false),
+                    Catch::Contains("hf: is there already; name another folder, or replace it with --force"));
+  CHECK(fs::exists(dir / "hf/notes.txt"));
+  to_folder(dir / "hf", true);
+  CHECK(fs::exists(dir / "hf/model.safetensors"));
+  CHECK_FALSE(fs::exists(dir / "hf/notes.txt"));
+  dir.write("letters/to-her.txt", "mine");
+  CHECK_THROWS_WITH(to_folder(dir / "letters", true),
+                    Catch::Contains("letters: exists and is no model folder; name another --out"));
+  CHECK(read_file(dir / "letters/to-her.txt") == "mine");
+  for (const auto& entry : fs::directory_iterator(dir.path))
+    CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
+}
+
+TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/gpt2", dir / "gpt2");
+  auto yaml = read_file(dir / "gpt2/run.yaml");
+  const auto at_key = yaml.find("prefix_lm: false");
+  REQUIRE(at_key != std::string::npos);
+  dir.write("gpt2/run.yaml", yaml.replace(at_key, 16, "prefix_lm: true"));
+  CHECK(export_torchscript(dir / "gpt2", dir / "gpt2.pt", "float32", BINARY_DIR "/cloze").passed);
+  auto file = torch::jit::load(dir / "gpt2.pt");
+  const auto run = open_run(dir / "gpt2");
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7});
+  std::vector<Tensor> found;
+  for (const auto& prefix : {at::tensor({int64_t{0}, int64_t{3}, int64_t{7}}, at::kLong), Tensor()}) {
+    found.push_back(file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()})
+                        .toGenericDict()
+                        .at("logits")
+                        .toTensor());
+    CHECK(error_of(found.back(), run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
+  }
+  CHECK(error_of(found[0][0], found[1][0]) < 1e-6);
+  CHECK(error_of(found[0][1], found[1][1]) > 1e-3);
+  CHECK_THROWS_WITH(
+      export_huggingface(dir / "gpt2", dir / "hf", ""),
+      Catch::Contains("model.prefix_lm true has no class at Hugging Face for gpt2; export to torchscript"));
+}
+
+TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  at::NoGradGuard no_grad;
+  import_huggingface(SOURCE_DIR "/tests/parity/xlnet-plain", dir / "xlnet");
+  export_torchscript(dir / "xlnet", dir / "xlnet.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "xlnet.pt");
+  const auto run = open_run(dir / "xlnet");
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), types = ids.remainder(2),
+             places = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
+  auto mask = at::ones({3, 7}, at::kBool);
+  mask[2].narrow(0, 5, 2).fill_(false);
+  const auto visible = at::arange(147, at::kLong).mul(5).remainder(11).lt(6).view({3, 7, 7});
+  auto mapping = at::zeros({3, 3, 7});
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t n = 0; n < 3; ++n)
+      if (const auto place = places[b][n].item<int64_t>(); place >= 0) mapping[b][n][place] = 1;
+  for (const bool targets : {false, true}) {
+    const auto answer = file.forward({ids, mask, types, visible.logical_not().to(at::kFloat),
+                                      targets ? c10::IValue(mapping) : c10::IValue()})
+                            .toGenericDict();
+    const auto wanted = run.network->outputs({.input_ids = ids,
+                                              .attention_mask = mask,
+                                              .token_type_ids = types,
+                                              .visible = visible,
+                                              .target_places = targets ? places : Tensor()});
+    REQUIRE(answer.size() == wanted.size());
+    for (const auto& [name, tensor] : wanted) {
+      INFO(name);
+      CHECK(tensor.size(1) == (targets ? 3 : 7));
+      CHECK(error_of(answer.at(name).toTensor(), tensor) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE(
+    "every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the "
+    "same",
+    "[interchange][torchscript]") {
+  TempDir dir;
+  const auto base = tiny_run(dir, 1);
+  struct Choice {
+    const char* name;
+    std::function<void(BackboneConfig&)> change;
+    const char* refusal;
+  };
+  const std::vector<Choice> choices{
+      {"pre",
+       [](auto& c) {
+         c.norm_place = NormPlacement::pre, c.norm_kind = NormKind::rms, c.feed_forward = FeedForward::gated;
+       },
+       "model.norm_place pre has no class at Hugging Face for bert; export to torchscript"},
+      {"relative", [](auto& c) { c.relative_positions = 4; }, "model.relative_positions 4 has no class"},
+      {"performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; },
+       "model.attention of kind performer has no class"},
+      {"causal",
+       [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}, c.architecture = Architecture::decoder; },
+       "model.attention of kind performer has no class"},
+      {"linformer", [](auto& c) { c.attention = LinformerAttention{}; },
+       "model.attention of kind linformer has no class"},
+      {"bigbird", [](auto& c) { c.attention = BigBirdAttention{.block_size = 3, .num_random_blocks = 1}; },
+       "model.attention of kind bigbird has no class"},
+      {"window",
+       [](auto& c) {
+         c.attention = WindowAttention{.attention_window = {4}, .attention_dilation = {2}, .dilated_heads = 1};
+       },
+       "model.attention of kind window has no class"}};
+  for (const auto& [name, change, refusal] : choices) {
+    INFO(name);
+    auto config = base;
+    change(backbone_of(config.model));
+    pretrain(config, {.run = dir / name});
+    const auto receipt =
+        export_torchscript(dir / name, dir / (std::string(name) + ".pt"),
+                           std::string(name) == "performer" ? "bfloat16" : "float32", BINARY_DIR "/cloze");
+    CHECK(receipt.passed);
+    CHECK_THROWS_WITH(export_huggingface(dir / name, dir / "hf", ""), Catch::Contains(refusal));
+  }
+}
+
+TEST_CASE("an exported file refuses what its model cannot read in words", "[interchange][torchscript]") {
+  TempDir dir;
+  import_huggingface(SOURCE_DIR "/tests/parity/bart", dir / "bart");
+  export_torchscript(dir / "bart", dir / "bart.pt", "float32", BINARY_DIR "/cloze");
+  auto file = torch::jit::load(dir / "bart.pt");
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(3, 9, at::kLong).view({2, 3});
+  const auto states = file.get_method("encode")({ids}).toTensor();
+  const auto ranges = Catch::Contains("ids of this model are from 0 to ");
+  CHECK_THROWS_WITH(file.forward({ids + 5000}), ranges);
+  CHECK_THROWS_WITH(file.forward({ids, c10::IValue(), ids - 100}), ranges);
+  CHECK_THROWS_WITH(file.forward({ids[0]}), Catch::Contains("ids are [batch, length]"));
+  CHECK_THROWS_WITH(file.forward({ids, at::ones({2, 2})}), Catch::Contains("attention_mask is as large as input_ids"));
+  CHECK_THROWS_WITH(file.get_method("generate")({ids + 5000}), ranges);
+  CHECK_THROWS_WITH(file.get_method("decode")({ids, states.slice(0, 0, 1)}),
+                    Catch::Contains("memory is what encode gives for these rows"));
+  CHECK_THROWS_WITH(file.get_method("decode")({ids, states, c10::IValue(), at::zeros({1, 2, 0, 4})}),
+                    Catch::Contains("past is what decode gave for these rows"));
+}

@@ -1,0 +1,146 @@
+#include "core/tensor/safetensors.h"
+#include "tests/support/runs.h"
+#include "runs/init.h"
+
+using namespace cloze;
+using nlohmann::json;
+
+TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  PrepareOptions options;
+  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked",
+  options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  prepare(options);
+  std::string pairs;
+  for (int i = 0; i < 40; ++i)
+    pairs += std::string("w") + static_cast<char>('a' + i % 16) + " wa\tw" + static_cast<char>('a' + i % 7) + "\n";
+  options.inputs = {dir.write("pairs.tsv", pairs)}, options.out = dir / "pairs", options.format = "pairs",
+  options.held_out = 0.2;
+  prepare(options);
+  T5Config model;
+  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.d_kv = 16;
+  config.model = model, config.objectives = {SpanCorruptionConfig{}}, config.data.tokens = dir / "marked";
+  pretrain(config, {.run = dir / "spans"});
+  config.objectives = {PairsConfig{}}, config.data.tokens = dir / "pairs", config.init.from = dir / "spans",
+  config.optimizer.learning_rate = 0;
+  pretrain(config, {.run = dir / "pairs-run"});
+  const auto report = json::parse(read_file(dir / "pairs-run/init.json"));
+  CHECK(report["fresh"].empty());
+  CHECK(report["unused"].empty());
+  const auto before = open_run(dir / "spans"), after = open_run(dir / "pairs-run");
+  const auto old = collect_params(*before.network), now = collect_params(*after.network);
+  for (size_t i = 0; i < old.size(); ++i)
+    CHECK(at::equal(old[i].param.value(), now[i].param.value()));  // nothing was learnt at a rate of 0
+}
+
+TEST_CASE(
+    "a Longformer and a Performer start from a trained RoBERTa: places repeat, global projections are the local ones",
+    "[train][init]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 150);
+  RobertaConfig roberta;
+  static_cast<StackConfig&>(roberta) = backbone_of(config.model);
+  roberta.max_position_embeddings = 33, roberta.pad_token_id = 0;
+  config.model = roberta, config.objectives = {MlmConfig{}};
+  config.evaluation.sequences = 64;
+  const auto trained = pretrain(config, {.run = dir / "roberta"});
+  const auto source = SafeTensors::open(find_checkpoint(dir / "roberta") + "/weights.safetensors");
+
+  config.train.budget.steps = 1, config.optimizer.learning_rate = 0, config.init.from = dir / "roberta";
+  LongformerConfig longformer;
+  static_cast<StackConfig&>(longformer) = roberta;
+  longformer.max_position_embeddings = 1 + 70, longformer.pad_token_id = 0,
+  longformer.attention = WindowAttention{.attention_window = {64}, .global_tokens = GlobalTokens::none};
+  config.model = longformer;
+  const auto moved = pretrain(config, {.run = dir / "longformer"});
+  CHECK(moved.held_out_loss ==
+        Approx(trained.held_out_loss).epsilon(1e-4));  // a window as wide as the text is full attention
+  const auto ours = SafeTensors::open(find_checkpoint(dir / "longformer") + "/weights.safetensors");
+  const auto places = ours.get("backbone.embeddings.position"), old = source.get("backbone.embeddings.position");
+  REQUIRE(old.size(0) == 33);
+  for (int64_t row = 0; row < 71; ++row) CHECK(at::equal(places[row], row == 0 ? old[0] : old[1 + (row - 1) % 32]));
+  const auto qkv = source.get("backbone.stack.0.attention.qkv.weight");
+  CHECK(at::equal(ours.get("backbone.stack.0.attention.query_global.weight"), qkv.narrow(0, 0, 32)));
+  CHECK(at::equal(ours.get("backbone.stack.0.attention.key_value_global.weight"), qkv.narrow(0, 32, 64)));
+  const auto report = json::parse(read_file(dir / "longformer/init.json"));
+  CHECK(report["from_local"].size() == 4);
+  CHECK(report["tiled"] == json{"backbone.embeddings.position"});
+  CHECK(report["fresh"].empty());
+  CHECK(report["unused"].empty());
+
+  PerformerConfig performer;
+  static_cast<BackboneConfig&>(performer) = roberta;
+  performer.attention = PerformerAttention{.nb_features = 512};
+  config.model = performer;
+  const auto estimated = pretrain(config, {.run = dir / "performer"});
+  CHECK(estimated.held_out_loss <
+        0.5 * trained.unigram_loss + 0.5 * trained.held_out_loss);  // its features estimate the same attention
+  CHECK(json::parse(read_file(dir / "performer/init.json"))["fresh"] == json{"backbone.stack.0.attention.features"});
+
+  config.model = longformer, backbone_of(config.model).hidden_size = 16;
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "narrow"}),
+                    Catch::Contains("no block of that roberta (hidden_size 32) fits this longformer (hidden_size 16); "
+                                    "name a run of the same width"));
+  CHECK_FALSE(std::filesystem::exists(dir / "narrow"));
+}
+
+TEST_CASE("the discriminator's first step reads the weights that it took over, in bf16 too", "[train]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 4);
+  backbone_of(config.model).vocab_size = 21,
+  backbone_of(config.model).hidden_dropout_prob = backbone_of(config.model).attention_probs_dropout_prob = 0;
+  RtdConfig rtd;
+  rtd.generator_steps = 2, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
+  config.objectives = {rtd};
+  Network network(config.model, config.objectives);
+  initialize(collect_params(network), 0.3, false, Rng(3));
+  Stepper stepper(config, network);
+  auto batch =
+      Collator(TokenStore(config.data.tokens, "train"), config.objectives, config.data, Rng(1), "train").batch(0, 8);
+  batch.replaced = batch.input_ids.remainder(2);  // given, so that both steps see one batch
+  const double first = stepper.step({batch}, 2, 0).loss, second = stepper.step({batch}, 3, 0).loss;
+  CHECK(first == second);  // nothing is learnt at a rate of 0
+}
+
+TEST_CASE("a run that was killed before it saved anything begins again with the weights that it was given",
+          "[train][init][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 3);
+  const auto given = dir / "given", whole = dir / "whole", killed = dir / "killed";
+  pretrain(config, {.run = given});
+  auto later = config;
+  later.init.from = given;
+  later.train.seed = 5;
+  pretrain(later, {.run = whole});
+  const auto died_early = [&](const char* left_out) {
+    std::filesystem::remove_all(killed);
+    std::filesystem::create_directories(killed);
+    for (const auto& entry : std::filesystem::directory_iterator(whole)) {
+      const auto name = entry.path().filename().string();
+      const bool later_on = name.rfind("step-", 0) == 0 || name == "latest" || name == "best" || name == "summary.json";
+      if (!later_on && name != left_out)
+        std::filesystem::copy(entry.path(), dir / ("killed/" + name), std::filesystem::copy_options::recursive);
+    }
+  };
+  const std::string last = "/step-00000003/weights.safetensors";
+  died_early("init.json");
+  pretrain(later, {.run = killed, .resume = true});
+  CHECK(same_files(whole + last, killed + last));
+  // The other run goes on meanwhile: what counts are the weights that were taken.
+  config.train.budget.steps = 6;
+  pretrain(config, {.run = given, .resume = true});
+  REQUIRE(open_run(given).checkpoint == given + "/step-00000006");
+  died_early("");
+  pretrain(later, {.run = killed, .resume = true});
+  CHECK(same_files(whole + last, killed + last));
+  CHECK(metrics(whole) == metrics(killed));
+  CHECK(same_files(whole + "/init.json", killed + "/init.json"));
+  died_early("");
+  std::filesystem::remove_all(given + "/step-00000003");
+  CHECK_THROWS_WITH(pretrain(later, {.run = killed, .resume = true}),
+                    Catch::Contains("killed: has no checkpoint of its own, and ") &&
+                        Catch::Contains("given/step-00000003, whose weights it began with, is gone; put it back, or "
+                                        "start the run anew in another folder"));
+}

@@ -1,0 +1,88 @@
+#pragma once
+// Every family with an objective of its own, as small as it gets.
+#include <vector>
+
+#include "tests/support/tiny.h"
+
+struct FamilyCase {
+  std::string name;
+  cloze::ModelConfig model;
+  cloze::Objectives objectives;
+};
+
+/// Width 64 and one or two layers, over the texts of tiny_run and, for what writes, of `prepare_marked`. Dropout stays
+/// on.
+inline std::vector<FamilyCase> every_family() {
+  using namespace cloze;
+  const auto small = [](auto model) {
+    model.hidden_size = 64;
+    model.num_hidden_layers = 2;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 96;
+    model.max_position_embeddings = 40;
+    if (model.d_kv > 0) model.d_kv = 24;
+    if (model.embedding_size > 0) model.embedding_size = 24;
+    if (model.positions_after_padding) model.pad_token_id = 0;
+    return model;
+  };
+  auto untied = small(T5Config{});
+  untied.tie_word_embeddings = false;
+  auto longformer = small(LongformerConfig{});
+  longformer.attention = WindowAttention{.attention_window = {8}, .global_tokens = GlobalTokens::first};
+  auto bigbird = small(BigBirdConfig{});
+  bigbird.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 1};
+  auto performer = small(PerformerConfig{});
+  performer.attention = PerformerAttention{.nb_features = 24};
+  auto linformer = small(BertConfig{});
+  linformer.attention = LinformerAttention{.compressed = 4};
+  auto distances = small(BertConfig{});
+  distances.relative_positions = 5;
+  auto keyed = small(BertConfig{});
+  keyed.position_embeddings = PositionEmbeddings::relative_key_query;
+  return {{"bert", small(BertConfig{}), {MlmConfig{}, NspConfig{}}},
+          {"spanbert", small(BertConfig{}), {MlmConfig{}, SboConfig{}}},
+          {"roberta", small(RobertaConfig{}), {MlmConfig{}}},
+          {"albert", small(AlbertConfig{}), {MlmConfig{}, SopConfig{}}},
+          {"electra", small(ElectraConfig{}), {RtdConfig{}}},
+          {"distilbert", small(DistilBertConfig{}), {MlmConfig{}}},
+          {"longformer", longformer, {MlmConfig{}}},
+          {"bigbird", bigbird, {MlmConfig{}}},
+          {"performer", performer, {MlmConfig{}}},
+          {"linformer", linformer, {MlmConfig{}}},
+          {"distances", distances, {MlmConfig{}}},
+          {"keyed", keyed, {MlmConfig{}}},
+          {"gpt2", small(Gpt2Config{}), {ClmConfig{}}},
+          {"t5", small(T5Config{}), {SpanCorruptionConfig{}}},
+          {"t5-untied", untied, {SpanCorruptionConfig{}}},
+          {"bart", small(BartConfig{}), {DenoisingConfig{}}},
+          {"mbart", small(MBartConfig{}), {DenoisingConfig{}}},
+          {"pegasus", small(PegasusConfig{}), {GapSentencesConfig{}}},
+          {"transformer", small(TransformerConfig{}), {DenoisingConfig{}}},
+          {"xlnet", small(XlnetConfig{}), {PlmConfig{}}}};
+}
+
+/// The texts of `tiny_run` with sentinels, which span corruption asks for.
+inline std::string prepare_marked(const TempDir& dir) {
+  cloze::PrepareOptions options;
+  options.inputs = {dir / "text.txt"};
+  options.tokenizer = dir / "vocab.txt";
+  options.out = dir / "marked";
+  options.format = "lines";
+  options.held_out = 0.1;
+  options.threads = 1;
+  options.sentinels = 40;
+  cloze::prepare(options);
+  return options.out;
+}
+
+/// A run of one of these.
+inline cloze::RunConfig run_of(const FamilyCase& family, const cloze::RunConfig& base, const std::string& marked) {
+  auto config = base;
+  config.model = family.model;
+  config.objectives = family.objectives;
+  config.data.tokens = marked;
+  config.data.max_seq_length = 24;
+  config.train.batch_size = 7;
+  config.evaluation.sequences = 8;
+  return config;
+}
