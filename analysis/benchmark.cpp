@@ -9,7 +9,7 @@
 #include "objectives/generative_rows.h"
 #include "analysis/describe.h"
 #include "train/loader.h"
-#include "runs/process.h"
+#include "run/process.h"
 #include "train/trainer.h"
 
 namespace cloze {

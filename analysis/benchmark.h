@@ -2,7 +2,7 @@
 // Real training steps against the machine's own limit.
 #include <nlohmann/json.hpp>
 
-#include "runs/config.h"
+#include "run/config.h"
 
 namespace cloze {
 

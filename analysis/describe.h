@@ -2,7 +2,7 @@
 // A config in numbers, before any run: layers, parameters, FLOPs, memory.
 #include <nlohmann/json.hpp>
 
-#include "runs/config.h"
+#include "run/config.h"
 
 namespace cloze {
 

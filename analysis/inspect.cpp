@@ -9,7 +9,7 @@
 #include "objectives/collator.h"
 #include "objectives/masking.h"
 #include "objectives/generative_rows.h"
-#include "runs/process.h"
+#include "run/process.h"
 
 namespace cloze {
 

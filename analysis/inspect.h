@@ -2,7 +2,7 @@
 // What an objective does to real text, measured from its batches and held against its own rules.
 #include <nlohmann/json.hpp>
 
-#include "runs/config.h"
+#include "run/config.h"
 #include "analysis/rule_checks.h"
 
 namespace cloze {

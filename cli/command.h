@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "runs/config.h"
+#include "run/config.h"
 #include "generation/search.h"
 
 namespace cloze {

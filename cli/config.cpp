@@ -2,7 +2,7 @@
 
 #include "cli/engine.h"
 #include "cli/verbs.h"
-#include "runs/run_config.h"
+#include "run/run_config.h"
 
 namespace cloze {
 

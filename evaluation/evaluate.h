@@ -5,7 +5,7 @@
 
 #include "objectives/collator.h"
 #include "objectives/network.h"
-#include "runs/yardstick.h"
+#include "run/yardstick.h"
 
 namespace cloze {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Blanks filled in by a trained model.
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

@@ -1,6 +1,6 @@
 #pragma once
 // Text that a model writes: searches of search.h over a network with a cache of keys and values.
-#include "runs/run.h"
+#include "run/run.h"
 #include "generation/search.h"
 
 namespace cloze {

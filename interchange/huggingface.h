@@ -2,7 +2,7 @@
 // Hugging Face's words for what Cloze calls otherwise: config.json and parameter names.
 #include <nlohmann/json.hpp>
 
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

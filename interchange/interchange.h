@@ -1,6 +1,6 @@
 #pragma once
 // Models in and out: Hugging Face folders, TorchScript files with a receipt, and the proof that numbers agree.
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

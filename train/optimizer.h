@@ -1,7 +1,7 @@
 #pragma once
 // AdamW, LAMB and Adafactor over the flat buffers.
 #include "core/tensor/param.h"
-#include "runs/config.h"
+#include "run/config.h"
 
 namespace cloze {
 

@@ -1,6 +1,6 @@
 #pragma once
 // The learning rate over a run, as pure functions of progress.
-#include "runs/config.h"
+#include "run/config.h"
 
 namespace cloze {
 

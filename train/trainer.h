@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "evaluation/evaluate.h"
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

@@ -14,7 +14,7 @@
 #include "generation/generate.h"
 #include "analysis/inspect.h"
 #include "interchange/interchange.h"
-#include "runs/process.h"
+#include "run/process.h"
 #include "train/trainer.h"
 
 namespace cloze {

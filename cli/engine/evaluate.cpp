@@ -16,7 +16,7 @@
 #include "data/spool.h"
 #include "objectives/generative_rows.h"
 #include "generation/generate.h"
-#include "runs/run_config.h"
+#include "run/run_config.h"
 #include "evaluation/text_metrics.h"
 #include "train/trainer.h"
 

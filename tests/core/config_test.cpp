@@ -4,7 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
-#include "runs/config.h"
+#include "run/config.h"
 
 using namespace cloze;
 

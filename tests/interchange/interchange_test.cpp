@@ -18,7 +18,7 @@
 #include "tests/support/trained.h"
 #include "generation/fill.h"
 #include "generation/generate.h"
-#include "runs/init.h"
+#include "run/init.h"
 #include "train/trainer.h"
 
 using namespace cloze;

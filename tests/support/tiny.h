@@ -5,7 +5,7 @@
 #include "core/random.h"
 #include "data/prepare.h"
 #include "tests/support/temp_dir.h"
-#include "runs/config.h"
+#include "run/config.h"
 
 /// Documents of sentences in which every word but the first is decided by the one before it: word k is followed by word
 /// (3 k + 1) mod 16. A masked word between two others has no entropy; by frequency alone it has ln 16.

@@ -3,7 +3,7 @@
 
 #include "objectives/network.h"
 #include "tests/support/catch.h"
-#include "runs/config.h"
+#include "run/config.h"
 
 using namespace cloze;
 

@@ -2,7 +2,7 @@
 
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
-#include "runs/metrics.h"
+#include "run/metrics.h"
 #include "train/schedule.h"
 
 using namespace cloze;

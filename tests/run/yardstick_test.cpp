@@ -1,5 +1,5 @@
 // Held-out losses that can be compared: the same rows and masks for all runs, baselines, standard errors.
-#include "runs/yardstick.h"
+#include "run/yardstick.h"
 
 #include <set>
 

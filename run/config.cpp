@@ -1,10 +1,10 @@
-#include "runs/config.h"
+#include "run/config.h"
 
 #include <algorithm>
 #include <map>
 #include <vector>
 
-#include "runs/yardstick.h"
+#include "run/yardstick.h"
 
 namespace cloze {
 

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "tests/support/runs.h"
-#include "runs/loss_curve.h"
+#include "run/loss_curve.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

@@ -2,7 +2,7 @@
 // Weights of another run as the start of a new one.
 #include <nlohmann/json.hpp>
 
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

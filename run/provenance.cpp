@@ -1,4 +1,4 @@
-#include "runs/provenance.h"
+#include "run/provenance.h"
 
 #include <torch/version.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "core/kernels/cpu.h"
-#include "runs/process.h"
+#include "run/process.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "runs/run_config.h"
+#include "run/run_config.h"
 
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-#include "runs/log_line.h"
+#include "run/log_line.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,10 +1,10 @@
-#include "runs/run.h"
+#include "run/run.h"
 
 #include <filesystem>
 
 #include "core/file.h"
 #include "objectives/objective.h"
-#include "runs/run_config.h"
+#include "run/run_config.h"
 
 namespace cloze {
 

@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
 #include "objectives/collator.h"
-#include "runs/run.h"
+#include "run/run.h"
 
 namespace cloze {
 

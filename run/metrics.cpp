@@ -1,4 +1,4 @@
-#include "runs/metrics.h"
+#include "run/metrics.h"
 
 #include <unistd.h>
 

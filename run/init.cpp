@@ -1,4 +1,4 @@
-#include "runs/init.h"
+#include "run/init.h"
 
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-#include "runs/process.h"
+#include "run/process.h"
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>

@@ -1,4 +1,4 @@
-#include "runs/loss_curve.h"
+#include "run/loss_curve.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
-#include "runs/process.h"
+#include "run/process.h"
 
 namespace cloze {
 

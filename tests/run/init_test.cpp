@@ -1,6 +1,6 @@
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
-#include "runs/init.h"
+#include "run/init.h"
 
 using namespace cloze;
 using nlohmann::json;

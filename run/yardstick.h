@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runs/config.h"
+#include "run/config.h"
 
 namespace cloze {
 

@@ -14,8 +14,8 @@
 #include "core/tensor/param.h"
 #include "data/tokenizer.h"
 #include "objectives/network.h"
-#include "runs/config.h"
-#include "runs/log_line.h"
+#include "run/config.h"
+#include "run/log_line.h"
 
 namespace cloze {
 

@@ -1,4 +1,4 @@
-#include "runs/yardstick.h"
+#include "run/yardstick.h"
 
 #include <algorithm>
 #include <set>
