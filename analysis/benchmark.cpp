@@ -87,9 +87,9 @@ Batch made_up(const RunConfig& config, uint64_t number) {
     const int64_t targets = std::max<int64_t>(1, length / 6);
     const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
     batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
-    batch.target_places = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
+    batch.target_positions = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
     batch.positions = at::arange(rows * targets, at::kLong);
-    batch.labels = batch.input_ids.gather(1, batch.target_places).flatten();
+    batch.labels = batch.input_ids.gather(1, batch.target_positions).flatten();
     batch.token_type_ids.zero_();
     batch.tokens = rows * length;
     return batch;

@@ -88,9 +88,8 @@ Cost cost_of(const RunConfig& config, double length) {
   if (memory > 0) {  // its keys and values are computed anew in every step
     cost.linear += layers * 2 * h * heads * memory / length;
   }
-  if (m.is_two_stream()) {  // scores by content and by distance, which are twice as many; what is predicted runs beside
-                            // in
-                            // the second stream
+  // Scores by content and by distance, which are twice as many; what is predicted runs in the second stream too.
+  if (m.is_two_stream()) {
     const double content = layers > 0 ? layers - 1 : 0;  // of the last layer nobody reads the content
     seen = 2 * (length + memory) * (content + layers * predicted);
     cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);

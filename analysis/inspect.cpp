@@ -91,11 +91,11 @@ class Inspector {
       places_ += batch.input_ids.numel(), forced_ += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
       const bool permuted =
-          batch.target_places.defined();  // places of targets are listed row by row, and rows are padded on the left
+          batch.target_positions.defined();  // places of targets are listed row by row, and rows are padded on the left
       for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) {
         auto place = batch.positions.data_ptr<int64_t>()[i];
         if (permuted)
-          place = place / batch.target_places.size(1) * width + batch.target_places.data_ptr<int64_t>()[place];
+          place = place / batch.target_positions.size(1) * width + batch.target_positions.data_ptr<int64_t>()[place];
         labels[static_cast<size_t>(place)] = batch.labels.data_ptr<int64_t>()[i];
       }
       for (int64_t row = 0; row < batch.input_ids.size(0); ++row) {
@@ -361,7 +361,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
   require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
-  if (generative_of(config.objectives)) return inspect_writing(config, examples, std::max(examples, sequences));
+  if (generative_of(config.objectives)) return inspect_generative(config, examples, std::max(examples, sequences));
   return Inspector(config).run(examples, std::max(examples, sequences));
 }
 

@@ -45,7 +45,7 @@ void note(std::vector<Count>& histogram, int64_t n) {
 /// full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
 /// The same for an objective that lets a decoder write.
-Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences);
+Inspection inspect_generative(const RunConfig& config, int64_t examples, int64_t sequences);
 
 std::string to_text(const Inspection& found, bool colour);
 nlohmann::json to_json(const Inspection& found);

@@ -21,7 +21,7 @@ struct Counted {
 };
 
 void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json, Counted& counted) {
-  const auto pieces = tokenizer.encode_with_places(text);
+  const auto pieces = tokenizer.encode_with_offsets(text);
   ++counted.texts, counted.bytes += text.size(), counted.tokens += pieces.size();
   for (const auto& piece : pieces) counted.unknown += piece.id == tokenizer.special().unk;
   if (as_json) {

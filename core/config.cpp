@@ -217,7 +217,8 @@ const std::string* scalar(const ConfigNode& node, const std::string& path, const
 
 void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value,
                  std::vector<Issue>& issues) {
-  if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high))
+  const bool fits = rule.multiple_of == 1 || std::fmod(value, static_cast<double>(rule.multiple_of)) == 0;
+  if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high) || !fits)
     issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + config_detail::rule_words(rule)});
 }
 
@@ -308,9 +309,6 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
     issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
   } else {
     check_range(node, path, rule, static_cast<double>(value), issues);
-    if (value % rule.multiple_of != 0)
-      issues.push_back(
-          {node.where, "'" + path + "' is " + *text + ", must be a multiple of " + std::to_string(rule.multiple_of)});
     out = value;
   }
 }
@@ -358,7 +356,7 @@ void decode_list(const ConfigNode& node, const std::string& path, const Rule& ru
   if (node.type == ConfigNode::Type::list) {
     for (const auto& [key, item] : node.items) items.push_back(item);
   } else {
-    std::stringstream texts(node.text);
+    std::stringstream texts(node.text + (node.text.ends_with(',') ? " " : ""));
     for (std::string text; std::getline(texts, text, ',');) {
       items.push_back(node);
       items.back().quoted = false;

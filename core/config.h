@@ -37,7 +37,9 @@ struct Rule {
   int64_t multiple_of = 1;             ///< of whole numbers
   std::vector<std::string> allowed{};  ///< the only texts; empty: any
 };
-inline Rule multiples_of(int64_t step) { return {.low = static_cast<double>(step), .multiple_of = step}; }
+inline Rule multiples_of(int64_t step, double high) {
+  return {.low = static_cast<double>(step), .high = high, .multiple_of = step};
+}
 struct OpenEnd {};
 inline constexpr OpenEnd open_end{};
 inline Rule at_least(double low) { return {.low = low}; }
@@ -187,14 +189,16 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   decode_scalar(node, path, rule_of<E>(rule), issues, name);
   out = choice_of<E>(name);
 }
-/// `words: name = meaning; name = meaning`, of a choice.
+/// `words: name = meaning; name = meaning`, of the choices that a rule allows.
 template <class T>
-std::string with_choices(const char* words) {
+std::string with_choices(const char* words, const Rule& rule) {
   std::string all = words;
   if constexpr (is_choice<T>) {
     const char* joint = all.empty() ? "" : ": ";
     for (const auto& choice : choices(T{})) {
-      if (!*choice.words) continue;
+      const auto& names = rule.allowed;
+      const bool allowed = names.empty() || std::find(names.begin(), names.end(), choice.name) != names.end();
+      if (!*choice.words || !allowed) continue;
       all += std::string(joint) + choice.name + " = " + choice.words;
       joint = "; ";
     }
@@ -287,12 +291,18 @@ class Decoder {
     decode(node, join_path(path_, key), rule, field);
   }
 
-  /// A key of earlier versions: where it is given, `apply` takes its value T and answers what is wrong with it, or "".
+  /// A key of earlier versions, whose part is `successor`'s now: where it is given, `apply` takes its value T and
+  /// answers what is wrong with it, or "".
   template <class T, class Apply>
-  void formerly(const char* key, const Apply& apply) {
+  void formerly(const char* key, const char* successor, const Apply& apply) {
     former_.emplace_back(key);
     const ConfigNode* node = map_ ? map_->find(key) : nullptr;
     if (!node) return;
+    if (map_->find(successor)) {
+      issues_.push_back({node->where, "'" + join_path(path_, key) + "' is the earlier form of '" + successor +
+                                          "', and both are given; leave out '" + key + "'"});
+      return;
+    }
     T value{};
     const auto before = issues_.size();
     decode_scalar(*node, join_path(path_, key), {}, issues_, value);
@@ -406,7 +416,7 @@ struct Perturber {
   void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
   void standalone() {}
   template <class T, class Apply>
-  void formerly(const char*, const Apply&) {}
+  void formerly(const char*, const char*, const Apply&) {}
   template <class T>
   void operator()(const char*, T& field, const char*, const Rule& = {}) {
     if constexpr (is_choice<T>)
@@ -442,11 +452,11 @@ class Walker {
   }
   void standalone() { whole_.clear(); }
   template <class T, class Apply>
-  void formerly(const char*, const Apply&) {}
+  void formerly(const char*, const char*, const Apply&) {}
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
     if constexpr (is_scalar<T> || is_list<T>)
-      leaf(key, field, with_choices<T>(words), rule_of<T>(rule));
+      leaf(key, field, with_choices<T>(words, rule), rule_of<T>(rule));
     else
       inside(key, field, words);
   }

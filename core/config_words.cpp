@@ -12,7 +12,9 @@ std::string rule_words(const Rule& rule) {
     for (const auto& word : rule.allowed) list += (list.empty() ? "" : ", ") + word;
     return list;
   }
-  if (rule.multiple_of > 1) return "multiples of " + std::to_string(rule.multiple_of);
+  if (rule.multiple_of > 1)
+    return "a multiple of " + std::to_string(rule.multiple_of) + " in [" + shortest(rule.low) + ", " +
+           shortest(rule.high) + "]";
   const bool low = std::isfinite(rule.low), high = std::isfinite(rule.high);
   if (low && high) return "in [" + shortest(rule.low) + ", " + shortest(rule.high) + (rule.open_high ? ")" : "]");
   if (low) return "at least " + shortest(rule.low);

@@ -39,6 +39,8 @@ std::string json_fault(std::string_view text) {
     } catch (const nlohmann::json::parse_error& e) {
       at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());  // counted from 1
       reason = at == text.size() ? "the text ends in the middle" : "no JSON";
+    } catch (const nlohmann::json::out_of_range&) {
+      return " (it holds a number that is too large)";
     }
   }
   const auto before = text.substr(0, at);

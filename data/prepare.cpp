@@ -110,10 +110,10 @@ std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string
                       [](const auto& piece, int32_t id) { return piece.id == id; });
   };
   size_t before = 0;  // spaces put in front of the sentence
-  auto pieces = tokenizer.encode_with_places(sentence);
+  auto pieces = tokenizer.encode_with_offsets(sentence);
   if (!fits(pieces) && follows) {  // byte-level BPE writes the space before a text into its first piece
     before = 1;
-    pieces = tokenizer.encode_with_places(" " + sentence);
+    pieces = tokenizer.encode_with_offsets(" " + sentence);
   }
   const bool placed = fits(pieces);
   std::vector<uint32_t> bytes(ids.size());

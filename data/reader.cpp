@@ -320,6 +320,8 @@ struct DocumentReader::Impl {
       const auto comma = options.columns.find(',');
       const auto find = [&](std::string_view name) {
         const auto found = std::find(cells.begin(), cells.end(), name);
+        require<DataError>(std::count(cells.begin(), cells.end(), name) < 2, where(), ": two columns are named '", name,
+                           "'; give each column a name of its own");
         require<DataError>(found != cells.end(), where(), ": no column is named '", name,
                            "'; --columns takes two names of this first line: ", line);
         return static_cast<size_t>(found - cells.begin());
@@ -327,6 +329,8 @@ struct DocumentReader::Impl {
       table = Table{.columns = cells.size(),
                     .source = find(options.columns.substr(0, comma)),
                     .target = find(options.columns.substr(comma + 1))};
+      require<DataError>(table->source != table->target, where(), ": --columns ", options.columns,
+                         " names one column twice; a pair is two");
       return;
     }
     require<DataError>(cells.size() == table->columns, where(), ": has ", cells.size(),

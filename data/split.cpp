@@ -227,8 +227,10 @@ void Split::require_unchanged() const {
     const auto now = as_it_is(before.path);
     const bool same =
         std::tie(now.bytes, now.seconds, now.nanoseconds) == std::tie(before.bytes, before.seconds, before.nanoseconds);
-    require<DataError>(same, before.path, ": has changed while it was prepared (", before.bytes, " bytes before, ",
-                       now.bytes, " now); prepare it again when nothing writes to it");
+    const auto how = now.bytes == before.bytes ? std::string("it was written to")
+                                               : words(before.bytes, " bytes before, ", now.bytes, " now");
+    require<DataError>(same, before.path, ": has changed while it was prepared (", how,
+                       "); prepare it again when nothing writes to it");
   }
 }
 

@@ -600,25 +600,25 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const
   return ids;
 }
 
-std::vector<int32_t> Tokenizer::encode_behind(std::string_view text) const {
+std::vector<int32_t> Tokenizer::encode_after(std::string_view text) const {
   std::vector<int32_t> ids;
   impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
     const auto part = text.substr(begin, end - begin);
     if (id >= 0)
       ids.push_back(id);
     else if (begin == 0)
-      impl_->encoder->encode_behind(part, ids);
+      impl_->encoder->encode_after(part, ids);
     else
       impl_->encoder->encode(part, ids);
   });
   return ids;
 }
 
-std::vector<TextPiece> Tokenizer::encode_with_places(std::string_view text) const {
+std::vector<TextPiece> Tokenizer::encode_with_offsets(std::string_view text) const {
   std::vector<TextPiece> placed;
   impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
     if (id >= 0) return placed.push_back({id, begin, end});
-    for (const auto& piece : impl_->encoder->encode_with_places(text.substr(begin, end - begin)))
+    for (const auto& piece : impl_->encoder->encode_with_offsets(text.substr(begin, end - begin)))
       placed.push_back({piece.id, begin + piece.begin, begin + piece.end});
   });
   return placed;

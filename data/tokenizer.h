@@ -44,9 +44,9 @@ class Tokenizer {
   /// goes on after a space, which byte-level BPE writes into its pieces.
   std::vector<int32_t> encode(std::string_view text, bool inside = false) const;
   /// The same of a text right behind another character, where SentencePiece would begin a word.
-  std::vector<int32_t> encode_behind(std::string_view text) const;
+  std::vector<int32_t> encode_after(std::string_view text) const;
   /// The same pieces with the bytes of `text` that each stands for.
-  std::vector<TextPiece> encode_with_places(std::string_view text) const;
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const;
   /// Text of `ids`; special tokens are left out.
   std::string decode(std::span<const int64_t> ids) const;
 

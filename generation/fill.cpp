@@ -34,7 +34,7 @@ Tensor blank_logits(const LoadedRun& run, std::vector<int64_t> text, const std::
         ->outputs({.input_ids = row(line.ids),
                    .token_type_ids = row(line.segments),
                    .visible = visible,
-                   .target_places = row(places)})
+                   .target_positions = row(places)})
         .back()
         .second[0];
   }
@@ -72,7 +72,7 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
     // Byte-level pieces carry the space before a word: that of the blank goes with it.
     if (run.tokenizer.kind() == "byte_bpe" && i + 1 < parts.size() && !part.empty() && part.back() == ' ')
       part.pop_back();
-    for (const auto id : i > 0 ? run.tokenizer.encode_behind(part) : run.tokenizer.encode(part)) ids.push_back(id);
+    for (const auto id : i > 0 ? run.tokenizer.encode_after(part) : run.tokenizer.encode(part)) ids.push_back(id);
     if (i + 1 == parts.size()) break;
     places.push_back(static_cast<int64_t>(ids.size()));
     ids.push_back(special.mask);
@@ -117,7 +117,7 @@ Blank blank_of(const LoadedRun& run) {
 
 }  // namespace
 
-bool fills_by_writing(const LoadedRun& run) { return blank_of(run) != Blank::none; }
+bool fills_by_generating(const LoadedRun& run) { return blank_of(run) != Blank::none; }
 
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
   require<CheckpointError>(run.has_tokenizer, run.folder,
@@ -138,7 +138,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   if (model.texts_begin) prompt.source.push_back(special.cls);
   std::vector<std::vector<int32_t>> pieces;
   for (size_t i = 0; i < parts.size(); ++i) {
-    pieces.push_back(i > 0 ? run.tokenizer.encode_behind(parts[i]) : run.tokenizer.encode(parts[i]));
+    pieces.push_back(i > 0 ? run.tokenizer.encode_after(parts[i]) : run.tokenizer.encode(parts[i]));
     prompt.source.insert(prompt.source.end(), pieces.back().begin(), pieces.back().end());
     if (i + 1 < parts.size()) prompt.source.push_back(spans ? sentinels[i] : special.mask);
   }

@@ -14,7 +14,7 @@ struct Candidate {
 std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string& text, int64_t top);
 
 /// True for a run whose blanks a decoder writes: with span corruption or denoising.
-bool fills_by_writing(const LoadedRun& run);
+bool fills_by_generating(const LoadedRun& run);
 /// The `top` likeliest fillings of all blanks of `text` at once, by beams; each text whole. Spans of any length may
 /// stand in a blank. Throws ConfigError as `fill`.
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top);

@@ -207,8 +207,8 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   return model;
 }
 
-Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value) {
-  if (backbone_of(model).is_two_stream()) return xlnet_as_theirs(backbone_of(model), name, value);
+Tensor to_huggingface(const ModelConfig& model, const std::string& name, const Tensor& value) {
+  if (backbone_of(model).is_two_stream()) return xlnet_to_huggingface(backbone_of(model), name, value);
   if (name == "lm.head.bias" && decoder_family(model)) return value.unsqueeze(0);  // final_logits_bias
   return huggingface_transposed(model, name) && value.dim() == 2 ? value.t() : value;
 }
@@ -232,7 +232,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       used.insert(theirs);
       require_weights(theirs, found->second);
       const auto tensor = found->second.to(at::kFloat);
-      parts.push_back(encoder.is_two_stream()                                     ? xlnet_as_ours(name, tensor)
+      parts.push_back(encoder.is_two_stream()                                     ? xlnet_from_huggingface(name, tensor)
                       : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t()
                       : name == "lm.head.bias"                                    ? tensor.flatten()
                                                                                   : tensor);
@@ -422,11 +422,14 @@ void load_generator(const HuggingFaceModel& generator, Network& network, ImportR
 }
 
 /// Throws ConfigError for a config of far more parameters than the file has, before memory is written for them.
-void check_size(const Network& network, const HuggingFaceModel& model, const std::string& path) {
+void check_size(const Network& network, const HuggingFaceModel& model, const HuggingFaceModel* generator,
+                const std::string& path) {
   constexpr int64_t heads = 1 << 26;  // of parameters that may be drawn anew
   int64_t described = 0, stored = 0;
   for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
-  for (const auto& [name, tensor] : model.tensors) stored += tensor.numel();
+  for (const auto* part : {&model, generator})
+    for (const auto& [name, tensor] : part ? part->tensors : std::map<std::string, at::Tensor>())
+      stored += tensor.numel();
   require<ConfigError>(described <= 4 * stored + heads, path, ": describes a model of ",
                        thousands(static_cast<uint64_t>(described)), " parameters, the weights are ",
                        thousands(static_cast<uint64_t>(stored)), " numbers; they do not belong together");
@@ -444,7 +447,7 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
     add_generator(model, *generator, generator_folder);
   }
   const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
-  if (!generator) check_size(*network, model, folder + "/config.json");
+  check_size(*network, model, generator ? &*generator : nullptr, folder + "/config.json");
   ImportReport report;
   report.architecture = model.architecture;
   load_huggingface(model, *network, report.ignored, report.fresh);
@@ -528,7 +531,7 @@ void export_huggingface(const std::string& run, const std::string& out, const st
     const auto theirs = huggingface_names(opened.config.model, name);
     if (theirs.empty()) continue;  // a generator beside the discriminator
     const auto parts =
-        as_theirs(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
+        to_huggingface(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
     for (size_t i = 0; i < theirs.size(); ++i)
       tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i].contiguous()});
     if (name.ends_with("lm.head.bias") && !decoder_family(opened.config.model) &&

@@ -27,7 +27,7 @@ bool huggingface_transposed(const ModelConfig& model, const std::string& name);
 std::string huggingface_prefix(const ModelConfig& model);
 
 /// A parameter's value as it stands there: transposed, by heads, or with an axis of one in front, where it is.
-Tensor as_theirs(const ModelConfig& model, const std::string& name, const Tensor& value);
+Tensor to_huggingface(const ModelConfig& model, const std::string& name, const Tensor& value);
 
 /// Copies tensors into a network; lists what was not used and what was not there.
 void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored,

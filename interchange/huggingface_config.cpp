@@ -228,10 +228,8 @@ const Key windows{
     .read =
         [](BackboneConfig& c, const Given& in) {
           std::vector<int64_t> list;
-          if (in.value.is_array())
-            list = in.as<std::vector<int64_t>>();
-          else
-            list = {in.as<int64_t>()};
+          for (const auto& one : in.value.is_array() ? in.value : json::array({in.value}))
+            list.push_back(Given{one, in.file, in.key, in.path}.as<int64_t>());
           const auto odd = std::find_if(list.begin(), list.end(), [](auto n) { return n < 2 || n % 2 != 0; });
           require<ConfigError>(odd == list.end(), in.path, ": attention_window is ", in.value.dump(),
                                "; windows must be even numbers of at least 2");

@@ -39,7 +39,7 @@ std::vector<std::string> token_tables(const ModelConfig& model);
 std::vector<std::string> xlnet_names(const std::string& name);
 /// A parameter's value as it stands there, and back. Products of the attention are [D, H, C] there; those of one
 /// parameter follow each other.
-at::Tensor xlnet_as_theirs(const BackboneConfig& model, const std::string& name, const at::Tensor& value);
-at::Tensor xlnet_as_ours(const std::string& name, const at::Tensor& value);
+at::Tensor xlnet_to_huggingface(const BackboneConfig& model, const std::string& name, const at::Tensor& value);
+at::Tensor xlnet_from_huggingface(const std::string& name, const at::Tensor& value);
 
 }  // namespace cloze

@@ -35,7 +35,7 @@ std::vector<std::string> xlnet_names(const std::string& name) {
   return names.empty() ? std::vector<std::string>{there + part} : names;
 }
 
-at::Tensor xlnet_as_theirs(const BackboneConfig& c, const std::string& name, const at::Tensor& value) {
+at::Tensor xlnet_to_huggingface(const BackboneConfig& c, const std::string& name, const at::Tensor& value) {
   if (!is_product(name)) return value;
   const int64_t heads = c.num_attention_heads, width = c.head_width();
   if (is_output(name)) return value.reshape({c.hidden_size, heads, width});
@@ -44,7 +44,7 @@ at::Tensor xlnet_as_theirs(const BackboneConfig& c, const std::string& name, con
       .reshape({-1, heads, width});  // one behind the other: [n D, H, C]
 }
 
-at::Tensor xlnet_as_ours(const std::string& name, const at::Tensor& value) {
+at::Tensor xlnet_from_huggingface(const std::string& name, const at::Tensor& value) {
   if (!is_product(name) || value.dim() != 3) return value;
   return is_output(name) ? value.flatten(1) : value.flatten(1).t();
 }

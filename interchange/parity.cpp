@@ -85,7 +85,7 @@ Batch batch_of(const SafeTensors& in, const RunConfig& config) {
   if (in.contains("perm_mask")) batch.visible = in.get("perm_mask").le(0);
   if (in.contains("target_mapping")) {
     const auto [most, place] = in.get("target_mapping").max(-1);
-    batch.target_places = place.masked_fill(most.le(0), -1);
+    batch.target_positions = place.masked_fill(most.le(0), -1);
   }
   if (const auto* streams = as<TwoStreamConfig>(config.model); streams && streams->bi_data)
     batch.backward =
@@ -254,7 +254,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
   for (const auto& [name, param] : collect_params(network)) {
     const auto names = huggingface_names(model, name);
     if (!param.value().grad().defined()) continue;
-    const auto parts = as_theirs(model, name, param.value().grad()).chunk(static_cast<int64_t>(names.size()));
+    const auto parts = to_huggingface(model, name, param.value().grad()).chunk(static_cast<int64_t>(names.size()));
     for (size_t i = 0; i < names.size(); ++i) ours[names[i]] = parts[i];
     for (const auto& alias : huggingface_aliases(model, name)) ours.emplace(alias, param.value().grad());
   }
@@ -330,7 +330,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
                              .decoder_input_ids = batch.decoder_input_ids,
                              .decoder_attention_mask = batch.decoder_attention_mask,
                              .visible = batch.visible,
-                             .target_places = batch.target_places,
+                             .target_positions = batch.target_positions,
                              .backward = batch.backward,
                              .memories = batch.memories,
                              .new_memories = &memories},
@@ -342,7 +342,8 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
   };
   const bool two = backbone_of(model.config.model).is_encoder_decoder();
   list(two ? "encoder_hidden_states" : "hidden_states", traces.encoder.hidden_states);
-  const bool predicts = batch.target_places.defined();  // by a query stream, which takes turns with the content stream
+  const bool predicts =
+      batch.target_positions.defined();  // by a query stream, which takes turns with the content stream
   if (!predicts) list(two ? "encoder_attentions" : "attentions", traces.encoder.attentions);
   for (size_t i = 0; predicts && i < traces.encoder.attentions.size(); ++i)
     ours[words("attentions.", i / 2, ".", i % 2)] = traces.encoder.attentions[i];
@@ -376,7 +377,7 @@ std::vector<ParityRow> verify_parity(const std::string& folder) {
                                        (name.rfind("attentions.", 0) == 0 && name.back() == '1'));
     if (of_query && wanted.dim() == 4) {  // there a row for every token: those of what is predicted count
       const auto place =
-          batch.target_places.unsqueeze(1).unsqueeze(-1).expand({-1, wanted.size(1), -1, wanted.size(3)});
+          batch.target_positions.unsqueeze(1).unsqueeze(-1).expand({-1, wanted.size(1), -1, wanted.size(3)});
       wanted = wanted.gather(2, place.clamp_min(0)).masked_fill(place.lt(0), 0);
     }
     if (found == ours.end()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <unordered_map>
@@ -38,18 +39,25 @@ std::optional<at::ScalarType> storage_type(const std::string& name) {
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// So many entries hold every one of a tensor, and it has no more of them.
+/// So many entries hold every one of a tensor; an axis of stride 0 is the same entry again.
 bool holds(int64_t entries, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
+  constexpr int64_t most_entries = int64_t{1} << 40;
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return offset <= entries;
   if (offset >= entries) return false;
   int64_t count = 1, last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] > entries / count) return false;
+    if (sizes[i] > most_entries / count) return false;
     count *= sizes[i];
     if (strides[i] > 0 && sizes[i] - 1 > (entries - 1 - last) / strides[i]) return false;
     last += (sizes[i] - 1) * strides[i];
   }
   return true;
+}
+
+/// Throws CheckpointError for a record that is longer than its file: torch stores records as they are.
+void require_stored(PyTorchStreamReader& file, const std::string& record, const std::string& path) {
+  require<CheckpointError>(file.getRecordSize(record) <= std::filesystem::file_size(path), path, ": its ", record,
+                           " is longer than the whole file; the file is damaged");
 }
 
 /// Runs the instructions of a data.pkl; classes are names, and nothing but dictionaries and tensors is made of them.
@@ -295,6 +303,7 @@ class Machine {
     push(make(Kind::tensor));
     auto& bytes = records_[id[2]->text];
     if (!bytes.defined()) {
+      require_stored(file_, "data/" + id[2]->text, path_);
       auto [data, size] = file_.getRecord("data/" + id[2]->text);
       auto owner = std::make_shared<at::DataPtr>(std::move(data));
       bytes = at::from_blob(owner->get(), {static_cast<int64_t>(size)}, [owner](void*) {}, at::kByte);
@@ -320,7 +329,9 @@ class Machine {
     const auto& storage = arguments[0]->tensor;
     const auto sizes = numbers(*arguments[2]), strides = numbers(*arguments[3]);
     const auto offset = arguments[1]->number;
+    constexpr size_t most_axes = 64;  // as many as tensors of torch have
     if (sizes.size() != strides.size() || offset < 0) damaged("a tensor without its strides");
+    if (sizes.size() > most_axes) damaged("a tensor of more axes than any has");
     push(make(Kind::tensor));
     if (holds(storage.numel(), sizes, strides, offset))  // else it stays undefined, which is told with its name
       stack_.back()->tensor = storage.as_strided(sizes, strides, offset);
@@ -341,14 +352,17 @@ const Value& state_dict(const Value& root, const std::string& path) {
   require<CheckpointError>(root.kind != Kind::object, path, ": holds an object of ", root.text,
                            ", and only tensors by their names are read", mend);
   require<CheckpointError>(root.kind == Kind::dictionary, path, ": holds no tensors by their names", mend);
-  const Value* inner = nullptr;
+  const auto holds_tensors = [](const Value& dictionary) {
+    for (size_t i = 1; i < dictionary.items.size(); i += 2)
+      if (dictionary.items[i]->kind == Kind::tensor) return true;
+    return false;
+  };
   for (size_t i = 0; i < root.items.size(); i += 2) {
     const auto &key = *root.items[i], &value = *root.items[i + 1];
-    if (value.kind == Kind::tensor) return root;
-    if (value.kind != Kind::dictionary || key.kind != Kind::text) continue;
-    if (key.text == "state_dict" || key.text == "model_state_dict" || key.text == "model") inner = &value;
+    if (value.kind != Kind::dictionary || key.kind != Kind::text || !holds_tensors(value)) continue;
+    if (key.text == "state_dict" || key.text == "model_state_dict" || key.text == "model") return value;
   }
-  return inner ? *inner : root;
+  return root;
 }
 
 std::map<std::string, at::Tensor> tensors_of(const Value& dictionary, const std::string& path) {
@@ -389,11 +403,16 @@ std::map<std::string, at::Tensor> read_torch_pickle(const std::string& path) {
   check_begin(path);
   try {
     PyTorchStreamReader file(path);
+    require_stored(file, "data.pkl", path);
     const auto length = file.getRecordSize("data.pkl");
     require<CheckpointError>(length <= most_bytes, path, ": has ", length,
                              " bytes of instructions in its data.pkl, which no weights need; the file is damaged");
     const auto [bytes, size] = file.getRecord("data.pkl");
-    Machine machine(path, {static_cast<const char*>(bytes.get()), size}, file);
+    std::string pickle(static_cast<const char*>(bytes.get()), size);
+    require<CheckpointError>(pickle.starts_with('\x80'), path,
+                             ": is of pickle's protocol 0 or 1, which are not read; save it by torch.save without "
+                             "pickle_protocol");
+    Machine machine(path, std::move(pickle), file);
     return tensors_of(state_dict(machine.run(), path), path);
   } catch (const c10::Error& e) {
     fail<CheckpointError>(path, ": cannot be read (", e.what_without_backtrace(), "); the file is damaged");

@@ -9,8 +9,8 @@ namespace cloze {
 
 /// The tensors of a state_dict that `torch.save` wrote since version 1.6, by their names: a zip of `data.pkl`, which
 /// says how tensors lie in the records `data/N`. What stands under `state_dict`, `model_state_dict` or `model` is read
-/// where the file has no tensors of its own. No code of the file is run, and no more memory is taken than its records
-/// and its instructions are long. Throws CheckpointError naming file and tensor.
+/// first. No code of the file is run, and memory is taken in proportion to the length of the file. Throws
+/// CheckpointError naming file and tensor.
 /// Source: Python's pickletools, protocols 2 to 5; torch/serialization.py and torch/_utils.py.
 std::map<std::string, at::Tensor> read_torch_pickle(const std::string& path);
 

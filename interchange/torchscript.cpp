@@ -172,7 +172,7 @@ torch::jit::Module two_stream_module(Network& network) {
                                                        .attention_mask = in[1],
                                                        .token_type_ids = in[2],
                                                        .visible = in[3],
-                                                       .target_places = in.size() > 4 ? in[4] : Tensor()}))
+                                                       .target_positions = in.size() > 4 ? in[4] : Tensor()}))
       names.push_back(name), tensors.push_back(tensor);
     return tensors;
   };

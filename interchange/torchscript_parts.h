@@ -1,5 +1,5 @@
 #pragma once
-// What makes TorchScript modules of networks. Used by torchscript.cpp and torchscript_writing.cpp.
+// What makes TorchScript modules of networks. Used by torchscript.cpp and torchscript_generation.cpp.
 #include <torch/csrc/jit/api/module.h>
 
 #include "objectives/network.h"

@@ -12,8 +12,8 @@ struct Inputs {
   Tensor token_type_ids{};  ///< int64 [B, T]
   Tensor
       global_attention_mask{};  ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
-  Tensor read_places{};  ///< int64 [N], ascending places in the flattened [B T] whose hidden states are read; those of
-                         ///< the others may be anything; undefined: all are read
+  Tensor read_positions{};  ///< int64 [N], ascending places in the flattened [B T] whose hidden states are read; those
+                            ///< of the others may be anything; undefined: all are read
   Tensor
       prefix{};  ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
   Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
@@ -21,8 +21,8 @@ struct Inputs {
   Memory memory{};                  ///< what `encode` gave for these inputs, where it is known
   Tensor visible{};  ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two
                      ///< streams only, as what follows
-  Tensor target_places{};  ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees
-                           ///< nothing
+  Tensor target_positions{};  ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees
+                              ///< nothing
   Tensor backward{};  ///< bool [B], true = the text of this row runs from right to left, so that its distances change
                       ///< sign; undefined: none does
   std::vector<Tensor> memories{};               ///< [B, M, D] for each layer, of earlier segments; empty: none
@@ -51,15 +51,18 @@ struct BlockCache {
 class Backbone : public Layer {
  public:
   /// Hidden states [B, T, D], those of the decoder where there is one; of two streams those of the queries [B, N, D]
-  /// where target_places are given.
+  /// where target_positions are given.
   virtual Tensor hidden(const Inputs& in, Traces* traces = nullptr) = 0;
   /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
   virtual Memory encode(const Inputs& in, Trace* trace = nullptr);
   /// Hidden states [B, U, D] of tokens that follow those in `cache` (a block each; empty: there are none), which
-  /// receives them. attention_mask  bool [B, S + U], of a decoder alone: true = a real token of those in the cache and
-  /// these; positions count
-  ///                 real tokens, so that a row padded on the left is the row alone; undefined: all are real
-  /// Throws ConfigError for a backbone that sees both sides, or has no layers.
+  /// receives them.
+  ///
+  /// attention_mask   bool [B, S + U], of a decoder alone: true = a real token of those in the cache and these;
+  /// position
+  ///                  ids count real tokens, so that a row padded on the left is the row alone; undefined: all are real
+  ///
+  /// Throws ConfigError for a bidirectional backbone, and for one without layers.
   virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache,
                         const Tensor& attention_mask = {});
   /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.

@@ -49,8 +49,8 @@ constexpr auto choices(FeedForward) {
 /// What the layers of a group share.
 enum class Sharing { all, attention, ffn, none };
 constexpr auto choices(Sharing) {
-  return std::array{Choice{Sharing::all, "all"}, Choice{Sharing::attention, "attention"}, Choice{Sharing::ffn, "ffn"},
-                    Choice{Sharing::none, "none"}};
+  return std::array{Choice{Sharing::all, "all"}, Choice{Sharing::attention, "attention", "attention alone"},
+                    Choice{Sharing::ffn, "ffn", "feed-forward layers alone"}, Choice{Sharing::none, "none"}};
 }
 
 /// A stack of blocks.
@@ -264,14 +264,16 @@ void describe_backbone(V& v, Config& c) {
     "padding row starts at zero and gets no gradient from the lookup, as torch's padding_idx does");
   v("tie_word_embeddings", c.tie_word_embeddings, "prediction head shares the token embedding");
   v("architecture", c.architecture, "the stacks, and what their tokens attend to");
-  v.template formerly<bool>("is_encoder_decoder", [&](bool both) {
-    c.architecture = both ? Architecture::encoder_decoder : Architecture::encoder;
-    return "";
-  });
-  v.template formerly<bool>("is_decoder", [&](bool causal) {
-    if (c.is_encoder_decoder())
-      return causal ? "a family of two stacks; leave it out, or choose architecture: decoder" : "";
-    if (!c.is_two_stream()) c.architecture = causal ? Architecture::decoder : Architecture::encoder;
+  if constexpr (std::derived_from<Config, EncoderDecoderConfig>)
+    v.template formerly<bool>("is_encoder_decoder", "architecture", [&](bool both) {
+      c.architecture = both ? Architecture::encoder_decoder : Architecture::encoder;
+      return "";
+    });
+  v.template formerly<bool>("is_decoder", "architecture", [&](bool causal) {
+    if (causal && c.is_encoder_decoder())
+      return "a family of two stacks; leave it out, or choose architecture: decoder";
+    if (causal && c.is_two_stream()) return "not for two streams; leave it out, attn_type: uni is causal";
+    if (c.is_encoder() || c.is_decoder()) c.architecture = causal ? Architecture::decoder : Architecture::encoder;
     return "";
   });
   v("bos_token_id", c.bos_token_id,

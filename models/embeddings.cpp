@@ -47,9 +47,9 @@ std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedT
                      .scale = c.scale_embedding ? std::sqrt(static_cast<double>(c.hidden_size)) : 1},
       tied);
   if (tied.word.defined()) return made;
-  if (c.freeze_pad_embedding) made->word.set_frozen_row(c.pad_token_id);
+  if (c.freeze_pad_embedding) made->word.set_padding_row(c.pad_token_id);
   if (c.freeze_pad_embedding && c.positions_after_padding && made->position.defined())
-    made->position.set_frozen_row(c.pad_token_id);
+    made->position.set_padding_row(c.pad_token_id);
   return made;
 }
 

@@ -31,7 +31,7 @@ struct SingleStack final : Backbone {
     auto x = embeddings->forward({in.input_ids, in.token_type_ids, positions(in.input_ids)}, drop);  // [B, T, E]
     if (projection) x = projection->forward(x);
     return stack->forward(x, {.key_mask = in.attention_mask, .prefix = in.prefix, .global_mask = globals(in)}, drop,
-                          traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_places);
+                          traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_positions);
   }
 
   Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache,

@@ -66,7 +66,7 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
     return places.defined() ? take_rows(of_all.flatten(0, 1), places) : of_all;
   };
   auto in = read(x, *attention_norm);
-  const auto mixed = cache ? attention->mix_behind(in, cache->own, context) : attention->mix(in, context, on_scores(0));
+  const auto mixed = cache ? attention->mix_after(in, cache->own, context) : attention->mix(in, context, on_scores(0));
   auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
   if (cross_attention) {
     require<ShapeError>(memory != nullptr && !places.defined(),
@@ -117,7 +117,7 @@ int64_t Stack::depth() const {
 }
 
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory,
-                      std::vector<BlockCache>* cache, const Tensor& read_places) const {
+                      std::vector<BlockCache>* cache, const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace) context.probabilities = &trace->attentions;
   if (relative_attention_bias.defined()) {
@@ -134,14 +134,14 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   };
   note(x);
   const auto sizes = x.sizes().vec();
-  const bool narrow = read_places.defined() && !layers.empty();
+  const bool narrow = read_positions.defined() && !layers.empty();
   uint32_t site = drop.site + 1;  // drop.site is the embedding's
   size_t number = 0;
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
       const bool last = &layer == &layers.back() && &block == &layer.back();
       BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
-      const auto places = narrow && last ? read_places : Tensor();
+      const auto places = narrow && last ? read_positions : Tensor();
       if (gradient_checkpointing && !cache && at::GradMode::is_enabled()) {
         const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(),
                             places](const std::vector<Tensor>& in) {
@@ -164,7 +164,8 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
     if (config.final_dropout) x = dropout(x, at_site(drop, config.hidden_dropout_prob, site));
     if (trace) trace->hidden_states.back() = x;
   }
-  return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_places, x).view(sizes) : x;
+  return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_positions, x).view(sizes)
+                : x;
 }
 
 DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal)

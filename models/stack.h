@@ -50,11 +50,11 @@ class DistanceBuckets {
 struct Stack : Layer {
   explicit Stack(const StackConfig& config);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries key, the first site and whether training is on; rates are the
-  /// config's. `cache`, where given, has an element for each block. `read_places` int64 [N]: places of the flattened [B
-  /// T] that are read; the others come out as zeros, and the last block does for them only what the attention of those
-  /// needs.
+  /// config's. `cache`, where given, has an element for each block. `read_positions` int64 [N]: places of the flattened
+  /// [B T] that are read; the others come out as zeros, and the last block does for them only what the attention of
+  /// those needs.
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory = nullptr,
-                 std::vector<BlockCache>* cache = nullptr, const Tensor& read_places = {}) const;
+                 std::vector<BlockCache>* cache = nullptr, const Tensor& read_positions = {}) const;
   /// Blocks, those of shared layers counted each time.
   int64_t depth() const;
   StackConfig config;

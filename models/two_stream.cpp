@@ -11,14 +11,14 @@ namespace cloze {
 namespace {
 
 /// How the queries of one stream stand to the keys: T of the content, N of the predictions.
-struct Outlook {
+struct StreamMask {
   Tensor hidden{};  ///< bool [B, T | N, S], true = may not be seen; undefined: everything may
   Tensor apart{};   ///< bool [B, T | N, S], true = query and key are of different segments; undefined: there are none
   Tensor number{};  ///< int64 [B, N], which distance lies between query and key 0; undefined: T - t
 };
 /// What every layer reads beside its streams.
-struct Surroundings {
-  Outlook content{}, query{};
+struct AttentionInputs {
+  StreamMask content{}, query{};
   Tensor distances{};  ///< [1, S + T, D] sinusoids of S, S - 1, ..., 1 - T; [2, S + T, D] with their negatives
   Tensor backward{};   ///< int64 [B], 1 = this row's distances are the negatives; undefined: none are
 };
@@ -49,12 +49,12 @@ struct TwoStreamAttention : Layer {
 
   /// Both streams' heads side by side, [B, T, H C] and [B, N, H C], before the output projection; keys and values are
   /// computed once. The content's are left out where nobody reads them.
-  Streams mix(const Streams& x, bool content, const Tensor& memory, const Surroundings& around,
+  Streams mix(const Streams& x, bool content, const Tensor& memory, const AttentionInputs& around,
               const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
     const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;  // [B, S, D]
     const auto kv = key_value->forward(source);
     const auto r = position->forward(around.distances.to(x.h.scalar_type()));  // [1 or 2, S + T, H C]
-    const auto attend = [&](const Tensor& stream, const Outlook& look, const Dropout& drop) {
+    const auto attend = [&](const Tensor& stream, const StreamMask& look, const Dropout& drop) {
       return relative_attention(query->forward(stream), kv, r, heads,
                                 {.r_w = r_w_bias,
                                  .r_r = r_r_bias,
@@ -88,8 +88,8 @@ struct TwoStreamBlock : Layer {
   static constexpr uint32_t sites = 8;  ///< places of dropout in a block, four for each stream
 
   /// The content stream behind this block is left out where nobody reads it.
-  Streams forward(const Streams& x, bool content, const Tensor& memory, const Surroundings& around, const Dropout& drop,
-                  std::vector<Tensor>* probabilities) const {
+  Streams forward(const Streams& x, bool content, const Tensor& memory, const AttentionInputs& around,
+                  const Dropout& drop, std::vector<Tensor>* probabilities) const {
     const auto at_site = [&](double p, uint32_t site) {
       return Dropout{.p = p, .key = drop.key, .site = drop.site + site, .active = drop.active};
     };
@@ -143,12 +143,12 @@ struct TwoStream final : Backbone {
     const auto drop_at = [&](uint32_t site) {
       return Dropout{.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
     };
-    auto around = surroundings(in);
+    auto around = attention_inputs(in);
     around.distances = dropout(around.distances, drop_at(1));
     Streams x{embeddings->forward({.ids = in.input_ids}, drop_at(0)), {}};
-    if (in.target_places.defined())
+    if (in.target_positions.defined())
       x.g = dropout(plain::weight(mask_emb, x.h.scalar_type()) +
-                        at::zeros_like(in.target_places, x.h.scalar_type()).unsqueeze(-1),
+                        at::zeros_like(in.target_positions, x.h.scalar_type()).unsqueeze(-1),
                     drop_at(2));
     const auto note = [&] {
       for (const auto& state : {x.h, x.g})
@@ -179,7 +179,7 @@ struct TwoStream final : Backbone {
   }
 
   /// Who sees whom, at which distance.
-  Surroundings surroundings(const Inputs& in) const {
+  AttentionInputs attention_inputs(const Inputs& in) const {
     const auto& ids = in.input_ids;
     const auto past =
         in.memories.empty() ? Tensor() : at::zeros_like(in.memories[0].select(-1, 0), at::kLong);  // [B, M]
@@ -187,7 +187,7 @@ struct TwoStream final : Backbone {
     const auto queries = places(ids), keys = places(behind(ids)), count = queries.slice(0, -1) + 1;  // [T], [S], [1]: T
     const auto distance =
         (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);  // [T, S]: query minus key
-    Surroundings around;
+    AttentionInputs around;
 
     auto list = at::cat({(keys + 1).flip(0), -queries});  // S, ..., 1, 0, ..., 1 - T
     if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
@@ -196,7 +196,7 @@ struct TwoStream final : Backbone {
     if (in.backward.defined()) around.backward = in.backward.to(at::kLong);
 
     const bool past_only = config.attn_type == AttentionDirection::uni;
-    const auto target = in.target_places.defined() ? in.target_places.clamp_min(0) : Tensor();  // [B, N]
+    const auto target = in.target_positions.defined() ? in.target_positions.clamp_min(0) : Tensor();  // [B, N]
     const auto of_targets = [&](const Tensor& pairs) {
       return at::gather(pairs, 1, target.unsqueeze(-1) + at::zeros_like(pairs.slice(1, 0, 1), at::kLong));
     };  // [B, T, S] to [B, N, S]
@@ -216,7 +216,8 @@ struct TwoStream final : Backbone {
       if (past_only && config.same_length)
         hidden = hidden.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));  // farther than the memory is long
       around.content.hidden = hidden.logical_and(distance.ne(0));  // the content stream sees its own token
-      if (target.defined()) around.query.hidden = of_targets(hidden).logical_or(in.target_places.lt(0).unsqueeze(-1));
+      if (target.defined())
+        around.query.hidden = of_targets(hidden).logical_or(in.target_positions.lt(0).unsqueeze(-1));
     }
     if (in.token_type_ids.defined()) {
       const auto apart = in.token_type_ids.unsqueeze(-1).ne(

@@ -20,9 +20,9 @@ struct Batch {
   Tensor decoder_input_ids;  ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
   Tensor decoder_attention_mask;  ///< bool [B, U], true = a token that those behind it may see; undefined: all are
   Tensor visible;                 ///< bool [B, T, T], true = this query may see this key; undefined: all it may
-  Tensor backward;       ///< bool [B], true = the text of this row runs from right to left; undefined: none does
-  Tensor target_places;  ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places in
-                         ///< the flattened [B N]
+  Tensor backward;          ///< bool [B], true = the text of this row runs from right to left; undefined: none does
+  Tensor target_positions;  ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places
+                            ///< in the flattened [B N]
   std::vector<Tensor> memories;  ///< [B, M, D] for each layer, of the segments before these; empty: none
   Tensor replaced;               ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
   int64_t tokens = 0;            ///< real tokens, padding not counted
@@ -31,9 +31,9 @@ struct Batch {
 
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all{
-        &input_ids,     &attention_mask, &token_type_ids,    &global_attention_mask,  &positions, &labels,
-        &pair_label,    &prefix,         &decoder_input_ids, &decoder_attention_mask, &visible,   &backward,
-        &target_places, &replaced};
+        &input_ids,        &attention_mask, &token_type_ids,    &global_attention_mask,  &positions, &labels,
+        &pair_label,       &prefix,         &decoder_input_ids, &decoder_attention_mask, &visible,   &backward,
+        &target_positions, &replaced};
     for (auto& memory : memories) all.push_back(&memory);
     return all;
   }

@@ -19,11 +19,12 @@ using ObjectiveConfig = std::variant<MlmConfig, NspConfig, SopConfig, RtdConfig,
                                      SpanCorruptionConfig, DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
-/// A decoder writes what is asked for: all that predicts next tokens but plm, which fills places of the text itself.
+/// A decoder generates what is asked for: all kinds that predict next tokens but plm, which fills positions of the text
+/// itself.
+template <class Kind>
+inline constexpr bool is_generative_kind = std::is_base_of_v<NextTokenTerms, Kind> && !std::is_same_v<Kind, PlmConfig>;
 inline bool is_generative(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return std::is_base_of_v<NextTokenTerms, std::decay_t<decltype(o)>>; },
-                    objective) &&
-         !std::holds_alternative<PlmConfig>(objective);
+  return std::visit([](const auto& o) { return is_generative_kind<std::decay_t<decltype(o)>>; }, objective);
 }
 
 /// The name of the head that serves an objective: losses that predict the next token share one.

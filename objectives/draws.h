@@ -10,7 +10,7 @@ namespace cloze {
 
 /// The first k of `items` become a random sample of all, in random order.
 template <class T>
-void sample_front(std::vector<T>& items, size_t k, Stream& stream) {
+void partial_shuffle(std::vector<T>& items, size_t k, Stream& stream) {
   for (size_t i = 0; i < k; ++i) std::swap(items[i], items[i + stream.below(items.size() - i)]);
 }
 

@@ -41,7 +41,7 @@ void take_special_ids(ModelConfig& model, const SpecialIds& special) {
 std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowSources& sources) {
   return std::visit(
       [&](const auto& o) -> std::unique_ptr<GenerativeRows> {
-        if constexpr (requires { make_rows(o, sources); })
+        if constexpr (is_generative_kind<std::decay_t<decltype(o)>>)
           return make_rows(o, sources);
         else
           fail<ConfigError>("objective '", o.kind, "' is not generative");

@@ -60,9 +60,6 @@ class GenerativeRows {
   int64_t eos_;
   int64_t read_ = 0;
   GatheredText text_;
-
- private:
-  Batch encoder_decoder_batch(const std::vector<SourceTarget>& rows) const;
 };
 
 /// Rows whose source is a corrupted text. Source and target belong to one text, which is drawn anew, and shorter, where

@@ -14,7 +14,7 @@ struct MaskedLm final : Objective {
     return {{.name = name(), .weight = config.weight, .count = batch.positions.numel()}};
   }
 
-  Tensor read_places(const Batch& batch) const override { return batch.positions; }
+  Tensor read_positions(const Batch& batch) const override { return batch.positions; }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];

@@ -112,7 +112,7 @@ void describe(V& v, Masking& c) {
   v("mask_prob", c.mask_prob, "share of the chosen that becomes [MASK]", in_range(0, 1));
   v("random_prob", c.random_prob, "share of the chosen that becomes a random token; the rest is kept", in_range(0, 1));
   v("random_from", c.random_from, "random tokens");
-  v("draw_per", c.draw_per, "what shares one draw of mask, random or keep: each token, a chosen word, or a span");
+  v("draw_per", c.draw_per, "what shares one draw of mask, random or keep");
 }
 
 /// A masking among others.

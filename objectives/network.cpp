@@ -52,11 +52,11 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
 namespace {
 
 /// What these objectives read, ascending; undefined: every place.
-Tensor read_places(const std::vector<std::shared_ptr<Objective>>& heads, const Batch& batch) {
+Tensor read_positions(const std::vector<std::shared_ptr<Objective>>& heads, const Batch& batch) {
   std::vector<Tensor> places;
   for (const auto& objective : heads) {
     if (!objective->reads_backbone()) continue;
-    places.push_back(objective->read_places(batch));
+    places.push_back(objective->read_positions(batch));
     if (!places.back().defined()) return {};
   }
   return places.size() == 1 ? places[0] : std::get<0>(at::_unique(at::cat(places)));
@@ -95,12 +95,12 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
                                .attention_mask = batch.attention_mask,
                                .token_type_ids = batch.token_type_ids,
                                .global_attention_mask = batch.global_attention_mask,
-                               .read_places = read_places(heads, batch),
+                               .read_positions = read_positions(heads, batch),
                                .prefix = batch.prefix,
                                .decoder_input_ids = batch.decoder_input_ids,
                                .decoder_attention_mask = batch.decoder_attention_mask,
                                .visible = batch.visible,
-                               .target_places = batch.target_places,
+                               .target_positions = batch.target_positions,
                                .backward = batch.backward,
                                .memories = batch.memories,
                                .new_memories = new_memories,

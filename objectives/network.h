@@ -20,7 +20,7 @@ class Objective : public Layer {
   /// `losses` reads hidden states.
   virtual bool reads_backbone() const { return true; }
   /// The places of the flattened [B T] whose hidden states `losses` reads, int64 [N], each once; undefined: all.
-  virtual Tensor read_places(const Batch&) const { return {}; }
+  virtual Tensor read_positions(const Batch&) const { return {}; }
   bool before_step(int64_t step, const Rng& rng) override {
     set_step(step);
     return Layer::before_step(step, rng);

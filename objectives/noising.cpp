@@ -190,7 +190,7 @@ SourceTarget bert_style(std::span<const int64_t> tokens, const std::vector<bool>
 SourceTarget deshuffle(std::span<const int64_t> tokens, int64_t eos, Stream& stream) {
   auto out = with_text(tokens, eos);
   out.source.assign(tokens.begin(), tokens.end());
-  sample_front(out.source, out.source.size(), stream);
+  partial_shuffle(out.source, out.source.size(), stream);
   out.source.push_back(eos);
   return out;
 }
@@ -218,7 +218,7 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
   std::iota(order.begin(), order.end(), size_t{0});
   auto some = order;
   const auto k = std::min(some.size(), static_cast<size_t>(ceil_share(static_cast<int64_t>(some.size()), share)));
-  sample_front(some, k, stream);
+  partial_shuffle(some, k, stream);
   // `some` is in random order already: the chosen places, ascending, take its sentences as they come.
   some.resize(k);
   auto places = some;
@@ -290,7 +290,7 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   if (budget <= 0) return;
   auto spans = poisson ? poisson_spans(budget, rules.poisson_lambda, stream, infilled ? &infilled->words : nullptr)
                        : Spans{std::vector<int64_t>(static_cast<size_t>(budget), 1)};
-  sample_front(starts, spans.words.size(), stream);
+  partial_shuffle(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
   // From right to left, so that where spans overlap the one that began further left has the last word, as there.
@@ -461,7 +461,7 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
   const bool one_by_one = choose == SentenceChoice::seq_orig || choose == SentenceChoice::seq_uniq,
              unique = choose == SentenceChoice::ind_uniq || choose == SentenceChoice::seq_uniq;
   if (choose == SentenceChoice::random || choose == SentenceChoice::lead) {
-    if (choose == SentenceChoice::random) sample_front(filled, static_cast<size_t>(wanted), stream);
+    if (choose == SentenceChoice::random) partial_shuffle(filled, static_cast<size_t>(wanted), stream);
     for (int64_t k = 0; k < wanted; ++k) gap[filled[static_cast<size_t>(k)]] = 1;
   } else {
     choose_principal(sentences, wanted, one_by_one, unique, gap);

@@ -16,7 +16,7 @@ namespace cloze {
 struct SourceTarget {
   std::vector<int64_t> source, target;
   std::vector<int64_t> target_tokens{};  ///< of each id of the target, its number in the token store, -1 = it is not of
-                                         ///< the text; filled by Writer
+                                         ///< the text; filled by GenerativeRows
 };
 
 /// Where random ids come from and what hides a token. Random ids are uniform in [first_random, vocabulary), special
@@ -121,8 +121,8 @@ std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const
 /// the rest of the text: ind-orig, ind-uniq = each scored alone, seq-orig, seq-uniq = one after the other with those
 /// chosen before (time: sentences chosen * tokens); uniq counts a token once. Of equal scores the later sentence wins,
 /// as there. A text of one sentence is all gap: mask1 eos, and the sentence; a text without tokens is eos on both
-/// sides; sentences without tokens are passed over. Differs: scores are of
-/// token ids (there of lower-case words without stop words); `gap_ratio` is not drawn anew here, nor are scores noised.
+/// sides; sentences without tokens are passed over. Differs: scores are of token ids (there of lower-case words without
+/// stop words); `gap_ratio` is not drawn anew here, nor are scores noised.
 SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, double gap_ratio, SentenceChoice choose,
                            int64_t mask1, int64_t eos, Stream& stream);
 

@@ -62,7 +62,7 @@ std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goa
   std::vector<uint32_t> others;
   for (size_t i = 0; i < masked.size(); ++i)
     if (!masked[i]) others.push_back(static_cast<uint32_t>(i));
-  sample_front(others, static_cast<size_t>(left), stream);
+  partial_shuffle(others, static_cast<size_t>(left), stream);
   for (int64_t k = 0; k < left; ++k) masked[others[static_cast<size_t>(k)]] = 1;
   return masked;
 }
@@ -77,7 +77,7 @@ void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t>
   const size_t block = perm_size <= 0 ? n : std::min(n, static_cast<size_t>(perm_size));
   std::vector<int32_t> order(block);
   std::iota(order.begin(), order.end(), 0);
-  sample_front(order, block, stream);
+  partial_shuffle(order, block, stream);
   for (size_t i = 0; i < n; ++i) {
     const bool plain = !masked[i] && !functional[i], target = masked[i] && !functional[i];
     const int32_t rank = plain ? -1 : static_cast<int32_t>(i - i % block) + order[i % block];
@@ -212,11 +212,11 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
     for (int64_t r = 0; r < rows; ++r) batch.backward.data_ptr<bool>()[r] = given[static_cast<size_t>(r)].backward;
   }
   const auto columns = static_cast<int64_t>(most);
-  batch.target_places = at::full({rows, columns}, -1, at::kLong);
+  batch.target_positions = at::full({rows, columns}, -1, at::kLong);
   std::vector<int64_t> positions, labels;
   for (size_t r = 0; r < given.size(); ++r)
     for (size_t k = 0; k < targets[r].size(); ++k) {
-      batch.target_places.data_ptr<int64_t>()[static_cast<int64_t>(r) * columns + static_cast<int64_t>(k)] =
+      batch.target_positions.data_ptr<int64_t>()[static_cast<int64_t>(r) * columns + static_cast<int64_t>(k)] =
           targets[r][k];
       positions.push_back(static_cast<int64_t>(r) * columns + static_cast<int64_t>(k));
       labels.push_back(batch.input_ids.data_ptr<int64_t>()[static_cast<int64_t>(r) * width + targets[r][k]]);

@@ -82,7 +82,7 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
                    const SpecialIds& special, Stream stream);
 
 /// The batch of rows, each with its orders drawn from its stream, padded on the left. Inputs stay as they are: what a
-/// token may see is in `visible`, what is predicted in `target_places`. The first `reuse_len` tokens of a row are a
+/// token may see is in `visible`, what is predicted in `target_positions`. The first `reuse_len` tokens of a row are a
 /// part by themselves. `drawn` [rows] receives PlmExample::drawn.
 Batch permutation_batch(const std::vector<PlmRow>& rows, std::vector<Stream>& streams, const PlmConfig& config,
                         int64_t reuse_len, const Vocabulary& vocabulary,

@@ -73,7 +73,7 @@ struct ReplacedToken final : Objective {
       const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                              .attention_mask = batch.attention_mask,
                                              .token_type_ids = batch.token_type_ids,
-                                             .read_places = batch.positions,
+                                             .read_positions = batch.positions,
                                              .dropout_key = mix(key, name_hash("generator"))});
       const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));  // [N, E]
       const auto& table = head->table(generator->token_embedding());

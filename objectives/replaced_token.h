@@ -7,7 +7,7 @@ namespace cloze {
 /// What fills the masked positions.
 enum class ReplaceBy { generator, uniform };
 constexpr auto choices(ReplaceBy) {
-  return std::array{Choice{ReplaceBy::generator, "generator", "samples of a trained one"},
+  return std::array{Choice{ReplaceBy::generator, "generator", "samples of a trained generator"},
                     Choice{ReplaceBy::uniform, "uniform", "any token of the vocabulary"}};
 }
 

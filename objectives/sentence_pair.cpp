@@ -19,7 +19,7 @@ struct SentencePair final : Objective {
     return {{.name = kind_name, .weight = weight, .count = batch.pair_label.numel()}};
   }
 
-  Tensor read_places(const Batch& batch) const override {
+  Tensor read_positions(const Batch& batch) const override {
     return (at::ones_like(batch.input_ids.select(1, 0)).cumsum(0) - 1) * batch.input_ids.size(1);
   }
 

@@ -57,7 +57,7 @@ struct SpanBoundary final : Objective {
              .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).place.size())}};
   }
 
-  Tensor read_places(const Batch& batch) const override {
+  Tensor read_positions(const Batch& batch) const override {
     const auto targets = span_targets(batch, config.max_pair_targets);
     return std::get<0>(
                at::_unique(at::cat({at::tensor(targets.left, at::kLong), at::tensor(targets.right, at::kLong)})))

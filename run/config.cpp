@@ -13,10 +13,7 @@ namespace {
 void check_architecture(const ModelConfig& model, std::vector<std::string>& broken) {
   const auto architecture = backbone_of(model).architecture;
   const auto* both = as<EncoderDecoderConfig>(model);
-  const bool has_it = as<TwoStreamConfig>(model)                      ? architecture == Architecture::two_stream
-                      : architecture == Architecture::encoder_decoder ? both != nullptr
-                                                                      : architecture != Architecture::two_stream;
-  if (!has_it)
+  if (!has_architecture(model, architecture))
     broken.push_back(words("model.architecture ", architecture, " is not one of ", kind_of(model), "; choose ",
                            architectures_of(model)));
   if (both && both->d_kv == 0 && both->hidden_size % both->decoder_heads() != 0 && both->decoder_attention_heads > 0)

@@ -10,7 +10,8 @@ namespace cloze {
 enum class OptimizerKind { adamw, lamb, adafactor };
 constexpr auto choices(OptimizerKind) {
   return std::array{
-      Choice{OptimizerKind::adamw, "adamw"}, Choice{OptimizerKind::lamb, "lamb", "each tensor's step is as long as it"},
+      Choice{OptimizerKind::adamw, "adamw"},
+      Choice{OptimizerKind::lamb, "lamb", "the step of each tensor is as long as the tensor"},
       Choice{OptimizerKind::adafactor, "adafactor",
              "second moments of rows and columns alone, no first moment, steps in proportion to the weights"}};
 }
@@ -157,7 +158,9 @@ enum class Precision { fp32, bf16 };
 constexpr auto choices(Precision) {
   return std::array{
       Choice{Precision::fp32, "fp32"},
-      Choice{Precision::bf16, "bf16", "with fp32 master weights, where the processor has bf16 units, else fp32"}};
+      Choice{
+          Precision::bf16, "bf16",
+          "products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32"}};
 }
 
 /// What is done about a loss or gradient that is not finite.

@@ -8,7 +8,8 @@
 //   runs/NAME/loss.svg, loss.png  the curve
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (of a model that
-//   carries one), state.json, manifest.json runs/NAME/latest, best        one line: the name of a step folder
+//                                 carries one), state.json, manifest.json
+//   runs/NAME/latest, best        one line: the name of a step folder
 #include <string>
 
 #include "core/tensor/param.h"

@@ -139,7 +139,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   ++updates;
   const FusedScope kernels_wanted;
   if (!use_fused(flat_.values)) {
-    step_elsewhere(learning_rate, grad_scale);
+    step_generic(learning_rate, grad_scale);
   } else if (config_.kind == OptimizerKind::adafactor) {
     adafactor(learning_rate, grad_scale);
   } else {
@@ -147,7 +147,7 @@ void Optimizer::step(double learning_rate, double grad_scale) {
   }
 }
 
-void Optimizer::step_elsewhere(double learning_rate, double grad_scale) {
+void Optimizer::step_generic(double learning_rate, double grad_scale) {
   auto pieces = this->pieces();
   if (config_.kind == OptimizerKind::adamw) {  // every number on its own: neighbours go together
     std::vector<Piece> joined;

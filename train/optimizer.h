@@ -31,8 +31,8 @@ class Optimizer {
   std::vector<Piece> pieces() const;
   std::vector<Block> blocks(const std::vector<Piece>& pieces) const;
   std::vector<double> scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const;
-  void step_elsewhere(double learning_rate, double grad_scale);  // in plain operators
-  void adam(double learning_rate, double grad_scale);            // AdamW and LAMB
+  void step_generic(double learning_rate, double grad_scale);  // in plain operators
+  void adam(double learning_rate, double grad_scale);          // AdamW and LAMB
   void adafactor(double learning_rate, double grad_scale);
   OptimizerConfig config_;
   FlatParameters& flat_;

@@ -101,7 +101,7 @@ int run(const EvaluateCommand& c) { return run_evaluate(c); }
 int run(const FillCommand& c) {
   const auto opened = open_run(c.run);
   for (const auto& text : c.texts) {
-    if (fills_by_writing(opened)) {
+    if (fills_by_generating(opened)) {
       json list = json::array();
       for (const auto& [whole, score] : fill_spans(opened, text, c.top)) {
         if (c.json)

@@ -164,7 +164,7 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
   const auto& ruler = runs[0].config.evaluation;
   const auto is_pairs = [](const auto& objective) { return std::holds_alternative<PairsConfig>(objective); };
   const bool of_pairs = std::any_of(ruler.objectives.begin(), ruler.objectives.end(), is_pairs),
-             as_pairs = !c.target.empty() || c.format == "pairs";
+             as_pairs = !c.target.empty() || !c.columns.empty() || c.format == "pairs";
   require<ConfigError>(
       c.text.empty() || of_pairs == as_pairs,
       of_pairs

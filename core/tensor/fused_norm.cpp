@@ -252,8 +252,8 @@ struct EmbedFunction : Function<EmbedFunction> {
   static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions,
                       const EmbeddingTables& t) {
     const bool has_places = t.position.defined() && !t.position.fixed();
-    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.frozen_row(),
-                  frozen_place = has_places ? t.position.frozen_row() : -1;
+    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.padding_row(),
+                  frozen_place = has_places ? t.position.padding_row() : -1;
     const float* from = dsum.data_ptr<float>();
     const int64_t *id = at(ids, 0), *segment = at(types, 0), *place = at(positions, 0);
     float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr,

@@ -123,7 +123,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
              : plain::favor_attention(qkv, bias, heads, context, features);
 }
 
-Tensor marked_places(const Tensor& mask) {
+Tensor marked_positions(const Tensor& mask) {
   const auto counts = mask.to(at::kLong);
   const auto columns = at::ones_like(counts.select(0, 0)).cumsum(0) - 1;  // 0 ... T - 1
   return at::argsort(counts, /*stable=*/true, 1, /*descending=*/true)

@@ -126,7 +126,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
 
 /// Places of the true elements of each row of mask [B, T], in order: int64 [B, G], G the most of any row; a row with
 /// fewer goes on with places that are not marked.
-Tensor marked_places(const Tensor& mask);
+Tensor marked_positions(const Tensor& mask);
 
 /// The tables of an embedding and the norm behind them.
 struct EmbeddingTables {

@@ -136,7 +136,7 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
             draw_normal(own.stream("init", 0, b), out + first, some, deviation, truncated);
         }
       });
-      if (param.frozen_row() >= 0) drawn[param.frozen_row()].zero_();
+      if (param.padding_row() >= 0) drawn[param.padding_row()].zero_();
       if (param.init_rows() > 0) drawn.narrow(0, 0, param.init_rows()).mul_(param.init_factor());
       value.copy_(drawn);
     }

@@ -63,8 +63,8 @@ class Param {
   Init init() const { return state_->init; }
   Role role() const { return state_->role; }
   /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
-  int64_t frozen_row() const { return state_->frozen_row; }
-  void set_frozen_row(int64_t row) { state_->frozen_row = row; }
+  int64_t padding_row() const { return state_->padding_row; }
+  void set_padding_row(int64_t row) { state_->padding_row = row; }
   /// Passed over by the optimizer, whatever its gradient and moments are.
   bool resting() const { return state_->resting; }
   void set_resting(bool on) { state_->resting = on; }
@@ -95,7 +95,7 @@ class Param {
     Tensor value, shadow, packed;
     Init init;
     Role role;
-    int64_t frozen_row = -1;
+    int64_t padding_row = -1;
     bool resting = false;
     double init_range = 0;
     Spread init_spread = Spread::network;

@@ -301,7 +301,7 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
   auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]
   Tensor side_values;
   if (context.global_mask.defined()) {
-    const auto marked = marked_places(context.global_mask);                           // [B, G]
+    const auto marked = marked_positions(context.global_mask);                        // [B, G]
     const auto there = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
     const auto pick = [&](const Tensor& x) {
       return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)}));
@@ -460,7 +460,7 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
 
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& drop) {
   const auto dtype = t.word.compute().scalar_type();
-  auto sum = at::embedding(weight(t.word, dtype), in.ids, t.word.frozen_row());
+  auto sum = at::embedding(weight(t.word, dtype), in.ids, t.word.padding_row());
   if (t.scale != 1) sum = sum * t.scale;
   if (t.type.defined()) {
     const auto segment = weight(t.type, dtype);
@@ -469,7 +469,7 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   if (t.position.defined()) {
     const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;  // [B, T]
     const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
-    sum = sum + at::embedding(position, places, t.position.frozen_row());
+    sum = sum + at::embedding(position, places, t.position.padding_row());
   }
   return plain::dropout(t.gamma.defined() ? plain::layer_norm(sum, t.gamma, t.beta, t.eps) : sum, drop);
 }

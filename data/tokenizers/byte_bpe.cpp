@@ -114,11 +114,11 @@ struct ByteBpe final : Encoder {
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
-    if (!prefix_space || text.empty() || text[0] == ' ') return encode_behind(text, out);
-    encode_behind(" " + std::string(text), out);
+    if (!prefix_space || text.empty() || text[0] == ' ') return encode_after(text, out);
+    encode_after(" " + std::string(text), out);
   }
 
-  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
+  void encode_after(std::string_view text, std::vector<int32_t>& out) const override {
     thread_local WordCache cache;
     each_pretoken(text, [&](std::string_view token) {
       if (!cache.append(serial, token, out,
@@ -127,7 +127,7 @@ struct ByteBpe final : Encoder {
     });
   }
 
-  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
     std::vector<int32_t> found;
     encode(text, found);
     std::vector<TextPiece> placed;

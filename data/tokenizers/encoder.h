@@ -23,9 +23,9 @@ struct Encoder {
   virtual void encode(std::string_view text, std::vector<int32_t>& out) const = 0;
   /// The same of a text right behind another character, where a model may see the start of a word: its first piece
   /// without that mark.
-  virtual void encode_behind(std::string_view text, std::vector<int32_t>& out) const { encode(text, out); }
+  virtual void encode_after(std::string_view text, std::vector<int32_t>& out) const { encode(text, out); }
   /// The pieces of `encode` with their places.
-  virtual std::vector<TextPiece> encode_with_places(std::string_view text) const = 0;
+  virtual std::vector<TextPiece> encode_with_offsets(std::string_view text) const = 0;
   /// Text of ids below `pieces.size()`.
   virtual std::string decode(std::span<const int64_t> ids) const = 0;
   /// `wordpiece`, `unigram`, `bpe` or `byte_bpe`.

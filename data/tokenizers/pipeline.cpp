@@ -79,9 +79,9 @@ struct Pipeline final : Encoder {
     if (fast && find_invalid_utf8(text) == std::string_view::npos) return fast->encode(text, out);
     encode_text(text, false, out);
   }
-  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override { encode_text(text, true, out); }
+  void encode_after(std::string_view text, std::vector<int32_t>& out) const override { encode_text(text, true, out); }
 
-  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
     auto whole = prepared(text, true, false);
     std::vector<TextPiece> placed, found;
     for (const auto& part : whole.parts) {

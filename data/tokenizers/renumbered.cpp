@@ -42,13 +42,13 @@ struct Renumbered final : Encoder {
     file->encode(text, out);
     renumber(out, before);
   }
-  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
+  void encode_after(std::string_view text, std::vector<int32_t>& out) const override {
     const size_t before = out.size();
-    file->encode_behind(text, out);
+    file->encode_after(text, out);
     renumber(out, before);
   }
-  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
-    auto placed = file->encode_with_places(text);
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
+    auto placed = file->encode_with_offsets(text);
     for (auto& piece : placed) piece.id = ours(piece.id);
     return placed;
   }

@@ -160,7 +160,7 @@ struct SentencePiece final : Encoder {
     if (rules.split_digit_commas) split_digit_commas(out, before);
   }
 
-  void encode_behind(std::string_view text, std::vector<int32_t>& out) const override {
+  void encode_after(std::string_view text, std::vector<int32_t>& out) const override {
     std::vector<int32_t> ids;
     encode(text, ids);
     size_t at = 0;
@@ -169,7 +169,7 @@ struct SentencePiece final : Encoder {
     out.insert(out.end(), ids.begin(), ids.end());
   }
 
-  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
     std::vector<uint32_t> sources;
     const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text, &sources) : std::string(text));
     const auto source = [&](size_t at) {

@@ -134,7 +134,7 @@ struct WordPiece final : Encoder {
     });
   }
 
-  std::vector<TextPiece> encode_with_places(std::string_view text) const override {
+  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
     std::vector<uint32_t> places;
     const std::string spaced = basic_tokenize(text, rules, &places);
     std::vector<TextPiece> placed;

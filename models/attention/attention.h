@@ -17,7 +17,7 @@ struct Attention : Layer {
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;
   /// The same for tokens that follow others: `past` [B, S, 2 H C] holds the keys and values of those, and receives the
   /// new ones. Throws ConfigError for attention that keeps none.
-  virtual Tensor mix_behind(const Tensor& x, Tensor& past, const AttentionContext& context);
+  virtual Tensor mix_after(const Tensor& x, Tensor& past, const AttentionContext& context);
   int64_t heads;
   std::shared_ptr<Linear> output, qkv;
 };

@@ -39,11 +39,11 @@ void describe(V& v, WindowAttention& c) {
   v("attention_window", c.attention_window,
     "keys that a query attends to besides its own, half of them on either side [tokens]; one number for all layers, "
     "or a list with one for each",
-    multiples_of(2));
+    multiples_of(2, 1 << 24));
   v("attention_dilation", c.attention_dilation,
     "distance between the keys of a window: 1 = adjacent, 3 = every third; one number for all layers, or a list with "
     "one for each",
-    at_least(1));
+    in_range(1, 1 << 24));
   v("dilated_heads", c.dilated_heads, "heads, from the first on, whose windows are dilated; 0 = all",
     in_range(0, 1 << 14));
   v("global_tokens", c.global_tokens, "tokens that attend to all others, and all others to them");

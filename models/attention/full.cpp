@@ -13,7 +13,7 @@ struct FullAttentionLayer final : Attention {
     context.scale = scale;
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
   }
-  Tensor mix_behind(const Tensor& x, Tensor& past, const AttentionContext& given) override {
+  Tensor mix_after(const Tensor& x, Tensor& past, const AttentionContext& given) override {
     auto context = given;
     context.scale = scale;
     const auto parts = qkv->forward(x).chunk(3, -1);
@@ -47,7 +47,7 @@ struct Make {
 
 }  // namespace
 
-Tensor Attention::mix_behind(const Tensor&, Tensor&, const AttentionContext&) {
+Tensor Attention::mix_after(const Tensor&, Tensor&, const AttentionContext&) {
   fail<ConfigError>(
       "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
       "full, model.relative_positions: 0 and a table of positions");

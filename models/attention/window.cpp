@@ -25,7 +25,7 @@ struct WindowAttentionLayer final : Attention {
     context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
     if (!context.global_mask.defined()) return local;
-    const auto wide = marked_places(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
+    const auto wide = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
     const auto q = heads_of(query_global->forward(at::gather(x, 1, wide)), heads);
     const auto kv = key_value_global->forward(x).chunk(2, -1);
     const auto scores = matrix_product(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /

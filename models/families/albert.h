@@ -26,7 +26,7 @@ void describe(V& v, AlbertConfig& c) {
   v("num_hidden_groups", c.num_hidden_groups, "groups of layers; the layers of a group share their weights",
     in_range(1, most::layers));
   v("inner_group_num", c.inner_group_num, "blocks that a layer runs one after the other", in_range(1, 64));
-  v("share", c.share, "what layers of a group share (the paper's table 4): all, only attention, only ffn, or none");
+  v("share", c.share, "what layers of a group share (the paper's table 4)");
 }
 
 }  // namespace cloze

@@ -1,22 +1,23 @@
 #include "models/families/backbone.h"
 
+#include "core/error.h"
+
 namespace cloze {
 
 std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& parts) {
   const auto& config = backbone_of(model);
+  require<ConfigError>(has_architecture(model, config.architecture), "model.architecture ", config.architecture,
+                       " is not one of ", kind_of(model), "; choose ", architectures_of(model));
   switch (config.architecture) {
     case Architecture::encoder:
     case Architecture::decoder:
       return make_single_stack(config, parts);
     case Architecture::encoder_decoder:
-      if (const auto* both = as<EncoderDecoderConfig>(model)) return make_encoder_decoder(*both);
-      break;
+      return make_encoder_decoder(*as<EncoderDecoderConfig>(model));
     case Architecture::two_stream:
-      if (const auto* streams = as<TwoStreamConfig>(model)) return make_two_stream(*streams);
-      break;
+      return make_two_stream(*as<TwoStreamConfig>(model));
   }
-  fail<ConfigError>("model.architecture ", name_of(config.architecture), " is not one of ", kind_of(model), "; choose ",
-                    architectures_of(model));
+  return nullptr;
 }
 
 }  // namespace cloze

@@ -60,6 +60,12 @@ inline bool carries_memory(const ModelConfig& model) {
   const auto* two_stream = as<TwoStreamConfig>(model);
   return two_stream && two_stream->carries_memory();
 }
+/// The family has this architecture.
+inline bool has_architecture(const ModelConfig& model, Architecture architecture) {
+  if (as<TwoStreamConfig>(model)) return architecture == Architecture::two_stream;
+  if (architecture == Architecture::encoder_decoder) return as<EncoderDecoderConfig>(model) != nullptr;
+  return architecture != Architecture::two_stream;
+}
 /// The architectures that a family has, in words.
 inline std::string architectures_of(const ModelConfig& model) {
   if (as<TwoStreamConfig>(model)) return "two_stream";

@@ -459,7 +459,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
                 2, "(places count from pad_token_id + 1)");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " +
                     w.dir / "x",
-                2, "'model.attention.attention_window' is 7, must be a multiple of 2");
+                2, "'model.attention.attention_window' is 7, must be a multiple of 2 in [2, 16777216]");
   check_refused("pretrain " SOURCE_DIR
                 "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " +
                     w.dir / "x",
@@ -470,7 +470,7 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   // Every rule between options of the stack and of objectives, in one config's words.
   const std::pair<const char*, const char*> rules[] = {
       {"longformer/tiny.yaml --set model.attention.attention_dilation=0",
-       "'model.attention.attention_dilation' is 0, must be at least 1"},
+       "'model.attention.attention_dilation' is 0, must be in [1, 16777216]"},
       {"longformer/tiny.yaml --set model.attention.dilated_heads=3",
        "model.attention.dilated_heads 3 is more than model.num_attention_heads 2; lower it"},
       {"bigbird/tiny.yaml --set model.architecture=decoder",

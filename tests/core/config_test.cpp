@@ -90,7 +90,12 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
   const auto refuse = [](const std::string& written) {
     return refused("model: {kind: longformer, attention: {kind: window, attention_window: " + written + "}}");
   };
-  CHECK_THAT(refuse("[32, 7]"), Catch::Contains("'model.attention.attention_window.1' is 7, must be a multiple of 2"));
+  CHECK_THAT(refuse("[32, 7]"),
+             Catch::Contains("'model.attention.attention_window.1' is 7, must be a multiple of 2 in [2, 16777216]"));
+  CHECK_THAT(
+      refuse("20000000"),
+      Catch::Contains("'model.attention.attention_window' is 20000000, must be a multiple of 2 in [2, 16777216]"));
+  CHECK_THAT(refuse("\"32,\""), Catch::Contains("'model.attention.attention_window.1' must be a whole number, not ''"));
   CHECK_THAT(refuse("[]"), Catch::Contains("'model.attention.attention_window' is an empty list"));
   CHECK_THAT(refuse("wide"), Catch::Contains("'model.attention.attention_window' must be a whole number, not 'wide'"));
   const auto again =
@@ -114,6 +119,13 @@ TEST_CASE("the flags of earlier versions choose the architecture, and unknown ke
   CHECK(refused("model: {kind: bart, is_decoder: true}") ==
         "run.yaml:1:33: 'model.is_decoder' is true: a family of two stacks; leave it out, or choose architecture: "
         "decoder");
+  CHECK(refused("model: {kind: xlnet, is_decoder: true}") ==
+        "run.yaml:1:34: 'model.is_decoder' is true: not for two streams; leave it out, attn_type: uni is causal");
+  CHECK(refused("model: {kind: bert, is_decoder: true}", {"model.architecture=encoder"}) ==
+        "run.yaml:1:33: 'model.is_decoder' is the earlier form of 'architecture', and both are given; leave out "
+        "'is_decoder'");
+  CHECK_THAT(refused("model: {kind: gpt2, is_encoder_decoder: false}"),
+             Catch::Contains("unknown key 'model.is_encoder_decoder'"));
   CHECK_THAT(refused("model: {kind: bert, is_decodr: true}"), !Catch::Contains("is_decoder"));
 }
 

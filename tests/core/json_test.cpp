@@ -24,5 +24,6 @@ TEST_CASE("JSON is read to a depth of 64 and no further, wherever brackets stand
 TEST_CASE("a fault of JSON is told by line and column", "[core]") {
   CHECK(json_fault("{\"a\": 1,\n \"b\": x}") == " (line 2, column 7: no JSON)");
   CHECK(json_fault("{\"a\": [1") == " (line 1, column 9: the text ends in the middle)");
+  CHECK(json_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");
   CHECK(json_fault("") == " (line 1, column 1: the text ends in the middle)");
 }

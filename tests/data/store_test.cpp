@@ -124,6 +124,11 @@ TEST_CASE("pairs are the two columns of a table, two of more by their names, and
         Documents{{"a \"quoted", "b"}, {"c", "d"}});
   CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) ==
         Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
+  const auto twice = dir.write("twice.tsv", "en\ten\tde\n0\ta\tb\n");
+  CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = "pairs", .columns = "en,de"}),
+                    Catch::Contains("twice.tsv:1: two columns are named 'en'; give each column a name of its own"));
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "label,label"}),
+                    Catch::Contains("four.tsv:1: --columns label,label names one column twice; a pair is two"));
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence3"}),
                     Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this "
                                     "first line: index\tsentence1\tsentence2\tlabel"));

@@ -136,6 +136,10 @@ TEST_CASE("values of config.json that cannot be imported are refused with key an
   refused({{"use_bias", false}, {"model_type", "big_bird"}}, "use_bias is false; only true can be imported");
   refused({{"add_cross_attention", true}, {"is_decoder", true}},
           "add_cross_attention is true; only false can be imported");
+  refused({{"model_type", "longformer"}, {"num_hidden_layers", 1}, {"attention_window", {512.5}}},
+          "'attention_window' is 512.5, which is not a whole number");
+  refused({{"model_type", "longformer"}, {"attention_window", 7}},
+          "attention_window is 7; windows must be even numbers of at least 2");
   refused({{"position_embedding_type", "rotary"}},
           "position_embedding_type is 'rotary'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
   refused({{"model_type", "longformer"}, {"position_embedding_type", "relative_key"}},

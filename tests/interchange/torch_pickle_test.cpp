@@ -50,7 +50,7 @@ std::string with_tensor(const std::string& offset, const std::string& sizes, con
 }  // namespace
 
 TEST_CASE("a state_dict is read in every form that torch.save writes since version 1.6", "[interchange]") {
-  for (const std::string name : {"protocol-2", "protocol-4", "protocol-5", "nested", "nested-4"}) {
+  for (const std::string name : {"protocol-2", "protocol-4", "protocol-5", "nested", "nested-4", "nested-tensors"}) {
     INFO(name);
     const auto found = read_torch_pickle(pickles + name + ".bin");
     CHECK(found.size() == 11);
@@ -75,6 +75,7 @@ TEST_CASE("a state_dict is read in every form that torch.save writes since versi
     CHECK(found.at("table").data_ptr() == found.at("tied").data_ptr());
   }
   CHECK(at::equal(read_torch_pickle(pickles + "parameters.bin").at("table"), count_up({3, 4})));
+  CHECK(at::equal(read_torch_pickle(pickles + "expanded.bin").at("wide"), at::full({7}, 2.5)));
 }
 
 TEST_CASE("a file of torch.save that holds no state_dict is refused with what to save instead", "[interchange]") {
@@ -86,6 +87,9 @@ TEST_CASE("a file of torch.save that holds no state_dict is refused with what to
                              "names are read; save the model's state_dict alone"));
   CHECK_THAT(answer(pickles + "sparse.bin"),
              Catch::Contains("sparse.bin: 'table' is an object of torch._utils._rebuild_sparse_tensor, and only"));
+  CHECK_THAT(
+      answer(pickles + "protocol-1.bin"),
+      Catch::Contains("protocol-1.bin: is of pickle's protocol 0 or 1, which are not read; save it by torch.save"));
   CHECK_THAT(answer(pickles + "list.bin"), Catch::Contains("list.bin: holds no tensors by their names; save the"));
 }
 

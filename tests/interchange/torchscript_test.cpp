@@ -354,7 +354,7 @@ TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and 
                                               .attention_mask = mask,
                                               .token_type_ids = types,
                                               .visible = visible,
-                                              .target_places = targets ? places : Tensor()});
+                                              .target_positions = targets ? places : Tensor()});
     REQUIRE(answer.size() == wanted.size());
     for (const auto& [name, tensor] : wanted) {
       INFO(name);

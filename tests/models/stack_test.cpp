@@ -97,7 +97,9 @@ TEST_CASE("where few places are read, the last block computes those alone, with 
         const auto mask = at::ones({2, 17}, at::kBool);
         mask[1].narrow(0, 12, 5).fill_(false);
         const auto hidden =
-            model->hidden({.input_ids = some_ids(2, 17), .attention_mask = mask, .read_places = read, .dropout_key = 3})
+            model
+                ->hidden(
+                    {.input_ids = some_ids(2, 17), .attention_mask = mask, .read_positions = read, .dropout_key = 3})
                 .flatten(0, 1)
                 .index_select(0, places);
         (hidden * numbers(hidden.sizes(), 0.2)).sum().backward();
@@ -117,7 +119,7 @@ TEST_CASE("where few places are read, the last block computes those alone, with 
 TEST_CASE("nothing may be read at all", "[models][stack]") {
   auto model = make(small());
   FlatParameters flat(collect_params(*model), at::kCPU);
-  const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .read_places = at::empty({0}, at::kLong)});
+  const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .read_positions = at::empty({0}, at::kLong)});
   hidden.sum().backward();
   CHECK(hidden.sizes() == at::IntArrayRef{2, 17, 12});
   CHECK(flat.grads.abs().max().item<double>() == 0);

@@ -35,7 +35,7 @@ TEST_CASE("each dropout rate acts in both streams, by draws of their own", "[mod
       if (name == "mask_emb") param.value().copy_(model->token_embedding().value()[4].view({1, 1, 12}));
     Traces calm, drawn;
     Inputs in{.input_ids = at::full({2, 7}, 4, at::kLong),
-              .target_places = at::arange(7, at::kLong).expand({2, 7}),
+              .target_positions = at::arange(7, at::kLong).expand({2, 7}),
               .dropout_key = 5};
     model->hidden(in, &calm);
     model->train();
@@ -55,7 +55,7 @@ TEST_CASE("dropout of states stands behind both starts, the distances, both halv
   config.attention_probs_dropout_prob = config.activation_dropout = 0;
   auto model = make(config);
   const Inputs in{.input_ids = some_ids(2, 7),
-                  .target_places = at::arange(5, at::kLong).expand({2, 5}),
+                  .target_positions = at::arange(5, at::kLong).expand({2, 5}),
                   .memories = {numbers({2, 3, 12}, 0.1)},
                   .dropout_key = 5};
   const auto set = [&](const std::string& part, double value) {

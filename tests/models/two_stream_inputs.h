@@ -20,7 +20,7 @@ inline Inputs everything(int64_t layers = 2) {
   in.attention_mask[1].narrow(0, 5, 2).fill_(false);
   in.token_type_ids = at::tensor({0, 0, 0, 1, 1, 1, 2, 0, 1, 1, 2, 0, 0, 0}, at::kLong).view({2, 7});
   in.visible = flags({2, 7, 7}, 5);
-  in.target_places = at::tensor({1, 4, 6, 3, 0, -1}, at::kLong).view({2, 3});
+  in.target_positions = at::tensor({1, 4, 6, 3, 0, -1}, at::kLong).view({2, 3});
   for (int64_t i = 0; i < layers; ++i) in.memories.push_back(numbers({2, 3, 12}, 0.1 + static_cast<double>(i)));
   return in;
 }

@@ -142,7 +142,7 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
                      at::tensor(slow_row(w, config, in, h, h[b][t].contiguous(), b, t, true), at::kDouble)) < 1e-5);
     for (int64_t n = 0; n < 3; ++n)
       CHECK(error_of(got[b][n], at::tensor(slow_row(w, config, in, h, w["mask_emb"].flatten(), b,
-                                                    in.target_places[b][n].item<int64_t>(), false),
+                                                    in.target_positions[b][n].item<int64_t>(), false),
                                            at::kDouble)) < 1e-5);
   }
 }
@@ -202,7 +202,7 @@ TEST_CASE("checkpointed streams give the same gradients to the last bit, dropout
       FlatParameters flat(collect_params(*model), at::kCPU);
       auto in = everything();
       in.dropout_key = 77;
-      if (!predicts) in.target_places = Tensor();
+      if (!predicts) in.target_positions = Tensor();
       model->hidden(in).square().sum().backward();
       return flat.grads.clone();
     };
@@ -220,7 +220,7 @@ TEST_CASE("padding changes nothing for real tokens and targets, on the left as o
   const auto given = everything();
   Inputs in{.input_ids = given.input_ids, .token_type_ids = given.token_type_ids, .visible = given.visible};
   const auto content = model->hidden(in);
-  in.target_places = at::tensor({1, 4, 6, 3, 0, 2}, at::kLong).view({2, 3});
+  in.target_positions = at::tensor({1, 4, 6, 3, 0, 2}, at::kLong).view({2, 3});
   const auto queries = model->hidden(in);
   for (const auto& [left, right] : {std::pair<int64_t, int64_t>{0, 4}, {3, 0}, {2, 5}}) {
     INFO(left << " on the left, " << right << " on the right");
@@ -232,7 +232,7 @@ TEST_CASE("padding changes nothing for real tokens and targets, on the left as o
                   .token_type_ids = pad(in.token_type_ids, 1)};
     padded.visible = at::constant_pad_nd(in.visible.to(at::kLong), {left, right, left, right}, 1).to(at::kBool);
     CHECK(error_of(model->hidden(padded).narrow(1, left, 7), content) < 1e-5);
-    padded.target_places = at::constant_pad_nd(in.target_places + left, {0, 2}, -1);  // rows of fewer targets
+    padded.target_positions = at::constant_pad_nd(in.target_positions + left, {0, 2}, -1);  // rows of fewer targets
     const auto got = model->hidden(padded);
     CHECK(error_of(got.narrow(1, 0, 3), queries) < 1e-5);
     CHECK(at::isfinite(got).all().item<bool>());
@@ -264,8 +264,8 @@ TEST_CASE(
   const auto b = model->hidden(second);
   CHECK(error_of(at::cat({a, b}, 1), model->hidden(whole)) < 1e-5);
   // Targets too: a query stream reads the memory as the content does.
-  second.target_places = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}),
-  whole.target_places = second.target_places + 4;
+  second.target_positions = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}),
+  whole.target_positions = second.target_positions + 4;
   CHECK(error_of(model->hidden(second), model->hidden(whole)) < 1e-5);
 }
 
@@ -302,7 +302,7 @@ TEST_CASE("without an order and a memory, the content stream is attention to bot
   auto in = everything();
   Traces with, without;
   model->hidden(in, &with);
-  in.target_places = Tensor();
+  in.target_positions = Tensor();
   const auto content = model->hidden(in, &without);
   REQUIRE(with.encoder.hidden_states.size() == 6);
   REQUIRE(without.encoder.hidden_states.size() == 3);
@@ -328,7 +328,7 @@ TEST_CASE("a target's query depends neither on its own token nor on those behind
   rank[4] = 0, rank[1] = 1, rank[6] = 2;
   Inputs in{.input_ids = some_ids(1, 7)};
   in.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).logical_or(rank.lt(0).unsqueeze(0)).unsqueeze(0);
-  in.target_places = at::tensor({4, 1, 6}, at::kLong).view({1, 3});
+  in.target_positions = at::tensor({4, 1, 6}, at::kLong).view({1, 3});
   const auto before = model->hidden(in)[0];
   for (int64_t changed = 0; changed < 7; ++changed) {
     in.input_ids = some_ids(1, 7);
@@ -355,7 +355,7 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
           .input_ids = in[0].toTensor(), .attention_mask = in[1].toTensor(), .token_type_ids = in[2].toTensor()};
       if (backward) inputs.backward = inputs.input_ids.select(1, 0).remainder(2).eq(0);
       if (predicts)
-        inputs.visible = in[3].toTensor(), inputs.target_places = in[4].toTensor(),
+        inputs.visible = in[3].toTensor(), inputs.target_positions = in[4].toTensor(),
         inputs.memories = {in[5].toTensor(), in[6].toTensor()};
       return model->hidden(inputs);
     };

@@ -24,7 +24,7 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
   batch.input_ids.narrow(1, length - 2, 1).fill_(4), batch.input_ids.narrow(1, length - 1, 1).fill_(3);
   batch.token_type_ids = at::zeros_like(batch.input_ids);
   batch.visible = at::empty({rows, length, length}, at::kBool);
-  batch.target_places = at::full({rows, 7}, -1, at::kLong);
+  batch.target_positions = at::full({rows, 7}, -1, at::kLong);
   std::vector<uint8_t> functional(static_cast<size_t>(length)), starts(static_cast<size_t>(length), 1);
   functional[static_cast<size_t>(length - 2)] = functional[static_cast<size_t>(length - 1)] = 1;
   std::vector<int64_t> positions, labels;
@@ -36,7 +36,7 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
       for (int64_t j = 0; j < length; ++j)
         batch.visible[b][i][j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
     for (size_t n = 0; n < example.targets.size(); ++n) {
-      batch.target_places[b][static_cast<int64_t>(n)] = example.targets[n];
+      batch.target_positions[b][static_cast<int64_t>(n)] = example.targets[n];
       positions.push_back(7 * b + static_cast<int64_t>(n)),
           labels.push_back(batch.input_ids[b][example.targets[n]].item<int64_t>());
     }
@@ -257,7 +257,7 @@ TEST_CASE("no target ever learns its own token, in the orders that XLNet draws",
       return network->backbone->hidden({.input_ids = ids,
                                         .token_type_ids = batch.token_type_ids,
                                         .visible = batch.visible,
-                                        .target_places = batch.target_places});
+                                        .target_positions = batch.target_positions});
     };
     const auto before = run(batch.input_ids);
     int64_t moved = 0;
@@ -265,7 +265,7 @@ TEST_CASE("no target ever learns its own token, in the orders that XLNet draws",
       auto ids = batch.input_ids.clone();
       ids.select(1, place).fill_(5);
       const auto change = (run(ids) - before).abs().amax(-1);  // [B, N]
-      const auto own = batch.target_places.eq(place);
+      const auto own = batch.target_positions.eq(place);
       CHECK(change.masked_select(own).sum().item<double>() == 0);
       moved += change.gt(1e-4).sum().item<int64_t>();
     }
@@ -299,7 +299,7 @@ TEST_CASE("permutation language modelling is the cross entropy of its targets un
   const auto outputs = network->outputs({.input_ids = batch.input_ids,
                                          .token_type_ids = batch.token_type_ids,
                                          .visible = batch.visible,
-                                         .target_places = batch.target_places});
+                                         .target_positions = batch.target_positions});
   CHECK(outputs[0].second.sizes() == at::IntArrayRef({2, 7, 16}));
   const auto logits = outputs[1].second.flatten(0, 1).index_select(0, batch.positions).to(at::kDouble);
   CHECK(outputs[1].first == "logits");
@@ -341,7 +341,7 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
   int64_t predicted = 0, places = 0;
   for (uint64_t first = 0; first < 40; first += 8) {
     const auto batch = collator.batch(first, 8);
-    const int64_t width = batch.input_ids.size(1), columns = batch.target_places.size(1);
+    const int64_t width = batch.input_ids.size(1), columns = batch.target_positions.size(1);
     CHECK(width <= 24);
     for (int64_t row = 0; row < 8; ++row) {
       const auto ids = batch.input_ids[row];
@@ -353,7 +353,7 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
       CHECK(batch.token_type_ids[row][width - 1].item<int64_t>() == 2);
       CHECK_FALSE(batch.visible[row].narrow(1, 0, from).any().item<bool>());
       for (int64_t k = 0; k < columns; ++k) {
-        const auto place = batch.target_places[row][k].item<int64_t>();
+        const auto place = batch.target_positions[row][k].item<int64_t>();
         if (place < 0) continue;
         ++predicted;
         CHECK(place >= from);
@@ -362,7 +362,7 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
       places += length;
     }
     const auto rows = batch.positions.div(columns, "floor"),
-               at = batch.target_places.flatten().index_select(0, batch.positions);
+               at = batch.target_positions.flatten().index_select(0, batch.positions);
     CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(
                                       0, rows * width + at)));  // the text itself, which stays as it is
     const auto alone = collator.batch(first + 3, 1);

@@ -95,7 +95,7 @@ TEST_CASE("rows that carry a memory begin where the memory of the step before en
   const auto late = other.batch(7 * batch_size, batch_size), early = collator.batch(7 * batch_size, batch_size);
   CHECK(at::equal(late.input_ids, early.input_ids));
   CHECK(at::equal(late.visible, early.visible));
-  CHECK(at::equal(late.target_places, early.target_places));
+  CHECK(at::equal(late.target_positions, early.target_positions));
 }
 
 TEST_CASE("a row of one text reads on behind what it puts into the memory", "[objectives][plm]") {
@@ -150,8 +150,8 @@ TEST_CASE("two segments stand behind the reused part as [SEP] and segment ids sa
       follows += std::search(whole.begin(), whole.end(), both.begin(), both.end()) != whole.end();
       starts.insert(part_of(ids, 0, 5));
       Ids targets;
-      for (int64_t k = 0; k < batch.target_places.size(1); ++k)
-        if (const auto place = batch.target_places[row][k].item<int64_t>(); place >= 0)
+      for (int64_t k = 0; k < batch.target_positions.size(1); ++k)
+        if (const auto place = batch.target_positions[row][k].item<int64_t>(); place >= 0)
           targets.push_back(ids[static_cast<size_t>(place)]);
       const auto words =
           std::count_if(ids.begin(), ids.end(), [&](int64_t id) { return id != special.sep && id != special.cls; });
@@ -231,7 +231,7 @@ TEST_CASE(
     return network->backbone->hidden({.input_ids = now.input_ids,
                                       .token_type_ids = now.token_type_ids,
                                       .visible = now.visible,
-                                      .target_places = now.target_places,
+                                      .target_positions = now.target_positions,
                                       .backward = now.backward,
                                       .memories = memories,
                                       .new_memories = &unread});
@@ -242,8 +242,8 @@ TEST_CASE(
     const auto moved = (run(changed) - usual).abs().amax(-1);  // [B, N]
     const int64_t place = changed - kReuse;                    // in the second step
     for (int64_t row = 0; row < 2; ++row)
-      for (int64_t n = 0; n < second.target_places.size(1); ++n) {
-        const auto target = second.target_places[row][n].item<int64_t>();
+      for (int64_t n = 0; n < second.target_positions.size(1); ++n) {
+        const auto target = second.target_positions[row][n].item<int64_t>();
         if (target < 0) continue;
         const double change = moved[row][n].item<double>();
         INFO("token " << place << ", target " << target);

@@ -84,7 +84,7 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const int64_t width = 29;
   auto word = param({11, width}, 0.1);
-  word.set_frozen_row(2);
+  word.set_padding_row(2);
   const auto position = param({9, width}, 0.2), segment = param({3, width}, 0.3), gamma = param({width}, 0.6, 0.3, 1),
              beta = param({width}, 0.7);
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8});
@@ -161,7 +161,7 @@ TEST_CASE("fused embedding takes positions of its own, and does without segments
   const int64_t width = 21;
   const auto word = param({11, width}, 0.1), gamma = param({width}, 0.6, 0.3, 1), beta = param({width}, 0.7);
   auto position = param({9, width}, 0.2);
-  position.set_frozen_row(1);
+  position.set_padding_row(1);
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8}), positions = ids.remainder(8) + 1;
   const EmbeddingTables tables{.word = word, .position = position, .gamma = gamma, .beta = beta};
   const EmbeddingIds in{.ids = ids, .positions = positions};

@@ -51,7 +51,7 @@ TEST_CASE("tokens that were added next to a vocabulary are cut from text as tran
       INFO(folder << " " << one["class"] << ": '" << line << "'");
       const auto wanted = one["ids"][i].get<std::vector<int32_t>>();
       CHECK(tokenizer.encode(line) == wanted);
-      CHECK(ids_of(tokenizer.encode_with_places(line)) == wanted);
+      CHECK(ids_of(tokenizer.encode_with_offsets(line)) == wanted);
       CHECK(again.encode(line) == wanted);
       CHECK(exported.encode(line) == wanted);
       if (tokenizer.keeps_spaces()) CHECK(tokenizer.encode(line, /*inside=*/true) == tokenizer.encode(" " + line));
@@ -69,7 +69,7 @@ TEST_CASE("an added token keeps its position, its spelling and its place in the 
   const auto with = Tokenizer::open(dir / "with"), without = Tokenizer::open(dir / "without");
   CHECK(with.fingerprint() != without.fingerprint());
   CHECK_FALSE(with.has_fingerprint(without.fingerprint()));
-  const auto placed = with.encode_with_places("the newTOK cat");
+  const auto placed = with.encode_with_offsets("the newTOK cat");
   REQUIRE(placed.size() == 3);
   CHECK(placed[1].begin == 4);
   CHECK(placed[1].end == 10);
@@ -102,7 +102,7 @@ TEST_CASE("tokens that a tokenizer.json adds are found where tokenizers finds th
     for (size_t i = 0; i < one["lines"].size(); ++i) {
       const auto line = one["lines"][i].get<std::string>();
       INFO(one["name"] << ": '" << line << "'");
-      const auto placed = tokenizer.encode_with_places(line);
+      const auto placed = tokenizer.encode_with_offsets(line);
       std::vector<size_t> positions;
       for (const auto& piece : placed) positions.insert(positions.end(), {piece.begin, piece.end});
       CHECK(tokenizer.encode(line) == one["ids"][i].get<std::vector<int32_t>>());

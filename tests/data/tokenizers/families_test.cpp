@@ -53,7 +53,7 @@ TEST_CASE("each family's tokenizer has the ids, special tokens and frames of its
         const auto wanted = family["ids"][i].get<std::vector<int32_t>>();
         CHECK(tokenizer.encode(lines[i]) == wanted);
         std::vector<int32_t> placed;
-        for (const auto& piece : tokenizer.encode_with_places(lines[i])) placed.push_back(piece.id);
+        for (const auto& piece : tokenizer.encode_with_offsets(lines[i])) placed.push_back(piece.id);
         CHECK(placed == wanted);
       }
       CHECK(framed(tokenizer, lines[0]) == family["single"].get<std::vector<int64_t>>());
@@ -103,7 +103,7 @@ TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, an
   const auto tokenizer = Tokenizer::open(dir / "b");
   CHECK(tokenizer.fingerprint() != kept.fingerprint());
   std::string places;
-  for (const auto& piece : tokenizer.encode_with_places("the  na\u00EFve 99, x"))
+  for (const auto& piece : tokenizer.encode_with_offsets("the  na\u00EFve 99, x"))
     places += std::to_string(piece.begin) + ".." + std::to_string(piece.end) + " ";
   CHECK(places.starts_with("0..3 "));
   CHECK(places.find(" 14..15 ") != std::string::npos);  // the comma after the digits

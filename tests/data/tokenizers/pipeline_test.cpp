@@ -63,7 +63,7 @@ TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging F
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto line = lines[i].get<std::string>();
       INFO(one["name"] << ", line " << i << ": " << lines[i]);
-      const auto placed = encoder->encode_with_places(line);
+      const auto placed = encoder->encode_with_offsets(line);
       std::vector<size_t> positions;
       for (const auto& piece : placed) positions.insert(positions.end(), {piece.begin, piece.end});
       CHECK(ids_of(*encoder, line) == one["ids"][i].get<std::vector<int32_t>>());
@@ -143,7 +143,7 @@ TEST_CASE("the encoders of BERT and GPT-2 give what the steps of their tokenizer
       std::string line;
       for (uint64_t n = stream.below(10); n > 0; --n) line += parts[stream.below(parts.size())];
       INFO(name << ": " << Json(line).dump(-1, ' ', true, Json::error_handler_t::replace));
-      REQUIRE(ids_of(*encoder, line) == ids_of(encoder->encode_with_places(line)));
+      REQUIRE(ids_of(*encoder, line) == ids_of(encoder->encode_with_offsets(line)));
     }
   }
 }
@@ -157,7 +157,7 @@ TEST_CASE("positions stand in the text, for any text and any tokenizer", "[data]
       for (uint64_t n = stream.below(40); n > 0; --n) line += static_cast<char>(stream.below(256));
       INFO(one["name"]);
       const auto ids = ids_of(*encoder, line);
-      for (const auto& piece : encoder->encode_with_places(line)) {
+      for (const auto& piece : encoder->encode_with_offsets(line)) {
         REQUIRE(piece.begin <= piece.end);
         REQUIRE(piece.end <= line.size());
       }
@@ -231,8 +231,8 @@ TEST_CASE("a text behind another character has no mark before its first word", "
     INFO(name);
     const auto encoder = opened(kind(name));
     std::vector<int32_t> behind, after_space;
-    encoder->encode_behind("the", behind);
-    encoder->encode_behind(" the", after_space);
+    encoder->encode_after("the", behind);
+    encoder->encode_after(" the", after_space);
     CHECK(after_space == ids_of(*encoder, "the"));
     CHECK(behind != after_space);
     CHECK_FALSE(encoder->starts_word(behind[0]));
@@ -323,7 +323,7 @@ TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]")
       try {
         const auto encoder = opened(broken);
         const auto ids = ids_of(*encoder, text);
-        encoder->encode_with_places(text);
+        encoder->encode_with_offsets(text);
         encoder->decode(std::vector<int64_t>(ids.begin(), ids.end()));
         encoder->files();
       } catch (const DataError& e) {

@@ -96,11 +96,11 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.special().sep == 3);
     CHECK(tokenizer.special().mask == 4);
     // Behind a blank a text goes on as it does behind a word.
-    const auto whole = tokenizer.encode("mat."), head = tokenizer.encode("mat"), dot = tokenizer.encode_behind(".");
+    const auto whole = tokenizer.encode("mat."), head = tokenizer.encode("mat"), dot = tokenizer.encode_after(".");
     CHECK(std::vector<int32_t>(whole.begin() + static_cast<std::ptrdiff_t>(head.size()), whole.end()) == dot);
     CHECK(tokenizer.encode(".") != dot);
-    CHECK(tokenizer.encode_behind(" sat") == tokenizer.encode("sat"));
-    CHECK(tokenizer.encode_behind("").empty());
+    CHECK(tokenizer.encode_after(" sat") == tokenizer.encode("sat"));
+    CHECK(tokenizer.encode_after("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
     CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is text
     const auto cat = tokenizer.encode("the cat sat");

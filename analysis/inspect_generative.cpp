@@ -10,9 +10,9 @@ namespace cloze {
 
 namespace {
 
-class WritingInspector {
+class GenerativeInspector {
  public:
-  explicit WritingInspector(const RunConfig& config)
+  explicit GenerativeInspector(const RunConfig& config)
       : config_(config),
         model_(backbone_of(config.model)),
         store_(config.data.tokens, "train"),
@@ -245,8 +245,8 @@ class WritingInspector {
 
 }  // namespace
 
-Inspection inspect_writing(const RunConfig& config, int64_t examples, int64_t sequences) {
-  return WritingInspector(config).run(examples, sequences);
+Inspection inspect_generative(const RunConfig& config, int64_t examples, int64_t sequences) {
+  return GenerativeInspector(config).run(examples, sequences);
 }
 
 }  // namespace cloze
