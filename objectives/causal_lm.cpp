@@ -37,8 +37,8 @@ struct CausalRows final : GenerativeRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const ClmConfig&, const RowSources& sources) {
-  return std::make_unique<CausalRows>(sources);
+std::unique_ptr<GenerativeRows> make_rows(const ClmConfig&, const RowContext& context) {
+  return std::make_unique<CausalRows>(context);
 }
 
 }  // namespace cloze

@@ -7,7 +7,7 @@ namespace cloze {
 namespace {
 
 struct DenoisingRows final : CorruptedRows {
-  DenoisingRows(const DenoisingConfig& c, const RowSources& sources) : CorruptedRows(sources), config(c) {}
+  DenoisingRows(const DenoisingConfig& c, const RowContext& context) : CorruptedRows(context), config(c) {}
 
   Sides expected(int64_t tokens) const override {
     const auto n = static_cast<double>(tokens);
@@ -43,8 +43,8 @@ struct DenoisingRows final : CorruptedRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const DenoisingConfig& config, const RowSources& sources) {
-  return std::make_unique<DenoisingRows>(config, sources);
+std::unique_ptr<GenerativeRows> make_rows(const DenoisingConfig& config, const RowContext& context) {
+  return std::make_unique<DenoisingRows>(config, context);
 }
 
 }  // namespace cloze

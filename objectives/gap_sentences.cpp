@@ -7,7 +7,7 @@ namespace cloze {
 namespace {
 
 struct GapSentenceRows final : CorruptedRows {
-  GapSentenceRows(const GapSentencesConfig& c, const RowSources& sources) : CorruptedRows(sources), config(c) {}
+  GapSentenceRows(const GapSentencesConfig& c, const RowContext& context) : CorruptedRows(context), config(c) {}
 
   /// Whole sentences are what it hides.
   Packing packing() const override {
@@ -50,8 +50,8 @@ struct GapSentenceRows final : CorruptedRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowSources& sources) {
-  return std::make_unique<GapSentenceRows>(config, sources);
+std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowContext& context) {
+  return std::make_unique<GapSentenceRows>(config, context);
 }
 
 }  // namespace cloze

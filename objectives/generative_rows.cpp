@@ -38,24 +38,25 @@ void take_special_ids(ModelConfig& model, const SpecialIds& special) {
     both->decoder_start_token_id = start_of(both->decoder_start, special);
 }
 
-std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowSources& sources) {
+std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowContext& context) {
   return std::visit(
       [&](const auto& o) -> std::unique_ptr<GenerativeRows> {
         if constexpr (is_generative_kind<std::decay_t<decltype(o)>>)
-          return make_rows(o, sources);
+          return make_rows(o, context);
         else
           fail<ConfigError>("objective '", o.kind, "' is not generative");
       },
       objective);
 }
 
-GenerativeRows::GenerativeRows(const RowSources& sources)
-    : data_(sources.data),
-      model_(backbone_of(sources.model)),
-      decoding_(decoding_ids_of(sources.model)),
-      store_(sources.store),
-      vocabulary_(sources.vocabulary),
-      eos_(sources.vocabulary.special.sep) {
+GenerativeRows::GenerativeRows(const RowContext& context)
+    : context_(context),
+      data_(context.data),
+      model_(backbone_of(context.model)),
+      decoding_(decoding_ids_of(context.model)),
+      store_(context.store),
+      vocabulary_(context.vocabulary),
+      eos_(context.vocabulary.special.sep) {
   const auto& sentinels = store_.tokenizer().sentinels();
   ids_ = {.mask = vocabulary_.special.mask, .vocabulary = vocabulary_.size, .first_random = 0};
   if (!sentinels.empty() && sentinels.back() > vocabulary_.size / 2)
@@ -93,14 +94,7 @@ void GenerativeRows::gather(const Example& example) {
     }
     left -= count;
   }
-  check_ids(tokens);
-}
-
-void GenerativeRows::check_ids(const std::vector<int64_t>& ids) const {
-  const int64_t largest = ids.empty() ? 0 : *std::max_element(ids.begin(), ids.end());
-  require<DataError>(
-      largest < vocabulary_.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary_.size,
-      " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+  context_.check_ids(tokens.data(), tokens.size());
 }
 
 void GenerativeRows::finish(SourceTarget& row) const {
@@ -273,9 +267,7 @@ class GenerativeRowMaker final : public RowMaker {
   double random_next_share() const override { return sampler_.random_next_share(); }
 
  private:
-  std::unique_ptr<GenerativeRows> rows_of() const {
-    return make_generative_rows(objective_, {in_.data, in_.model, in_.store, in_.vocabulary});
-  }
+  std::unique_ptr<GenerativeRows> rows_of() const { return make_generative_rows(objective_, in_); }
   SamplerOptions sampling() const {
     const auto rows = rows_of();
     return {.packing = rows->packing(), .length = rows->length()};

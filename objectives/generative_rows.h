@@ -13,14 +13,6 @@ const ObjectiveConfig* generative_of(const Objectives& objectives);
 /// Gives a model the special ids of the tokenizer that it is trained with.
 void take_special_ids(ModelConfig& model, const SpecialIds& special);
 
-/// What rows are made of.
-struct RowSources {
-  const DataConfig& data;
-  const ModelConfig& model;
-  const TokenStore& store;
-  const Vocabulary& vocabulary;
-};
-
 /// A text of one or more documents.
 struct GatheredText {
   std::vector<int64_t> tokens{};   ///< with a separator between documents
@@ -31,7 +23,7 @@ struct GatheredText {
 /// Makes the rows of a generative objective. Holds scratch space: one for each thread.
 class GenerativeRows {
  public:
-  explicit GenerativeRows(const RowSources& sources);
+  explicit GenerativeRows(const RowContext& context);
   virtual ~GenerativeRows() = default;
   /// How the text is cut for it, and into how many tokens.
   virtual Packing packing() const;
@@ -45,12 +37,12 @@ class GenerativeRows {
   Batch batch(const std::vector<SourceTarget>& rows) const;
 
  protected:
-  void check_ids(const std::vector<int64_t>& ids) const;
   /// Reads the text of an example into `text_`.
   void gather(const Example& example);
   /// Begins texts where the model's begin. Pairs that are too long are cut, their end tokens kept.
   void finish(SourceTarget& row) const;
 
+  const RowContext& context_;
   const DataConfig& data_;
   const BackboneConfig& model_;
   DecodingIds decoding_;
@@ -94,11 +86,11 @@ class CorruptedRows : public GenerativeRows {
 };
 
 /// The rows of a generative objective. Throws ConfigError for one that the tokenizer or the tokens cannot serve.
-std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowSources& sources);
-std::unique_ptr<GenerativeRows> make_rows(const ClmConfig& config, const RowSources& sources);
-std::unique_ptr<GenerativeRows> make_rows(const SpanCorruptionConfig& config, const RowSources& sources);
-std::unique_ptr<GenerativeRows> make_rows(const DenoisingConfig& config, const RowSources& sources);
-std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowSources& sources);
-std::unique_ptr<GenerativeRows> make_rows(const PairsConfig& config, const RowSources& sources);
+std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowContext& context);
+std::unique_ptr<GenerativeRows> make_rows(const ClmConfig& config, const RowContext& context);
+std::unique_ptr<GenerativeRows> make_rows(const SpanCorruptionConfig& config, const RowContext& context);
+std::unique_ptr<GenerativeRows> make_rows(const DenoisingConfig& config, const RowContext& context);
+std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowContext& context);
+std::unique_ptr<GenerativeRows> make_rows(const PairsConfig& config, const RowContext& context);
 
 }  // namespace cloze

@@ -8,7 +8,7 @@ namespace cloze {
 namespace {
 
 struct SpanCorruptionRows final : CorruptedRows {
-  SpanCorruptionRows(const SpanCorruptionConfig& c, const RowSources& sources) : CorruptedRows(sources), config(c) {
+  SpanCorruptionRows(const SpanCorruptionConfig& c, const RowContext& context) : CorruptedRows(context), config(c) {
     const auto count = static_cast<int64_t>(sentinels().size());
     require<ConfigError>(
         !uses_sentinels(c.corruption) || count > 0,
@@ -108,8 +108,8 @@ struct SpanCorruptionRows final : CorruptedRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const SpanCorruptionConfig& config, const RowSources& sources) {
-  return std::make_unique<SpanCorruptionRows>(config, sources);
+std::unique_ptr<GenerativeRows> make_rows(const SpanCorruptionConfig& config, const RowContext& context) {
+  return std::make_unique<SpanCorruptionRows>(config, context);
 }
 
 }  // namespace cloze

@@ -9,7 +9,7 @@ namespace {
 
 /// The first text of a pair is read, the second one written.
 struct TextPairRows final : GenerativeRows {
-  explicit TextPairRows(const RowSources& sources) : GenerativeRows(sources) {
+  explicit TextPairRows(const RowContext& context) : GenerativeRows(context) {
     require<DataError>(store_.num_sentences() == 2 * store_.num_documents(),
                        data_.tokens.empty() ? "the text" : data_.tokens,
                        " does not hold pairs of texts; prepare them with --format pairs");
@@ -30,8 +30,8 @@ struct TextPairRows final : GenerativeRows {
     row.target.resize(end - middle);
     store_.read(first, middle - first, row.source.data());
     store_.read(middle, end - middle, row.target.data());
-    check_ids(row.source);
-    check_ids(row.target);
+    context_.check_ids(row.source.data(), row.source.size());
+    context_.check_ids(row.target.data(), row.target.size());
     row.source.push_back(eos_);
     row.target.push_back(eos_);
     row.target_tokens.resize(end - middle);
@@ -45,8 +45,8 @@ struct TextPairRows final : GenerativeRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const PairsConfig&, const RowSources& sources) {
-  return std::make_unique<TextPairRows>(sources);
+std::unique_ptr<GenerativeRows> make_rows(const PairsConfig&, const RowContext& context) {
+  return std::make_unique<TextPairRows>(context);
 }
 
 }  // namespace cloze
