@@ -783,7 +783,11 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
         AddedToken token{.content = piece(id), .id = static_cast<int32_t>(id), .special = true, .normalized = false};
         if (found != impl_->in_text.end()) token = found->second;
         // Differs: the normal form of SentencePiece marks where words begin, so that a token is looked for before.
-        if (files.contains("spiece.model")) token.normalized = false;
+        if (files.contains("spiece.model") && std::exchange(token.normalized, false))
+          log_warning("data",
+                      words(folder, ": the added token '", token.content,
+                            "' is sought in the model's normal form of a text; tokenizer.json finds it as it is "
+                            "spelled alone"));
         whole["added_tokens"].push_back(as_json(token));
       }
     whole["post_processor"] = template_of(*this, given);

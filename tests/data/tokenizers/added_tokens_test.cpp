@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/log.h"
 #include "data/tokenizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
@@ -40,7 +41,14 @@ TEST_CASE("tokens that were added next to a vocabulary are cut from text as tran
     const auto folder = "folder" + std::to_string(number++);
     write_files(dir, folder, one["files"]);
     const auto tokenizer = Tokenizer::open(dir / folder);
+    set_log_file(dir / "log");
     tokenizer.save(dir / (folder + "-saved"));
+    set_log_file("");
+    // The tokenizer.json of a SentencePiece model finds added tokens as they are spelled, and that is said.
+    const bool told =
+        read_file(dir / "log").find("is sought in the model's normal form of a text") != std::string::npos;
+    CHECK(told == one["files"].contains("spiece.model"));
+    std::filesystem::remove(dir / "log");
     const auto again = Tokenizer::open(dir / (folder + "-saved"));
     const auto exported = Tokenizer::open(dir / (folder + "-saved/tokenizer.json"));
     CHECK(again.fingerprint() == tokenizer.fingerprint());
