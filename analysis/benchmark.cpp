@@ -29,7 +29,7 @@ double gemm_rate(at::ScalarType type) {
   return 2.0 * 2048 * 768 * 2304 * n / since(start) / 1e9;
 }
 
-/// The same for a model that writes: a decoder reads as many tokens as its objective makes of such a text, rounded up
+/// The same for a generative model: a decoder reads as many tokens as its objective makes of such a text, rounded up
 /// to 8, and is asked for each.
 Batch made_up_writing(const RunConfig& config, uint64_t number) {
   const auto& model = backbone_of(config.model);
@@ -83,7 +83,7 @@ Batch made_up(const RunConfig& config, uint64_t number) {
     labels.push_back(ids[i]);
     if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
   }
-  if (model.is_two_stream()) {  // a sixth of the places, each seeing half of the others on average
+  if (model.is_two_stream()) {  // a sixth of the positions, each attending to half of the others on average
     const int64_t targets = std::max<int64_t>(1, length / 6);
     const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
     batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});

@@ -68,7 +68,7 @@ Cost cost_of(const RunConfig& config, double length) {
   } else if (m.relative_positions > 0) {
     seen += layers * 2 * static_cast<double>(m.relative_positions);
   }
-  // Where few places of the last block are read, what follows its attention is done for those alone.
+  // Where few positions of the last block are read, what follows its attention is computed for those alone.
   const bool all_read = m.is_decoder() || m.is_encoder_decoder() || m.is_two_stream() || layers == 0 ||
                         std::any_of(config.objectives.begin(), config.objectives.end(),
                                     [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
@@ -115,7 +115,7 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
       cost.attention += gl * 2 * length * gh;
       cost.linear -= gh * gh + 2 * gh * gf,
-          cost.head += gh * gh + 2 * gh * gf;  // its last block, for the masked places alone
+          cost.head += gh * gh + 2 * gh * gf;  // its last block, for the masked positions alone
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;

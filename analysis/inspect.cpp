@@ -91,7 +91,7 @@ class Inspector {
       places_ += batch.input_ids.numel(), forced_ += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
       const bool permuted =
-          batch.target_positions.defined();  // places of targets are listed row by row, and rows are padded on the left
+          batch.target_positions.defined();  // target positions are listed row by row, and rows are padded on the left
       for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) {
         auto place = batch.positions.data_ptr<int64_t>()[i];
         if (permuted)

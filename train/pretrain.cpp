@@ -438,7 +438,7 @@ class Run {
     metrics_->write(row);
   }
 
-  /// Where the time went, this session's and that of the sessions before it.
+  /// Where the time went, of this process and of those that the run was resumed from.
   Ledger ledger() const {
     Ledger all = ledger_;
     const auto& steps = stepper_->ledger;

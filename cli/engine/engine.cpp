@@ -52,7 +52,7 @@ int run(const PretrainCommand& c) {
   log_info("train", words("time: forward ", percent(l.forward, l.seconds), ", backward ",
                           percent(l.backward, l.seconds), ", optimizer ", percent(l.optimizer, l.seconds),
                           ", data wait ", percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds),
-                          "; beside it evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
+                          "; besides, evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
   const auto best =
       r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no held-out loss is the best";
   log_info("train", words(c.run, ": ", best, "; curve in ", c.run, "/loss.png"));

@@ -49,11 +49,10 @@ TEST_CASE("broken and hostile files are refused in words", "[safetensors]") {
   CHECK_THAT(message(std::string(8, '\xff') + "{}"), Catch::Contains("it is cut off or no safetensors file"));
   CHECK_THAT(message(file_of("[1]", "")), Catch::Contains("is not JSON"));
   CHECK_THAT(message(file_of(std::string(1000, '['), "")), Catch::Contains("nested too deep"));
-  CHECK_THAT(
-      message(file_of(
-          R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
-          "abcd")),
-      Catch::Contains("names 'a' twice"));
+  CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+                             R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                             "abcd")),
+             Catch::Contains("names 'a' twice"));
   CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", "abcd")),
              Catch::Contains("its shape needs 8 bytes"));
   CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,4]}})",
