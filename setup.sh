@@ -1,4 +1,4 @@
-# Sourced by ./quickstart and ./test: installs what is missing and builds Cloze into build/.
+# Sourced by ./quickstart and ./test: installs missing dependencies and builds Cloze into build/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -10,46 +10,46 @@ CLANG_FORMAT_VERSION=23.1.5
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# install_packages NAME...: Debian packages, only those that are missing.
+# install_packages NAME...: installs missing Debian packages.
 install_packages() {
   local missing=()
   for name in "$@"; do dpkg -s "$name" >/dev/null 2>&1 || missing+=("$name"); done
   [ ${#missing[@]} -eq 0 ] && return
-  command -v apt-get >/dev/null || die "these are missing and there is no apt-get here; install by other means: ${missing[*]}"
+  command -v apt-get >/dev/null || die "missing packages, and no apt-get to install them: ${missing[*]}"
   local root=()
-  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "not root and no sudo; ask for: apt-get install ${missing[*]}"; root=(sudo); }
+  [ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null || die "neither root nor sudo; ask an administrator to run: apt-get install ${missing[*]}"; root=(sudo); }
   say "installing ${missing[*]}"
   { "${root[@]}" apt-get update -qq && DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq "${missing[@]}"; } >build/apt.log 2>&1 ||
-    die "apt-get failed; see build/apt.log, or install by hand: ${missing[*]}"
+    die "apt-get failed; see build/apt.log, or install manually: ${missing[*]}"
 }
 
-# LibTorch: the one that CMAKE_PREFIX_PATH names, else the CPU wheel, in a folder of the build.
+# LibTorch: from CMAKE_PREFIX_PATH if set, else the CPU wheel of PyTorch, installed in the build folder.
 find_libtorch() {
   if [ -n "${CMAKE_PREFIX_PATH:-}" ]; then return; fi
   local venv=build/venv torch
   torch=$(echo "$venv"/lib/python3*/site-packages/torch)
   if [ ! -e "$torch/share/cmake/Torch/TorchConfig.cmake" ]; then
-    say "fetching LibTorch $TORCH_VERSION (the CPU wheel of torch, some 200 MB)"
+    say "downloading LibTorch $TORCH_VERSION (the CPU wheel of torch, about 200 MB)"
     python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
     "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION+cpu" >build/pip.log 2>&1 ||
       "$venv/bin/pip" install -q --no-deps --disable-pip-version-check "torch==$TORCH_VERSION" >>build/pip.log 2>&1 ||
-      die "pip could not get torch $TORCH_VERSION; see build/pip.log, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+      die "pip cannot install torch $TORCH_VERSION; see build/pip.log, or provide a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     torch=$(echo "$venv"/lib/python3*/site-packages/torch)
     if [ -e "$torch/lib/libtorch_cuda.so" ]; then
       rm -rf "$venv"
-      die "pip gave the GPU build of torch, without the CUDA libraries that it loads; let pip find a CPU wheel, or name a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
+      die "pip installed the GPU build of torch without its CUDA libraries; make a CPU wheel available to pip, or provide a LibTorch: CMAKE_PREFIX_PATH=/path/to/libtorch $0"
     fi
   fi
   export CMAKE_PREFIX_PATH="$PWD/$torch/share/cmake"
 }
 
-# find_formatter: the clang-format that tests/format.sh holds the code to, in a folder of the build.
+# find_formatter: the clang-format version that tests/format.sh requires, installed in the build folder.
 find_formatter() {
   local venv=build/format
   [ "$("$venv/bin/clang-format" --version 2>/dev/null | grep -o '[0-9.]*' | head -n 1)" = "$CLANG_FORMAT_VERSION" ] && return
   python3 -m venv "$venv" || die "python3 -m venv failed; install python3-venv"
   "$venv/bin/pip" install -q --disable-pip-version-check "clang-format==$CLANG_FORMAT_VERSION" >build/format.log 2>&1 ||
-    die "pip could not get clang-format $CLANG_FORMAT_VERSION; see build/format.log"
+    die "pip cannot install clang-format $CLANG_FORMAT_VERSION; see build/format.log"
 }
 
 # build TARGET...
@@ -57,7 +57,7 @@ build() {
   cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" >build/cmake.log 2>&1 || { tail -n 20 build/cmake.log >&2; die "cmake failed; see build/cmake.log"; }
   local jobs memory
   jobs=$(nproc)
-  memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler with the precompiled header takes up to 1.5 GB
+  memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler process takes up to 1.5 GB
   [ "$memory" -ge 1 ] || memory=1
   [ "$jobs" -le "$memory" ] || jobs=$memory
   say "building with $jobs jobs"
@@ -66,6 +66,6 @@ build() {
 }
 
 mkdir -p build
-command -v apt-get >/dev/null || for tool in cmake ninja g++ python3; do command -v $tool >/dev/null || die "$tool is missing and there is no apt-get here; install: $PACKAGES"; done
+command -v apt-get >/dev/null || for tool in cmake ninja g++ python3; do command -v $tool >/dev/null || die "$tool is missing, and there is no apt-get to install it; install: $PACKAGES"; done
 command -v apt-get >/dev/null && install_packages $PACKAGES
 find_libtorch

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/log.h"
-#include "core/tensor/products.h"
+#include "core/tensor/matmul.h"
 #include "objectives/generative_rows.h"
 #include "analysis/describe.h"
 #include "train/loader.h"
@@ -17,21 +17,21 @@ namespace cloze {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double gemm_rate(at::ScalarType type) {
+double gemm_gflops(at::ScalarType type) {
   const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type),
              b = at::ones({2304, 768}, at::kFloat).mul(0.21).to(type);
-  times_transposed(a, b);
+  matmul_nt(a, b);
   const auto start = Clock::now();
   int n = 0;
-  for (; since(start) < 0.3; ++n) times_transposed(a, b);
-  return 2.0 * 2048 * 768 * 2304 * n / since(start) / 1e9;
+  for (; seconds_since(start) < 0.3; ++n) matmul_nt(a, b);
+  return 2.0 * 2048 * 768 * 2304 * n / seconds_since(start) / 1e9;
 }
 
-/// The same for a generative model: a decoder reads as many tokens as its objective makes of such a text, rounded up
-/// to 8, and is asked for each.
-Batch made_up_writing(const RunConfig& config, uint64_t number) {
+/// A synthetic batch for a generative model. Targets have the length that the objective makes of such a text, rounded
+/// up to a multiple of 8, and all of them are predicted.
+Batch synthetic_generative_batch(const RunConfig& config, uint64_t number) {
   const auto& model = backbone_of(config.model);
   const int64_t rows = config.train.batch_size, length = config.data.max_seq_length;
   Stream stream = Rng(7).stream("made up", 0, number);
@@ -41,26 +41,26 @@ Batch made_up_writing(const RunConfig& config, uint64_t number) {
       ids.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(model.vocab_size)));
     return ids;
   };
-  int64_t written = length;
+  int64_t target_length = length;
   if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]);
       spans && spans->corruption == Corruption::spans)
-    written =
+    target_length =
         std::min(length, (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8);
   Batch batch;
   batch.input_ids = draw(length);
   if (model.is_encoder_decoder())
-    batch.decoder_input_ids = draw(written);
+    batch.decoder_input_ids = draw(target_length);
   else
-    written = length;
-  batch.positions = at::arange(rows * written, at::kLong);
-  batch.labels = draw(written).flatten();
-  batch.tokens = rows * (length + (model.is_encoder_decoder() ? written : 0));
+    target_length = length;
+  batch.positions = at::arange(rows * target_length, at::kLong);
+  batch.labels = draw(target_length).flatten();
+  batch.tokens = rows * (length + (model.is_encoder_decoder() ? target_length : 0));
   return batch;
 }
 
-/// A batch of made-up tokens: ids by Zipf's law, a row of two halves, 15 % of the words masked.
-Batch made_up(const RunConfig& config, uint64_t number) {
-  if (generative_of(config.objectives)) return made_up_writing(config, number);
+/// A synthetic batch: ids by Zipf's law, two segments of equal length per row, 15 % of the tokens masked.
+Batch synthetic_batch(const RunConfig& config, uint64_t number) {
+  if (generative_of(config.objectives)) return synthetic_generative_batch(config, number);
   const auto& model = backbone_of(config.model);
   const int64_t rows = config.train.batch_size, length = config.data.max_seq_length, vocab = model.vocab_size,
                 first_word = std::min<int64_t>(5, vocab - 1);
@@ -73,17 +73,17 @@ Batch made_up(const RunConfig& config, uint64_t number) {
   std::vector<int64_t> positions, labels;
   const double words = static_cast<double>(vocab - first_word);
   for (int64_t i = 0; i < rows * length; ++i) {
-    const int64_t place = i % length;
+    const int64_t position = i % length;
     ids[i] = first_word +
              std::min<int64_t>(static_cast<int64_t>(2.7 * (std::exp(stream.uniform() * std::log1p(words / 2.7)) - 1)),
                                vocab - first_word - 1);
-    if (place >= length / 2 && model.type_vocab_size > 1) types[i] = 1;
-    if (place == 0 || place == length - 1 || !stream.bernoulli(0.15)) continue;
+    if (position >= length / 2 && model.type_vocab_size > 1) types[i] = 1;
+    if (position == 0 || position == length - 1 || !stream.bernoulli(0.15)) continue;
     positions.push_back(i);
     labels.push_back(ids[i]);
     if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
   }
-  if (model.is_two_stream()) {  // a sixth of the positions, each attending to half of the others on average
+  if (model.is_two_stream()) {  // a sixth of the positions as targets, each attending to half of the others on average
     const int64_t targets = std::max<int64_t>(1, length / 6);
     const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
     batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
@@ -101,15 +101,15 @@ Batch made_up(const RunConfig& config, uint64_t number) {
   return batch;
 }
 
-/// Sequences a second of a collator in this thread.
+/// Sequences per second of a collator in this thread.
 double collation_rate(const Collator& collator, int64_t rows) {
   uint64_t n = 0;
   const auto start = Clock::now();
-  for (; since(start) < 0.5; ++n) collator.batch(n * static_cast<uint64_t>(rows), rows);
-  return static_cast<double>(n) * static_cast<double>(rows) / since(start);
+  for (; seconds_since(start) < 0.5; ++n) collator.batch(n * static_cast<uint64_t>(rows), rows);
+  return static_cast<double>(n) * static_cast<double>(rows) / seconds_since(start);
 }
 
-double median(std::vector<double> values, double at = 0.5) {
+double quantile(std::vector<double> values, double at = 0.5) {
   std::sort(values.begin(), values.end());
   return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
@@ -139,18 +139,18 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   Loader loader(
       [&](uint64_t n) {
         return collator ? collator->batch(n * static_cast<uint64_t>(config.train.batch_size), config.train.batch_size)
-                        : made_up(config, n);
+                        : synthetic_batch(config, n);
       },
       0, config.train.workers);
 
   BenchmarkResult r;
-  r.data = collator ? config.data.tokens : "made-up tokens";
-  r.precision = stepper.precision_words() + (plain ? ", plain operators" : "");
-  r.gemm_fp32 = gemm_rate(at::kFloat) / 2, r.gemm_bf16 = gemm_rate(at::kBFloat16) / 2;
+  r.data = collator ? config.data.tokens : "synthetic tokens";
+  r.precision = stepper.precision_description() + (plain ? ", plain operators" : "");
+  r.gemm_fp32 = gemm_gflops(at::kFloat) / 2, r.gemm_bf16 = gemm_gflops(at::kBFloat16) / 2;
   std::vector<double> times;
   double tokens = 0, flops = 0, data_wait = 0;
   auto start = Clock::now();
-  for (int64_t step = -3; step < steps && (step <= 2 || since(start) < seconds); ++step) {
+  for (int64_t step = -3; step < steps && (step <= 2 || seconds_since(start) < seconds); ++step) {
     if (step == 0) {
       stepper.ledger = {};
       start = Clock::now();
@@ -159,10 +159,10 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     const auto begin = Clock::now();
     std::vector<Batch> batches;
     for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
-    data_wait += since(begin);
+    data_wait += seconds_since(begin);
     const auto result = stepper.step(
         batches, step + 3, config.optimizer.learning_rate * std::min(1.0, static_cast<double>(step + 4) / 100));
-    if (step >= 0) times.push_back(1000 * since(begin));
+    if (step >= 0) times.push_back(1000 * seconds_since(begin));
     if (step <= 0) r.first_loss = result.loss;
     r.last_loss = result.loss;
     tokens += static_cast<double>(result.tokens);
@@ -170,15 +170,15 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
       const auto length = static_cast<double>(batch.input_ids.size(1));
       const int64_t predicted = batch.positions.numel(),
                     read = model.is_encoder_decoder() ? batch.tokens - predicted
-                                                      : batch.tokens;  // what a decoder reads it is asked for
+                                                      : batch.tokens;  // the decoder predicts all its tokens
       flops += training_flops(cost_of(config, length), static_cast<double>(read), static_cast<double>(predicted),
                               static_cast<double>(batch.input_ids.size(0)));
     }
   }
-  const double n = static_cast<double>(times.size()), total = since(start);
-  r.gemm_fp32 += gemm_rate(at::kFloat) / 2, r.gemm_bf16 += gemm_rate(at::kBFloat16) / 2;
+  const double n = static_cast<double>(times.size()), total = seconds_since(start);
+  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2, r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
   r.steps = static_cast<int64_t>(times.size());
-  r.ms_per_step = median(times), r.ms_low = median(times, 0.25), r.ms_high = median(times, 0.75);
+  r.ms_per_step = quantile(times), r.ms_low = quantile(times, 0.25), r.ms_high = quantile(times, 0.75);
   r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
   r.gflop_per_step = flops / n / 1e9;
   r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
@@ -195,12 +195,12 @@ std::string to_text(const BenchmarkResult& r) {
   char text[1200];
   std::snprintf(text, sizeof text,
                 "%s, %s\n"
-                "step       %.1f ms (middle half %.1f to %.1f, %ld steps)\n"
-                "rate       %s tokens/s, %.1f GFLOP a step\n"
-                "limit      products of this machine: fp32 %.0f, bf16 %.0f GFLOP/s; used: %.1f %% (MFU)\n"
-                "memory     %.0f MB at most\n"
-                "ledger     data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
-                "loss       %.4f at first, %.4f at last",
+                "step       %.1f ms (quartiles %.1f to %.1f, %ld steps)\n"
+                "rate       %s tokens/s, %.1f GFLOP per step\n"
+                "limit      GEMM throughput: fp32 %.0f, bf16 %.0f GFLOP/s; MFU %.1f %%\n"
+                "memory     %.0f MB peak\n"
+                "time       data wait %.1f ms, forward %.1f, backward %.1f, optimizer %.1f, other %.1f\n"
+                "loss       first %.4f, last %.4f",
                 r.data.c_str(), r.precision.c_str(), r.ms_per_step, r.ms_low, r.ms_high, static_cast<long>(r.steps),
                 thousands(static_cast<uint64_t>(r.tokens_per_second)).c_str(), r.gflop_per_step, r.gemm_fp32,
                 r.gemm_bf16, 100 * r.mfu, r.peak_rss_mb, r.data_wait, r.forward, r.backward, r.optimizer, r.other,

@@ -12,17 +12,17 @@ namespace cloze {
 
 namespace {
 
-/// Tokens that are written for each that is read.
-double written_share(const RunConfig& config) {
-  const auto* writing = generative_of(config.objectives);
-  const auto* spans = writing ? std::get_if<SpanCorruptionConfig>(writing) : nullptr;
+/// Target tokens per source token.
+double target_share(const RunConfig& config) {
+  const auto* generative = generative_of(config.objectives);
+  const auto* spans = generative ? std::get_if<SpanCorruptionConfig>(generative) : nullptr;
   if (!spans || spans->corruption != Corruption::spans) return 1;
   return std::min(1.0, static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density,
                                                           spans->mean_noise_span_length)) /
                            static_cast<double>(config.data.max_seq_length));
 }
 
-/// Tokens that are predicted, as a share of a sequence of `length`.
+/// The share of predicted tokens in a sequence of `length`.
 double predicted_share(const Objectives& objectives, double length) {
   for (const auto& o : objectives)
     if (const auto* plm = std::get_if<PlmConfig>(&o))
@@ -42,38 +42,40 @@ Cost cost_of(const RunConfig& config, double length) {
   Cost cost;
   const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size),
                inner = static_cast<double>(m.inner_group_num);
-  const double projection = m.always_projects || m.embedding_width() != m.hidden_size ? e * h : 0;
-  const double products = m.feed_forward == FeedForward::gated ? 3 : 2, heads = static_cast<double>(m.heads_width());
-  cost.linear = layers * inner * (4 * h * heads + products * h * f) + projection;
-  double seen = length * layers * (m.is_decoder() ? 0.5 : 1);  // keys that a query scores, over all layers
+  const double projection = m.always_project_embeddings || m.embedding_width() != m.hidden_size ? e * h : 0;
+  const double feed_forward_matrices = m.feed_forward == FeedForward::gated ? 3 : 2,
+               heads = static_cast<double>(m.heads_width());
+  cost.linear = layers * inner * (4 * h * heads + feed_forward_matrices * h * f) + projection;
+  double keys = length * layers * (m.is_decoder() ? 0.5 : 1);  // per query, over all layers
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     const auto& windows = window->attention_window;
-    seen = 0;
+    keys = 0;
     for (int64_t i = 0; i < m.num_hidden_layers; ++i)
-      seen += std::min(length, static_cast<double>(of_layer(windows, i)) + 1);
+      keys += std::min(length, static_cast<double>(of_layer(windows, i)) + 1);
     if (window->global_tokens == GlobalTokens::first)
       cost.linear += layers * 2 * h * h;  // keys and values of the global token
   } else if (const auto* performer = std::get_if<PerformerAttention>(&m.attention)) {
-    seen =
+    keys =
         layers * 2 * static_cast<double>(performer->nb_features) *
-        (performer->kernel == FeatureKernel::trigonometric ? 2 : 1);  // features of queries and keys, then their sums
+        (performer->kernel == FeatureKernel::trigonometric ? 2
+                                                           : 1);  // features of queries and keys, then sums over them
   } else if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention)) {
-    seen = layers * 2 *
-           static_cast<double>(m.max_position_embeddings / linformer->compressed);  // slots are filled, then scored
+    keys = layers * 2 *
+           static_cast<double>(m.max_position_embeddings / linformer->compressed);  // keys are projected, then scored
   } else if (const auto* blocks = std::get_if<BigBirdAttention>(&m.attention)) {
-    seen = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
-  } else if (m.scores_distances()) {
-    seen += layers * static_cast<double>(m.max_position_embeddings) *
-            (m.position_embeddings == PositionEmbeddings::relative_key_query ? 2 : 1);  // a product with all distances
+    keys = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
+  } else if (m.has_relative_keys()) {
+    keys += layers * static_cast<double>(m.max_position_embeddings) *
+            (m.position_embeddings == PositionEmbeddings::relative_key_query ? 2 : 1);  // scores of all distances
   } else if (m.relative_positions > 0) {
-    seen += layers * 2 * static_cast<double>(m.relative_positions);
+    keys += layers * 2 * static_cast<double>(m.relative_positions);
   }
-  // Where few positions of the last block are read, what follows its attention is computed for those alone.
-  const bool all_read = m.is_decoder() || m.is_encoder_decoder() || m.is_two_stream() || layers == 0 ||
-                        std::any_of(config.objectives.begin(), config.objectives.end(),
-                                    [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
-  if (!all_read && !config.objectives.empty()) {
-    const double tail = h * heads + products * h * f;
+  // If few outputs of the last block are needed, all after its attention is computed only for these positions.
+  const bool needs_all = m.is_decoder() || m.is_encoder_decoder() || m.is_two_stream() || layers == 0 ||
+                         std::any_of(config.objectives.begin(), config.objectives.end(),
+                                     [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
+  if (!needs_all && !config.objectives.empty()) {
+    const double tail = h * heads + feed_forward_matrices * h * f;
     cost.linear -= tail;
     for (const auto& objective : config.objectives) {
       if (std::holds_alternative<MlmConfig>(objective))
@@ -84,24 +86,24 @@ Cost cost_of(const RunConfig& config, double length) {
   }
   const double predicted = predicted_share(config.objectives, length);
   const auto* streams = as<TwoStreamConfig>(config.model);
-  const double memory = streams && streams->carries_memory() ? static_cast<double>(streams->mem_len) : 0;
-  if (memory > 0) {  // its keys and values are computed anew in every step
-    cost.linear += layers * 2 * h * heads * memory / length;
+  const double mem_length = streams && streams->carries_mems() ? static_cast<double>(streams->mem_len) : 0;
+  if (mem_length > 0) {  // keys and values of the mems are computed in every step
+    cost.linear += layers * 2 * h * heads * mem_length / length;
   }
-  // Scores by content and by distance, which are twice as many; what is predicted runs in the second stream too.
+  // Scores by content and by distance, thus twice as many; predicted tokens also run through the query stream.
   if (m.is_two_stream()) {
-    const double content = layers > 0 ? layers - 1 : 0;  // of the last layer nobody reads the content
-    seen = 2 * (length + memory) * (content + layers * predicted);
+    const double content = layers > 0 ? layers - 1 : 0;  // the content stream of the last layer is not needed
+    keys = 2 * (length + mem_length) * (content + layers * predicted);
     cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);
   }
-  cost.attention = inner * 2 * seen * heads;
-  if (m.is_encoder_decoder()) {  // what a token that is written costs stands with the head
+  cost.attention = inner * 2 * keys * heads;
+  if (m.is_encoder_decoder()) {  // the cost per target token is part of the head
     const auto& both = *as<EncoderDecoderConfig>(config.model);
     const double depth = static_cast<double>(both.decoder_layers()),
                  inside = static_cast<double>(both.decoder_inner_size());
     cost.linear += depth * 2 * h * heads;  // keys and values for the decoder
-    cost.head +=
-        depth * (6 * h * heads + products * h * inside + 2 * (length * written_share(config) / 2 + length) * heads);
+    cost.head += depth * (6 * h * heads + feed_forward_matrices * h * inside +
+                          2 * (length * target_share(config) / 2 + length) * heads);
   }
   for (const auto& objective : config.objectives) {
     if (std::holds_alternative<MlmConfig>(objective)) {
@@ -115,7 +117,7 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
       cost.attention += gl * 2 * length * gh;
       cost.linear -= gh * gh + 2 * gh * gf,
-          cost.head += gh * gh + 2 * gh * gf;  // its last block, for the masked positions alone
+          cost.head += gh * gh + 2 * gh * gf;  // its last block, at masked positions only
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
@@ -143,7 +145,7 @@ Description describe_run(const RunConfig& given) {
   for (const auto& [name, param] : collect_params(*network)) {
     const int64_t trained = param.fixed() ? 0 : param.value().numel();
     d.optimizer_bytes += static_cast<double>(moment_bytes(config.optimizer, param.value().sizes(), param.stacked()));
-    // Blocks are alike: they are shown once, with their number.
+    // Parameters of all blocks share one row.
     std::string shown = name;
     if (const auto digit = name.find_first_of("0123456789"); digit != std::string::npos && name[digit - 1] == '.') {
       const auto dot = name.find('.', digit);
@@ -164,7 +166,7 @@ Description describe_run(const RunConfig& given) {
                rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
   d.cost = cost_of(config, length);
   d.predicted_share = predicted_share(config.objectives, length);
-  if (generative_of(config.objectives)) d.predicted_share = written_share(config);
+  if (generative_of(config.objectives)) d.predicted_share = target_share(config);
   const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
@@ -174,14 +176,14 @@ Description describe_run(const RunConfig& given) {
                f = static_cast<double>(m.intermediate_size);
   d.weight_bytes = d.gradient_bytes = 4 * n;
   d.shadow_bytes = bf16 ? 2 * n : 0;
-  // Kept for the backward pass by each block: input, q k v, mixed values, two sums and their norms, two inner
+  // Saved by each block for the backward pass: input, q k v, mixed values, two sums and their norms, two inner
   // activations.
   const double block = tokens * element * (8 * h + 2 * f);
   const double layers = static_cast<double>(m.num_hidden_layers);
   d.activation_bytes = (config.train.gradient_checkpointing ? layers * tokens * element * h + block : layers * block) +
                        tokens * element * h +
                        d.predicted_share * tokens * element * (static_cast<double>(m.vocab_size) + 4 * h);
-  if (const auto* streams = as<TwoStreamConfig>(config.model); streams && streams->carries_memory())
+  if (const auto* streams = as<TwoStreamConfig>(config.model); streams && streams->carries_mems())
     d.carried_bytes = rows * static_cast<double>(config.train.accumulation) * layers *
                       static_cast<double>(streams->mem_len) * h * element;
   return d;
@@ -200,17 +202,17 @@ std::string to_text(const Description& d) {
   out += line;
   if (!d.vocab_known)
     out +=
-        "  (without the V rows of the vocabulary, which the tokenizer decides; give them with --set "
+        "  (without the V rows of the vocabulary, whose size depends on the tokenizer; set it with --set "
         "model.vocab_size=N)\n";
-  out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " a token, ", with_prefix(d.flops_per_step),
-               " a step (forward and backward; the prediction head at ", significant(100 * d.predicted_share, 3),
+  out += words("\nFLOPs      ", with_prefix(d.flops_per_token), " per token, ", with_prefix(d.flops_per_step),
+               " per step (forward and backward; prediction head at ", significant(100 * d.predicted_share, 3),
                " % of the tokens)\n");
   const double total =
       d.weight_bytes + d.gradient_bytes + d.optimizer_bytes + d.shadow_bytes + d.activation_bytes + d.carried_bytes;
   out += words("memory     ", bytes(total), ": weights ", bytes(d.weight_bytes), ", gradients ",
                bytes(d.gradient_bytes), ", optimizer ", bytes(d.optimizer_bytes), ", bf16 copies ",
                bytes(d.shadow_bytes), ", activations about ", bytes(d.activation_bytes));
-  if (d.carried_bytes > 0) out += ", what rows remember " + bytes(d.carried_bytes);
+  if (d.carried_bytes > 0) out += ", recurrence memory " + bytes(d.carried_bytes);
   return out;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A config in numbers, before any run: layers, parameters, FLOPs, memory.
+// Size and cost of a config: layers, parameters, FLOPs, memory.
 #include <nlohmann/json.hpp>
 
 #include "run/config.h"
@@ -19,7 +19,7 @@ struct Description {
     std::string name, shape;
     int64_t parameters = 0;
   };
-  std::vector<Row> layers;  ///< one line for each group of parameters
+  std::vector<Row> layers;  ///< one row per group of parameters
   int64_t parameters = 0;
   bool vocab_known = true;
   Cost cost;
@@ -27,13 +27,13 @@ struct Description {
   double flops_per_token = 0;  ///< training: forward and backward, 6 x multiply-adds
   double flops_per_step = 0;
   double weight_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0, shadow_bytes = 0, activation_bytes = 0;
-  double carried_bytes = 0;  ///< what the rows of a step remember for the next one
+  double carried_bytes = 0;  ///< recurrence memory (mems) of the rows of a step
 };
 
 Description describe_run(const RunConfig& config);
 
-/// Useful training FLOPs of a batch: `tokens` real tokens, of an encoder with a decoder those of the encoder, and
-/// `predicted` scored ones.
+/// Useful training FLOPs of a batch with `tokens` tokens without padding (of an encoder-decoder model: in the encoder)
+/// and `predicted` predicted ones.
 double training_flops(const Cost& cost, double tokens, double predicted, double sequences);
 Cost cost_of(const RunConfig& config, double length);
 

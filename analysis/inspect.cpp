@@ -17,17 +17,17 @@ namespace {
 
 using nlohmann::json;
 
-/// What is counted over the rows of one masking.
+/// Counts over the rows of one masking.
 struct Counts {
-  int64_t sequences = 0, tokens = 0, candidates = 0, predicted = 0, special_touched = 0, empty = 0;
-  int64_t masked = 0, random = 0, kept = 0;                         // by draw
-  int64_t wrong_counts = 0, parted_words = 0, more_than_drawn = 0;  // rules without exceptions
-  double expected = 0, variance = 0;                                // of the predicted tokens, where they are drawn
+  int64_t sequences = 0, tokens = 0, candidates = 0, predicted = 0, special_predicted = 0, empty = 0;
+  int64_t masked = 0, random = 0, kept = 0;                        // draws
+  int64_t wrong_counts = 0, split_words = 0, more_than_drawn = 0;  // violations of strict rules
+  double expected = 0, variance = 0;  // of the predicted tokens, if they are drawn at random
 };
 
 Counts& operator+=(Counts& all, const Counts& c) {
   all.sequences += c.sequences, all.tokens += c.tokens, all.candidates += c.candidates, all.predicted += c.predicted,
-      all.special_touched += c.special_touched, all.empty += c.empty;
+      all.special_predicted += c.special_predicted, all.empty += c.empty;
   all.masked += c.masked, all.random += c.random, all.kept += c.kept;
   return all;
 }
@@ -37,34 +37,34 @@ double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(p
 json facts_of(const Counts& c) {
   return {{"sequences", c.sequences},
           {"tokens", c.tokens},
-          {"special_tokens_predicted", c.special_touched},
+          {"special_tokens_predicted", c.special_predicted},
           {"sequences_without_prediction", c.empty},
           {"predicted_share", share(c.predicted, c.tokens)},
           {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
 }
 
-json split_of(const Counts& c) {
+json mask_split_of(const Counts& c) {
   const int64_t draws = c.masked + c.random + c.kept;
   return {{"mask", share(c.masked, draws)}, {"random", share(c.random, draws)}, {"keep", share(c.kept, draws)}};
 }
 
-/// P(n) [n] in proportion to weight(n), n = 1 ... most.
+/// Probabilities P(n) [n] proportional to weight(n), n = 1 ... max.
 template <class Weight>
-std::vector<double> in_proportion(int64_t most, const Weight& weight) {
+std::vector<double> proportional_to(int64_t max, const Weight& weight) {
   std::vector<double> p{0};
   double sum = 0;
-  for (int64_t n = 1; n <= most; ++n) sum += p.emplace_back(weight(static_cast<double>(n)));
+  for (int64_t n = 1; n <= max; ++n) sum += p.emplace_back(weight(static_cast<double>(n)));
   for (auto& x : p) x /= sum;
   return p;
 }
-/// Of an n-gram: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
-std::vector<double> ngram_lengths(int64_t most) {
-  return in_proportion(most, [](double n) { return 1 / n; });
+/// Length distribution of n-grams: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
+std::vector<double> ngram_lengths(int64_t max) {
+  return proportional_to(max, [](double n) { return 1 / n; });
 }
-/// P(n words) [n] of an n-gram or a span (Joshi et al. 2020, section 3.1).
+/// Length distribution in words of n-grams or spans (Joshi et al. 2020, section 3.1).
 std::vector<double> word_lengths(const Masking& m) {
   if (m.unit == MaskingUnit::ngram) return ngram_lengths(m.max_ngram);
-  return in_proportion(m.max_span_length, [&](double n) { return std::pow(1 - m.span_p, n - 1); });
+  return proportional_to(m.max_span_length, [&](double n) { return std::pow(1 - m.span_p, n - 1); });
 }
 
 class Inspector {
@@ -81,22 +81,23 @@ class Inspector {
   Inspection run(int64_t examples, int64_t sequences) {
     const int64_t rows = config_.train.batch_size;
     for (const auto& objective : config_.objectives)
-      if (const auto* plm = std::get_if<PlmConfig>(&objective)) permuting_ = plm;
+      if (const auto* plm = std::get_if<PlmConfig>(&objective)) plm_ = plm;
     counts_.resize(std::max<size_t>(1, maskings_.size())), found_.lengths.resize(counts_.size());
     for (size_t m = 0; mixes() && m < maskings_.size(); ++m) found_.lengths[m].name = words("mixture.", m);
     std::vector<RowDraws> draws;
     for (int64_t first = 0; first < sequences; first += rows) {
       const auto batch = collator_.batch(static_cast<uint64_t>(first), std::min(rows, sequences - first), &draws);
       const int64_t width = batch.input_ids.size(1);
-      places_ += batch.input_ids.numel(), forced_ += batch.forced_pairs;
+      positions_ += batch.input_ids.numel(), forced_ += batch.forced_pairs;
       std::vector<int64_t> labels(static_cast<size_t>(batch.input_ids.numel()), -100);
       const bool permuted =
-          batch.target_positions.defined();  // target positions are listed row by row, and rows are padded on the left
+          batch.target_positions.defined();  // targets are listed by row, and rows are padded on the left
       for (int64_t i = 0; batch.positions.defined() && i < batch.positions.numel(); ++i) {
-        auto place = batch.positions.data_ptr<int64_t>()[i];
+        auto position = batch.positions.data_ptr<int64_t>()[i];
         if (permuted)
-          place = place / batch.target_positions.size(1) * width + batch.target_positions.data_ptr<int64_t>()[place];
-        labels[static_cast<size_t>(place)] = batch.labels.data_ptr<int64_t>()[i];
+          position =
+              position / batch.target_positions.size(1) * width + batch.target_positions.data_ptr<int64_t>()[position];
+        labels[static_cast<size_t>(position)] = batch.labels.data_ptr<int64_t>()[i];
       }
       for (int64_t row = 0; row < batch.input_ids.size(0); ++row) {
         const int64_t length = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width;
@@ -108,16 +109,16 @@ class Inspector {
         e.labels.assign(labels.begin() + begin, labels.begin() + begin + length);
         if (batch.pair_label.defined()) e.pair_label = batch.pair_label.data_ptr<int64_t>()[row];
         const auto& drawn = draws[static_cast<size_t>(row)];
-        text_ += drawn.text;
-        read_ += drawn.read;
+        text_ += drawn.example_tokens;
+        read_ += drawn.used_tokens;
         if (mixes()) e.masking = static_cast<int64_t>(drawn.masking);
         count(e, drawn);
         if (static_cast<int64_t>(found_.examples.size()) >= examples) continue;
-        describe_in_words(e);
+        add_text(e);
         found_.examples.push_back(std::move(e));
       }
     }
-    conclude();
+    summarize();
     return std::move(found_);
   }
 
@@ -138,31 +139,30 @@ class Inspector {
     int64_t candidates = 0, predicted = 0, run = 0, run_words = 0;
     const auto end_run = [&] {
       if (run == 0) return;
-      note(lengths.runs, run), note(lengths.words, std::max<int64_t>(run_words, 1));
+      add_to_bin(lengths.runs, run), add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
       run = run_words = 0;
     };
-    int64_t pieces = 0, chosen = 0, chosen_words = 0, parted_words = 0;  // of a word; words
-    double squares = 0;                                                  // tokens of each word, squared
+    int64_t word_length = 0, chosen = 0, chosen_words = 0, split_words = 0;  // tokens of the current word; words
+    double squares = 0;                                                      // tokens of each word, squared
     const auto end_word = [&] {
-      chosen_words += chosen > 0, parted_words += chosen > 0 && chosen < pieces;
-      squares += static_cast<double>(pieces * pieces);
-      pieces = chosen = 0;
+      chosen_words += chosen > 0, split_words += chosen > 0 && chosen < word_length;
+      squares += static_cast<double>(word_length * word_length);
+      word_length = chosen = 0;
     };
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
       const int64_t text = original(e, i);
-      const bool candidate =
-                     !special(text) || (m && m->mask_special) || (permuting_ && text == vocabulary_.special.unk),
+      const bool candidate = !special(text) || (m && m->mask_special) || (plm_ && text == vocabulary_.special.unk),
                  starts = vocabulary_.starts_word[static_cast<size_t>(text)] != 0;
       if (starts || special(text)) end_word();
-      candidates += candidate, pieces += candidate;
+      candidates += candidate, word_length += candidate;
       unknown_ += text == vocabulary_.special.unk;
       if (e.labels[i] == -100) {
         end_run();
         continue;
       }
       ++predicted, ++chosen;
-      c.special_touched += special(text);
-      // One draw for each token, word or run, as the rules say.
+      c.special_predicted += special(text);
+      // One draw per token, word or run, by draw_per.
       const bool draw = !m || m->draw_per == DrawPer::token || run == 0 || (m->draw_per == DrawPer::word && starts);
       if (draw) ++(e.input_ids[i] == vocabulary_.special.mask ? c.masked : e.input_ids[i] == text ? c.kept : c.random);
       ++run, run_words += starts;
@@ -170,25 +170,25 @@ class Inspector {
     end_run(), end_word();
     c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
     if (e.pair_label >= 0) ++pairs_, second_ += e.pair_label;
-    if (permuting_) {  // [SEP] and [CLS] may be chosen, but are no targets
-      const auto functional = std::count_if(e.input_ids.begin(), e.input_ids.end(), [&](int64_t id) {
+    if (plm_) {  // [SEP] and [CLS] may be chosen, but are not predicted
+      const auto separators = std::count_if(e.input_ids.begin(), e.input_ids.end(), [&](int64_t id) {
         return id == vocabulary_.special.sep || id == vocabulary_.special.cls;
       });
-      const int64_t goal =
-          std::min(length, permuting_->num_predict > 0 ? permuting_->num_predict : std::max<int64_t>(1, length / 6));
-      c.wrong_counts += predicted > goal || predicted < goal - functional;
+      const int64_t wanted =
+          std::min(length, plm_->num_predict > 0 ? plm_->num_predict : std::max<int64_t>(1, length / 6));
+      c.wrong_counts += predicted > wanted || predicted < wanted - separators;
     }
-    for (const auto n : drawn.lengths) note(lengths.drawn, n);
+    for (const auto n : drawn.lengths) add_to_bin(lengths.drawn, n);
     if (!m) return;
     check_count(c, *m, length, candidates, predicted, squares);
     const bool spans = m->unit == MaskingUnit::span;
     if (m->unit != MaskingUnit::token)
-      c.parted_words += std::max<int64_t>(0, parted_words - spans);  // the last span ends where the budget does
+      c.split_words += std::max<int64_t>(0, split_words - spans);  // the budget may cut the last span
     if (spans || m->unit == MaskingUnit::ngram)
       c.more_than_drawn += chosen_words > std::accumulate(drawn.lengths.begin(), drawn.lengths.end(), int64_t{0});
   }
 
-  /// Holds one sequence's number of predictions against the rule.
+  /// Checks the number of predictions of one sequence against the rule.
   static void check_count(Counts& c, const Masking& m, int64_t length, int64_t candidates, int64_t predicted,
                           double squares) {
     const double p = m.mlm_probability, share = p * static_cast<double>(m.count_special ? length : candidates);
@@ -202,21 +202,21 @@ class Inspector {
       const double over = share - std::floor(share);
       c.expected += all ? static_cast<double>(candidates) : share, c.variance += all ? 0 : over * (1 - over);
     }
-    int64_t least = m.count == CountRule::ceil      ? std::llround(std::ceil(share - 1e-9))
-                    : m.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(share))
-                                                    : static_cast<int64_t>(share),
-            most = least;
-    if (m.count == CountRule::stochastic) most = least + 1;
-    if (m.mlm_probability == 0) least = most = 0;
+    int64_t min = m.count == CountRule::ceil      ? std::llround(std::ceil(share - 1e-9))
+                  : m.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(share))
+                                                  : static_cast<int64_t>(share),
+            max = min;
+    if (m.count == CountRule::stochastic) max = min + 1;
+    if (m.mlm_probability == 0) min = max = 0;
     if (m.max_predictions_per_seq > 0)
-      least = std::min(least, m.max_predictions_per_seq), most = std::min(most, m.max_predictions_per_seq);
-    least = std::min(least, candidates), most = std::min(most, candidates);
+      min = std::min(min, m.max_predictions_per_seq), max = std::min(max, m.max_predictions_per_seq);
+    min = std::min(min, candidates), max = std::min(max, candidates);
     if (m.unit == MaskingUnit::word || m.unit == MaskingUnit::ngram)
-      least = 0;  // a unit that would overshoot is passed over
-    c.wrong_counts += predicted < least || predicted > most;
+      min = 0;  // a unit that would exceed the budget is skipped
+    c.wrong_counts += predicted < min || predicted > max;
   }
 
-  void describe_in_words(InspectedExample& e) const {
+  void add_text(InspectedExample& e) const {
     const auto& tokenizer = store_.tokenizer();
     std::vector<int64_t> whole;
     for (size_t i = 0; i < e.input_ids.size(); ++i) {
@@ -234,11 +234,11 @@ class Inspector {
     e.text = tokenizer.decode(whole);
   }
 
-  void conclude() {
+  void summarize() {
     Counts all;
     for (const auto& c : counts_) all += c;
     found_.facts = facts_of(all);
-    found_.facts["padding_share"] = 1 - share(all.tokens, places_),
+    found_.facts["padding_share"] = 1 - share(all.tokens, positions_),
     found_.facts["unknown_share"] = share(unknown_, all.tokens);
     found_.facts["full_share"] = share(all.tokens, all.sequences * config_.data.max_seq_length);
     found_.facts["read_share"] = collator_.text_share() * (text_ > 0 ? share(read_, text_) : 1);
@@ -247,37 +247,37 @@ class Inspector {
       double swapped = 0;
       for (const auto& o : config_.objectives)
         if (const auto* sop = std::get_if<SopConfig>(&o)) swapped = sop->swap_prob;
-      // So many pairs of an epoch have another document's B; those that are swapped are drawn among the others.
+      // `share` of the pairs of an epoch has B from another document; swapped pairs are drawn among the others.
       const auto rows = static_cast<double>(pairs_), drawn = static_cast<double>(pairs_ - forced_),
                  share = collator_.random_next_share();
-      found_.checks.push_back(sum_check("pairs with another document's text", static_cast<double>(forced_),
+      found_.checks.push_back(sum_check("pairs with text of another document", static_cast<double>(forced_),
                                         rows * share, rows * share * (1 - share)));
       if (swapped > 0)
         found_.checks.push_back(sum_check("pairs with label 1", static_cast<double>(second_),
                                           static_cast<double>(forced_) + drawn * swapped,
                                           drawn * swapped * (1 - swapped)));
     }
-    if (permuting_) {
-      found_.checks.push_back(none_check(wrong_number, counts_[0].wrong_counts));
+    if (plm_) {
+      found_.checks.push_back(strict_check(wrong_number, counts_[0].wrong_counts));
       found_.lengths[0].unit = "tokens";
-      fit_lengths(found_.lengths[0], ngram_lengths(permuting_->max_ngram), "tokens of an n-gram as drawn (chi-square)");
+      fit_lengths(found_.lengths[0], ngram_lengths(plm_->max_ngram), "drawn n-gram lengths in tokens (chi-square)");
     }
-    if (!maskings_.empty()) found_.facts["split"] = split_of(all);
+    if (!maskings_.empty()) found_.facts["split"] = mask_split_of(all);
     std::vector<double> rows, shares;
     for (size_t i = 0; i < maskings_.size(); ++i) {
       rows.push_back(static_cast<double>(counts_[i].sequences)),
           shares.push_back(maskings_[i].share * static_cast<double>(all.sequences));
-      judge(maskings_[i], counts_[i], found_.lengths[i]);
+      test_masking(maskings_[i], counts_[i], found_.lengths[i]);
       if (!mixes()) continue;
       auto facts = facts_of(counts_[i]);
-      facts["share"] = share(counts_[i].sequences, all.sequences), facts["split"] = split_of(counts_[i]);
+      facts["share"] = share(counts_[i].sequences, all.sequences), facts["split"] = mask_split_of(counts_[i]);
       found_.facts["mixture"].push_back(facts);
     }
-    if (mixes()) found_.checks.push_back(fit_check("rows by their masking (chi-square)", rows, shares));
+    if (mixes()) found_.checks.push_back(fit_check("rows per masking (chi-square)", rows, shares));
   }
 
-  /// Holds what one masking did against its rules.
-  void judge(const Masking& m, const Counts& c, LengthCounts& lengths) {
+  /// Tests the counts of one masking against its rules.
+  void test_masking(const Masking& m, const Counts& c, LengthCounts& lengths) {
     const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
     const bool drawn_tokens =
         m.count == CountRule::bernoulli || (m.count == CountRule::stochastic && m.max_predictions_per_seq == 0 &&
@@ -285,35 +285,34 @@ class Inspector {
     if (drawn_tokens)
       found_.checks.push_back(
           sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
-    if (m.count != CountRule::bernoulli) found_.checks.push_back(none_check(name(wrong_number), c.wrong_counts));
+    if (m.count != CountRule::bernoulli) found_.checks.push_back(strict_check(name(wrong_number), c.wrong_counts));
     const double draws = static_cast<double>(c.masked + c.random + c.kept),
                  vocabulary = static_cast<double>(vocabulary_.size);
-    // A random token may be the text's own, or [MASK]; one that is drawn as often as in the text is the text's own in
-    // an unknown share.
-    const double hits_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
-                 hits_text = m.random_prob / vocabulary;
+    // A random token may equal the original one, or [MASK]. Drawn by unigram frequency, it equals the original one with
+    // unknown probability.
+    const double random_is_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
+                 random_is_original = m.random_prob / vocabulary;
     if (draws > 0 && m.random_from == RandomFrom::unigram)
-      found_.checks.push_back(sum_check(name("draws that mask"), static_cast<double>(c.masked), m.mask_prob * draws,
+      found_.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
                                         m.mask_prob * (1 - m.mask_prob) * draws));
     else if (draws > 0)
-      found_.checks.push_back(
-          fit_check(name("split into mask, random, keep (chi-square)"),
-                    {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
-                    {(m.mask_prob + hits_mask) * draws, (m.random_prob - hits_mask - hits_text) * draws,
-                     (1 - m.mask_prob - m.random_prob + hits_text) * draws}));
-    if (!m.mask_special) found_.checks.push_back(none_check(name("special tokens predicted"), c.special_touched));
+      found_.checks.push_back(fit_check(
+          name("split into mask, random, keep (chi-square)"),
+          {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
+          {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
+           (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
+    if (!m.mask_special) found_.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
     if (m.unit != MaskingUnit::token)
-      found_.checks.push_back(none_check(name("words of which a part is predicted"), c.parted_words));
+      found_.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
     if (m.unit != MaskingUnit::ngram && m.unit != MaskingUnit::span) return;
     fit_lengths(lengths, word_lengths(m),
-                name(m.unit == MaskingUnit::span ? "words of a span as drawn (chi-square)"
-                                                 : "words of an n-gram as drawn (chi-square)"));
-    found_.checks.push_back(none_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
+                name(m.unit == MaskingUnit::span ? "drawn span lengths in words (chi-square)"
+                                                 : "drawn n-gram lengths in words (chi-square)"));
+    found_.checks.push_back(strict_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
   }
 
-  /// Lengths as drawn against their probabilities. How many are drawn depends on what was drawn, but never on what
-  /// comes next: the counts minus their expectations are a martingale, whose variance is that of as many independent
-  /// draws.
+  /// Tests drawn lengths against their probabilities. The number of draws depends on the lengths drawn so far, but
+  /// never on the next one: counts minus expectations are a martingale with the variance of as many independent draws.
   void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name) {
     const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
     for (auto& n : probabilities) n *= all;
@@ -321,17 +320,17 @@ class Inspector {
     found_.checks.push_back(fit_check(name, lengths.drawn, lengths.expected));
   }
 
-  static constexpr const char* wrong_number = "sequences with another number of predictions than the rule gives";
+  static constexpr const char* wrong_number = "sequences with a wrong number of predictions";
 
   RunConfig config_;
   TokenStore store_;
   Vocabulary vocabulary_;
   std::vector<MaskingPart> maskings_;
-  const PlmConfig* permuting_ = nullptr;
+  const PlmConfig* plm_ = nullptr;
   Collator collator_;
-  std::vector<Counts> counts_;  // of each masking, or of all rows
-  int64_t places_ = 0, unknown_ = 0, pairs_ = 0, second_ = 0, forced_ = 0;
-  int64_t text_ = 0, read_ = 0;  // tokens of the pieces that rows were made of, and of those the ones in the rows
+  std::vector<Counts> counts_;  // per masking, or over all rows
+  int64_t positions_ = 0, unknown_ = 0, pairs_ = 0, second_ = 0, forced_ = 0;
+  int64_t text_ = 0, read_ = 0;  // tokens of the examples, and those used in rows
   Inspection found_;
 };
 
@@ -341,7 +340,7 @@ std::string percent(double share) {
   return text;
 }
 
-/// Marks of changed tokens in colour.
+/// Colours the marks of predicted tokens.
 std::string coloured(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -359,7 +358,7 @@ std::string coloured(const std::string& text) {
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences) {
   require<ConfigError>(
       !config.data.tokens.empty(),
-      "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
+      "data.tokens is not set; run `cloze prepare`, and name its folder with --set data.tokens=FOLDER");
   require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
   if (generative_of(config.objectives)) return inspect_generative(config, examples, std::max(examples, sequences));
   return Inspector(config).run(examples, std::max(examples, sequences));
@@ -368,20 +367,21 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
 std::string to_text(const Inspection& found, bool colour) {
   std::string out;
   for (const auto& e : found.examples) {
-    const auto marked = [&](const std::string& pieces) { return colour ? coloured(pieces) : pieces; };
+    const auto marked = [&](const std::string& tokens) { return colour ? coloured(tokens) : tokens; };
     if (e.token_type_ids.empty())
-      out += "read       " + marked(e.corrupted) + "\nwritten    " + marked(e.targets) + "\n";  // by a decoder
+      out += "input      " + marked(e.corrupted) + "\ntarget     " + marked(e.targets) + "\n";  // of a decoder
     else
-      out += "text       " + e.text + "\nread       " + marked(e.corrupted) + "\npredicted  " + e.targets + "\n";
-    if (e.pair_label >= 0) out += words("pair       ", e.pair_label == 0 ? "0: B follows A" : "1: it does not", "\n");
+      out += "text       " + e.text + "\ninput      " + marked(e.corrupted) + "\npredicted  " + e.targets + "\n";
+    if (e.pair_label >= 0)
+      out += words("pair       ", e.pair_label == 0 ? "0: B follows A" : "1: B does not follow A", "\n");
     if (e.masking >= 0) out += words("masking    mixture.", e.masking, "\n");
     out += "\n";
   }
   const auto& f = found.facts;
   const auto predicted = [](const json& facts) {
     return words("predicted  ", percent(facts["predicted_share"]), " of all tokens, ",
-                 percent(facts["predicted_share_of_candidates"]), " of those that may be chosen; ",
-                 facts["sequences_without_prediction"].get<int64_t>(), " sequences without any\n");
+                 percent(facts["predicted_share_of_candidates"]), " of the candidates; ",
+                 facts["sequences_without_prediction"].get<int64_t>(), " sequences without predictions\n");
   };
   const auto split = [](const json& facts) {
     return facts.contains("split")
@@ -392,20 +392,20 @@ std::string to_text(const Inspection& found, bool colour) {
   if (f.contains("source_length")) {
     char lengths[160];
     std::snprintf(
-        lengths, sizeof lengths, "lengths    %.1f tokens read, %.1f written on average; %.2f masks in a text read\n",
+        lengths, sizeof lengths, "lengths    %.1f source and %.1f target tokens on average; %.2f masks per source\n",
         f["source_length"].get<double>(), f["target_length"].get<double>(), f["masks_in_a_source"].get<double>());
-    out += words("{what stands for hidden text}\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ",
+    out += words("{mask token}\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ",
                  thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
-                 percent(f["unknown_share"]), "; ", percent(f["as_long_as_allowed_share"]), " as long as they may be\n",
+                 percent(f["unknown_share"]), "; ", percent(f["as_long_as_allowed_share"]), " of maximum length\n",
                  lengths);
     if (f.contains("hidden_share"))
-      out += words("hidden     ", percent(f["hidden_share"]), " of the text's tokens are not read\n");
+      out += words("corrupted  ", percent(f["hidden_share"]), " of the tokens are missing from the source\n");
   } else {
     out += words("{masked} <random> (kept)\n\nsequences  ", thousands(f["sequences"].get<uint64_t>()), ", ",
                  thousands(f["tokens"].get<uint64_t>()), " tokens; padding ", percent(f["padding_share"]), ", unknown ",
                  percent(f["unknown_share"]), "\n", predicted(f));
   }
-  out += words("reading    ", percent(f["read_share"]), " of the text is read in an epoch; rows are ",
+  out += words("coverage   ", percent(f["read_share"]), " of the text is used per epoch; rows are ",
                percent(f["full_share"]), " full\n");
   out += split(f);
   if (f.contains("pair_label_1_share"))
@@ -482,7 +482,7 @@ void draw_lengths(const Inspection& found, const std::string& file) {
   std::string data, plots;
   const size_t panels = std::max<size_t>(1, found.lengths.size());
   for (const auto& l : found.lengths) {
-    // Each as shares of its own sum, so that runs, draws and their rule can be read on one axis; lengths from 0 to 30.
+    // Each series as shares of its own sum, so that all fit one axis; lengths up to 30.
     struct Series {
       std::string title;
       const char* colour;
@@ -523,9 +523,8 @@ void draw_lengths(const Inspection& found, const std::string& file) {
     }
     if (!series.empty()) plots += plot + "\n";
   }
-  require<ConfigError>(
-      !plots.empty(), file,
-      ": this objective hides no runs of tokens, so there are no lengths to draw; leave --picture out");
+  require<ConfigError>(!plots.empty(), file,
+                       ": this objective has no spans, so there are no lengths to plot; leave --picture out");
   const std::string script = words("set terminal ", svg ? "svg" : "pngcairo", " size 760,", 340 * panels + 40,
                                    " background 'white'\nset output '", path.filename().string(),
                                    "'\nset style fill solid 0.8 noborder\nset grid y lc rgb '#dddddd'\n",
@@ -536,7 +535,7 @@ void draw_lengths(const Inspection& found, const std::string& file) {
   const bool drawn = run_gnuplot(path.parent_path().string(), path.filename().string() + ".gnuplot");
   std::filesystem::remove(name);
   require(drawn && std::filesystem::exists(path), file,
-          ": no picture, gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+          ": not plotted; gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
 }
 
 }  // namespace cloze

@@ -8,47 +8,48 @@ namespace cloze {
 
 namespace {
 
-RuleCheck judged(std::string name, double observed, double expected, double p) {
+RuleCheck check(std::string name, double observed, double expected, double p) {
   return {std::move(name), observed, expected, p, p >= 1e-4};
 }
 
 }  // namespace
 
-RuleCheck none_check(std::string name, int64_t broken) {
-  return judged(std::move(name), static_cast<double>(broken), 0, broken == 0 ? 1 : 0);
+RuleCheck strict_check(std::string name, int64_t violations) {
+  return check(std::move(name), static_cast<double>(violations), 0, violations == 0 ? 1 : 0);
 }
 
 RuleCheck sum_check(std::string name, double observed, double expected, double variance) {
   const double off = std::abs(observed - expected);
-  return judged(std::move(name), observed, expected,
-                variance > 0 ? std::erfc(off / std::sqrt(2 * variance))
-                : off < 1e-6 ? 1
-                             : 0);
+  return check(std::move(name), observed, expected,
+               variance > 0 ? std::erfc(off / std::sqrt(2 * variance))
+               : off < 1e-6 ? 1
+                            : 0);
 }
 
 RuleCheck fit_check(std::string name, const std::vector<double>& counts, const std::vector<double>& expected) {
-  std::vector<std::pair<double, double>> cells;  // found, expected
+  std::vector<std::pair<double, double>> cells;  // observed, expected
   bool open = false, impossible = false;
   for (size_t n = 0; n < std::max(counts.size(), expected.size()); ++n) {
-    const double found = n < counts.size() ? counts[n] : 0, wanted = n < expected.size() ? expected[n] : 0;
-    impossible = impossible || (found > 0 && wanted <= 0);
+    const double observed = n < counts.size() ? counts[n] : 0, wanted = n < expected.size() ? expected[n] : 0;
+    impossible = impossible || (observed > 0 && wanted <= 0);
     if (!open) cells.emplace_back();
-    cells.back().first += found, cells.back().second += wanted;
+    cells.back().first += observed, cells.back().second += wanted;
     open = cells.back().second < 5;
   }
-  if (open && cells.size() > 1) {  // what is left at the end belongs to the cell before it
+  if (open && cells.size() > 1) {  // a small last cell is merged with the one before
     const auto rest = cells.back();
     cells.pop_back();
     cells.back().first += rest.first, cells.back().second += rest.second;
   }
   double chi = 0;
   const auto degrees = static_cast<double>(cells.size()) - 1;
-  for (const auto& [found, wanted] : cells) chi += wanted > 0 ? (found - wanted) * (found - wanted) / wanted : 0;
+  for (const auto& [observed, wanted] : cells)
+    chi += wanted > 0 ? (observed - wanted) * (observed - wanted) / wanted : 0;
   const double tail =
       degrees < 1 ? 1
                   : at::special_gammaincc(at::tensor(degrees / 2, at::kDouble), at::tensor(chi / 2, at::kDouble))
                         .item<double>();
-  return judged(std::move(name), chi, std::max(degrees, 0.0), impossible ? 0 : tail);
+  return check(std::move(name), chi, std::max(degrees, 0.0), impossible ? 0 : tail);
 }
 
 std::vector<double> part_lengths(int64_t total, int64_t parts) {

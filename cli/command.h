@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked for, as one plain value that the program hands to the engine.
+// One plain struct per verb: the parsed command line, as the program passes it to the engine.
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,12 +18,12 @@ struct EvaluateCommand {
   std::vector<std::string> runs;
   std::string tokens;
   std::vector<std::string> text, target;
-  std::vector<std::string> objectives;                   ///< in short form; none: those of the runs' own evaluation
+  std::vector<std::string> objectives;                   ///< in short form; empty: those of the runs' own evaluation
   std::vector<std::string> set;                          ///< evaluation.KEY=VALUE
-  std::string format = "auto", field = "text", columns;  ///< of the text, as `prepare` has them
+  std::string format = "auto", field = "text", columns;  ///< of the text, as in `prepare`
   int64_t sequences = 0;                                 ///< 0: evaluation.sequences
   int64_t batch_size = 32;
-  bool generate = false;  ///< of pairs: write the targets and compare
+  bool generate = false;  ///< of pairs: generate the targets and compare
   SearchConfig search{};
   bool json = false;
 };

@@ -13,7 +13,7 @@ std::string names_of(const CLI::App& app) {
   return list;
 }
 
-/// A script for bash, which zsh reads as well: verbs first, then options of the verb, else files.
+/// A bash script, which zsh can source too: completes verbs, then options of the verb, else file names.
 std::string bash_script(const CLI::App& app) {
   std::string verbs, cases;
   for (const auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -30,9 +30,9 @@ std::string bash_script(const CLI::App& app) {
 }  // namespace
 
 void add_completion(CLI::App& app, Globals&) {
-  auto* verb = app.add_subcommand("completion", "shell completion: prints a script for bash or zsh");
+  auto* verb = app.add_subcommand("completion", "print a shell completion script for bash or zsh");
   auto shell = std::make_shared<std::string>("bash");
-  verb->add_option("shell", *shell, "bash or zsh")->check(CLI::IsMember({"bash", "zsh"}))->capture_default_str();
+  verb->add_option("shell", *shell, "shell")->check(CLI::IsMember({"bash", "zsh"}))->capture_default_str();
   verb->footer("Example:\n  source <(cloze completion bash)");
   verb->callback([shell, &app] {
     std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", bash_script(app).c_str());

@@ -10,13 +10,13 @@
 namespace cloze {
 
 int run_engine(const Command& command) {
-  // Read by the OpenMP runtime when it loads: threads that wait spin a little, so that short parallel regions start at
-  // once, but not for long, so that a neighbour on the same cores is not starved.
+  // Read by the OpenMP runtime when it loads. Idle threads spin briefly, so that short parallel regions start without
+  // delay, but not for long, so that other processes on the same cores are not starved.
   setenv("GOMP_SPINCOUNT", "30000", /*overwrite=*/0);
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const auto library = (folder / "libcloze_engine.so").string();
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  require(handle != nullptr, library, ": cannot be opened (", handle ? "" : dlerror(),
+  require(handle != nullptr, library, ": cannot be loaded (", handle ? "" : dlerror(),
           "); build Cloze again with ./quickstart or ./test");
   auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel)>(dlsym(handle, "cloze_run"));
   require(entry != nullptr, library,

@@ -1,11 +1,10 @@
 #pragma once
-// The part of the program that needs LibTorch, opened when there is work for it: help and mistakes are answered at
-// once.
+// The part of the program that needs LibTorch. It is loaded on demand, so that help and errors appear without delay.
 #include "cli/command.h"
 
 namespace cloze {
 
-/// Carries out a command; returns the exit code. Throws what the verb throws.
+/// Runs a command; returns the exit code. Throws the errors of the verb.
 int run_engine(const Command& command);
 
 }  // namespace cloze

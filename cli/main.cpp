@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/help.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -13,13 +14,13 @@
 
 namespace {
 
-/// LibTorch appends its own stack to a message.
+/// `text` without the stack trace that LibTorch appends to a message.
 std::string first_lines(const std::string& text) {
   const auto stack = std::min(text.find("\nException raised from"), text.find("\nframe #"));
   return text.substr(0, stack);
 }
 
-/// Usage errors of CLI11, with the nearest word where one was mistyped.
+/// A usage error of CLI11, with a suggestion for a mistyped word.
 std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   std::vector<std::string> known;
@@ -37,7 +38,7 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
   return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + verb + " --help";
 }
 
-/// A first word that names no verb is refused; CLI11 would pass it over beside --help or flags.
+/// Throws ConfigError if the first word is not a verb; CLI11 would ignore it next to --help or flags.
 void check_verb(const CLI::App& app, int argc, char** argv) {
   const auto* found = std::find_if(argv + 1, argv + argc, [](const char* argument) { return argument[0] != '-'; });
   if (found == argv + argc) return;
@@ -49,7 +50,7 @@ void check_verb(const CLI::App& app, int argc, char** argv) {
   throw cloze::ConfigError("'" + first_word + "' is not a verb" + (near.empty() ? ";" : near) + " see cloze --help");
 }
 
-/// Whole numbers that are too large for their option are refused; CLI11 would take the nearest.
+/// Refuses integers out of range; CLI11 would clamp them.
 void check_numbers(CLI::App& app) {
   for (auto* option : app.get_options()) {
     const auto type = option->get_type_name();
@@ -62,8 +63,8 @@ void check_numbers(CLI::App& app) {
           const auto [at, trouble] =
               type == "INT" ? std::from_chars(begin, end, whole) : std::from_chars(begin, end, natural);
           if (trouble == std::errc() && at == end) return {};
-          return "'" + text + "' is not a whole number" +
-                 (type == "UINT" ? " from 0 to 18446744073709551615" : " that fits 64 bits");
+          return "'" + text + "' is not " +
+                 (type == "UINT" ? "an integer from 0 to 18446744073709551615" : "a 64-bit integer");
         },
         "");
   }
@@ -75,48 +76,46 @@ void check_numbers(CLI::App& app) {
 int main(int argc, char** argv) {
   using namespace cloze;
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
-    MallocExtension::instance()->SetMemoryReleaseRate(
-        0);  // what a step frees the next one takes: handing it back costs page faults
+    MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
   install_interrupt_handlers();
   Globals globals;
   globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
   for (int i = 0; i < argc; ++i) globals.command_line += (i ? " " : "") + std::string(argv[i]);
 
   CLI::App app{
-      "Cloze pretrains language models: text in, a checked and exported model out.\n"
-      "\n  cloze prepare book.txt --out tokens\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run "
-      "runs/first\n"
-      "  cloze fill runs/first \"the mouse [MASK] the cheese\"\n",
+      "Cloze pretrains language models, from raw text to an evaluated and exported\nmodel.\n\n"
+      "  cloze prepare book.txt --out tokens\n"
+      "  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
+      "  cloze fill runs/a \"the mouse [MASK] the cheese\"\n",
       "cloze"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION);
+  app.formatter(std::make_shared<WrappedHelp>());
+  app.set_help_flag("-h,--help", "show this help and exit");
+  app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(
-      "Exit codes: 0 done, 1 failed, 2 the command or a config was wrong, 130 stopped after everything was saved.");
+      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 130 interrupted\nafter all work was saved.");
   app.fallthrough();
   bool quiet = false, verbose = false;
-  app.add_flag("--quiet", quiet, "only warnings and results");
-  app.add_flag("--verbose", verbose, "also what is done in passing");
+  app.add_flag("--quiet", quiet, "print only warnings and results");
+  app.add_flag("--verbose", verbose, "print more detail");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
   });
-  add_prepare(app, globals);
-  add_training_verbs(app, globals);
-  add_model_verbs(app, globals);
-  add_generate(app, globals);
-  add_looking_verbs(app, globals);
-  add_config_verbs(app, globals);
-  add_completion(app, globals);
+  for (const auto add :
+       {add_prepare, add_tokenize, add_inspect, add_pretrain, add_benchmark, add_evaluate, add_generate, add_fill,
+        add_import, add_export, add_verify, add_config, add_explain, add_describe, add_completion})
+    add(app, globals);
   check_numbers(app);
   int code = 1;
   try {
-    std::vector<std::string> arguments;  // in reverse, as CLI11 wants them
+    std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
     for (int i = argc - 1; i > 0; --i)
       arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
     check_verb(app, argc, argv);
     app.parse(arguments);
     code = globals.exit_code;
-  } catch (const CLI::Success& asked) {  // --help, --version
-    code = app.exit(asked);
+  } catch (const CLI::Success& success) {  // --help, --version
+    code = app.exit(success);
   } catch (const CLI::ParseError& error) {
     end_progress();
     std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
@@ -127,19 +126,18 @@ int main(int argc, char** argv) {
     code = error.exit_code();
   } catch (const std::bad_alloc&) {
     end_progress();
-    std::fprintf(
-        stderr,
-        "cloze: error: out of memory; take smaller batches (train.batch_size), or train.gradient_checkpointing=true\n");
+    std::fprintf(stderr,
+                 "cloze: error: out of memory; lower train.batch_size, or set train.gradient_checkpointing=true\n");
   } catch (const std::exception& error) {
     end_progress();
     std::fprintf(stderr, "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
                  first_lines(error.what()).c_str());
   }
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
-    std::fprintf(stderr, "cloze: error: standard output cannot be written%s; what stands there is not all\n",
+    std::fprintf(stderr, "cloze: error: cannot write to standard output%s; the output is incomplete\n",
                  written ? words(" (", system_reason(), ")").c_str() : "");
     code = 1;
   }
   std::fflush(nullptr);
-  _exit(code);  // nothing is left to do, and unloading LibTorch takes longer than a verb like `fill`
+  _exit(code);  // all is done; unloading LibTorch takes longer than a verb like `fill`
 }

@@ -1,5 +1,5 @@
 #pragma once
-// One function for each verb: adds it to the program, with its help, and says what to do when it is called.
+// One function per verb: adds it to the program, with its help and its callback.
 #include <CLI/CLI.hpp>
 #include <functional>
 
@@ -13,29 +13,43 @@ struct Globals {
   int exit_code = 0;
 };
 
-/// Stands before an argument that begins with a bracket, which CLI11 would take for a list.
+/// Prefix of an argument that begins with a bracket, which CLI11 would parse as a list.
 inline constexpr char bracket_guard = '\x01';
 
+// Help texts that several verbs share.
+inline constexpr const char* json_help = "print one line of JSON to standard output";
+inline constexpr const char* run_help = "run directory, or one of its step folders";
+inline constexpr const char* set_help = "override a config value: KEY=VALUE (repeatable)";
+
 void add_prepare(CLI::App& app, Globals& globals);
-void add_config_verbs(CLI::App& app, Globals& globals);    // config, explain, describe
-void add_training_verbs(CLI::App& app, Globals& globals);  // pretrain, benchmark
-void add_model_verbs(CLI::App& app, Globals& globals);     // evaluate, fill, import, export, verify
+void add_tokenize(CLI::App& app, Globals& globals);
+void add_inspect(CLI::App& app, Globals& globals);
+void add_pretrain(CLI::App& app, Globals& globals);
+void add_benchmark(CLI::App& app, Globals& globals);
+void add_evaluate(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
-/// Options of a search, for `generate` and `evaluate`.
-void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
-/// Throws ConfigError for options of sampling without it, and for those of beams without any.
-void check_search_options(const CLI::App& verb, const SearchConfig& search);
-/// A text given as a word of the command is UTF-8. Throws ConfigError.
-void check_text(const std::string& text);
-void add_looking_verbs(CLI::App& app, Globals& globals);  // inspect, tokenize
+void add_fill(CLI::App& app, Globals& globals);
+void add_import(CLI::App& app, Globals& globals);
+void add_export(CLI::App& app, Globals& globals);
+void add_verify(CLI::App& app, Globals& globals);
+void add_config(CLI::App& app, Globals& globals);
+void add_explain(CLI::App& app, Globals& globals);
+void add_describe(CLI::App& app, Globals& globals);
 void add_completion(CLI::App& app, Globals& globals);
 
-/// Every key of every kind as Markdown: sections with a table each, which docs/config.md holds.
+/// Options of a search, for `generate` and `evaluate`.
+void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
+/// Throws ConfigError for options of sampling without --do-sample, and for those of beam search without beams.
+void check_search_options(const CLI::App& verb, const SearchConfig& search);
+/// Throws ConfigError if a text given as an argument is not UTF-8.
+void check_text(const std::string& text);
+
+/// Reference of all config keys as Markdown, one table per section: the content of docs/config.md.
 std::string reference_of_keys();
 
-/// The config of a verb: file, overrides, every mistake at once.
+/// The config of a verb: file and overrides. Throws ConfigError, which lists all mistakes.
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides);
-/// The same of a config with which a run directory goes on.
+/// As read_config, for resuming the run in directory `run`.
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                               const std::string& run);
 

@@ -23,9 +23,9 @@ using Type = ConfigNode::Type;
 constexpr size_t max_bytes = 1 << 20, max_nodes = 100000;
 constexpr int max_depth = 64, max_bases = 16;
 
-std::string place(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
+std::string location(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
 
-/// Refuses what a YAML parser should not be shown: binary content and nesting without end.
+/// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
 void check_text(const std::string& text, const std::string& name) {
   require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ",
                        max_bytes, "); name the YAML file of a run");
@@ -34,12 +34,12 @@ void check_text(const std::string& text, const std::string& name) {
     ++column;
     if (c == '\n') ++line, column = 0;
     const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
-    require<ConfigError>(!control, place(name, line, column),
+    require<ConfigError>(!control, location(name, line, column),
                          ": a control character; this does not look like a YAML file");
     if (c == '[' || c == '{') ++open;
     if (c == ']' || c == '}') --open;
-    require<ConfigError>(open <= max_depth, place(name, line, column), ": brackets are nested deeper than ", max_depth,
-                         "; flatten them");
+    require<ConfigError>(open <= max_depth, location(name, line, column), ": brackets are nested deeper than ",
+                         max_depth, "; flatten them");
   }
 }
 
@@ -50,7 +50,7 @@ struct Converter {
   ConfigNode convert(const YAML::Node& from, const std::string& fallback, int depth) {
     ConfigNode to;
     const auto mark = from.Mark();
-    to.where = mark.line >= 0 ? place(name, mark.line + 1, mark.column + 1) : fallback;
+    to.where = mark.line >= 0 ? location(name, mark.line + 1, mark.column + 1) : fallback;
     require<ConfigError>(++nodes <= max_nodes, name, ": more than ", max_nodes,
                          " values once aliases are followed; write fewer of them");
     require<ConfigError>(depth <= max_depth, to.where, ": values are nested deeper than ", max_depth, "; flatten them");
@@ -65,7 +65,7 @@ struct Converter {
       to.type = Type::map;
       for (const auto& item : from) {
         const auto key_mark = item.first.Mark();
-        const std::string at = place(name, key_mark.line + 1, key_mark.column + 1);
+        const std::string at = location(name, key_mark.line + 1, key_mark.column + 1);
         require<ConfigError>(item.first.IsScalar(), at, ": a key must be a plain word");
         const std::string key = item.first.Scalar();
         require<ConfigError>(to.find(key) == nullptr, at, ": key '", key, "' is given twice; keep one of them");
@@ -82,9 +82,9 @@ ConfigNode parse_node(const std::string& text, const std::string& name) {
   check_text(text, name);
   try {
     const auto root = YAML::Load(text);
-    return Converter{name}.convert(root, place(name, 1, 1), 0);
+    return Converter{name}.convert(root, location(name, 1, 1), 0);
   } catch (const YAML::Exception& e) {
-    fail<ConfigError>(place(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
+    fail<ConfigError>(location(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
   }
 }
 
@@ -94,7 +94,7 @@ std::string shown(const ConfigNode& node) {
   return node.type == Type::list ? "a list" : "a map";
 }
 
-/// Lays `over` upon `under`: maps are merged, everything else is replaced. Another `kind` replaces the whole map.
+/// Merges `over` into `under`: maps are merged, everything else is replaced. A different `kind` replaces the whole map.
 void merge(ConfigNode& under, ConfigNode over) {
   const auto kind = [](const ConfigNode& node) {
     const auto* k = node.find("kind");
@@ -122,7 +122,7 @@ void merge(ConfigNode& under, ConfigNode over) {
 
 ConfigNode load_file(const std::string& path, std::vector<std::string> chain);
 
-/// Replaces a top-level `base:` by what the files it names hold.
+/// Replaces a top-level `base:` by the content of the files it names.
 ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std::string> chain) {
   const auto found =
       std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
@@ -289,7 +289,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string shortest(double value) {
   char buffer[32];
-  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;  // 100000, where to_chars prefers 1e+05
+  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;  // 100000, for which to_chars prefers 1e+05
   const auto [end, error] = ordinary ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed)
                                      : std::to_chars(buffer, buffer + sizeof buffer, value);
   return {buffer, end};
@@ -376,7 +376,7 @@ void decode_list(const ConfigNode& node, const std::string& path, const Rule& ru
 
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
                   const std::vector<std::string>& former, std::vector<Issue>& issues) {
-  constexpr size_t few = 24;  // that are read in one line
+  constexpr size_t few = 24;  // fit into one line
   std::string list;
   for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
   const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
@@ -390,7 +390,7 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
 
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
   if (node.type == type) return true;
-  if (is_missing(node) && type == Type::map) return true;  // `model:` with nothing behind it is an empty map
+  if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
                                     ", not " + (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
   return false;

@@ -1,5 +1,5 @@
 #pragma once
-// The typed config engine: one struct, its defaults in the struct, one `describe` beside it.
+// The typed config engine: a struct with its defaults, and one `describe` next to it.
 //
 //   enum class Heater { fan, grill };
 //   constexpr auto choices(Heater) {
@@ -12,7 +12,7 @@
 //   }
 //   auto oven = decode<Oven>(ConfigTree::load("oven.yaml", {"heat=200"}));
 //
-// Decoding, writing, documentation, explanations and checks all come from that one description.
+// Decoding, encoding, documentation, explanations and checks are all derived from that description.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -29,13 +29,13 @@
 
 namespace cloze {
 
-/// What a value must keep to.
+/// The constraint on a value.
 struct Rule {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
   bool open_high = false;              ///< `high` itself is not allowed
   int64_t multiple_of = 1;             ///< of whole numbers
-  std::vector<std::string> allowed{};  ///< the only texts; empty: any
+  std::vector<std::string> allowed{};  ///< the only values of a text; empty: any
 };
 inline Rule multiples_of(int64_t step, double high) {
   return {.low = static_cast<double>(step), .high = high, .multiple_of = step};
@@ -47,7 +47,7 @@ inline Rule in_range(double low, double high) { return {.low = low, .high = high
 inline Rule in_range(double low, double high, OpenEnd) { return {.low = low, .high = high, .open_high = true}; }
 inline Rule one_of(std::vector<std::string> allowed) { return {.allowed = std::move(allowed)}; }
 
-/// A value of an enum, its name in YAML and what it means. An enum `E` of a config has a function `choices(E)` that
+/// A value of an enum, its name in YAML and its meaning. An enum `E` of a config has a function `choices(E)` that
 /// lists all of them in an array, in the order of documentation.
 template <class E>
 struct Choice {
@@ -71,7 +71,7 @@ template <class E>
 std::ostream& operator<<(std::ostream& out, E value) {
   return out << name_of(value);
 }
-/// All names, as an option's rule.
+/// A rule that allows all names of `E`.
 template <class E>
   requires is_choice<E>
 Rule any_of() {
@@ -79,7 +79,7 @@ Rule any_of() {
   for (const auto& choice : choices(E{})) rule.allowed.emplace_back(choice.name);
   return rule;
 }
-/// The choice of a name. Throws ConfigError for a name that is none of them.
+/// The choice of this name. Throws ConfigError for an unknown name.
 template <class E>
   requires is_choice<E>
 E choice_of(const std::string& name) {
@@ -91,42 +91,43 @@ E choice_of(const std::string& name) {
   fail<ConfigError>("'", name, "' is not known; choose one of ", names);
 }
 
-/// Named starting points of a struct `S` that has a field `like`.
+/// Named presets of a struct `S` that has a field `like`.
 template <class S>
 using Presets = std::vector<std::pair<const char*, void (*)(S&)>>;
 
-/// A parsed file with everything it extends and every override, each value knowing where it came from.
+/// A parsed file with its base files and overrides merged; every value records where it came from.
 struct ConfigNode {
   enum class Type { absent, scalar, list, map } type = Type::absent;
   std::string text;                                       ///< of a scalar
-  bool quoted = false;                                    ///< a scalar written in quotes is a text
+  bool quoted = false;                                    ///< a quoted scalar is a text
   std::vector<std::pair<std::string, ConfigNode>> items;  ///< of a list (keys empty) or a map
   std::string where;                                      ///< `file:line:column` or `--set a.b=c`
   std::string key_where;                                  ///< of its key
-  std::vector<std::string> overridden;                    ///< `value (where)` of what this value replaced, newest first
+  std::vector<std::string> overridden;                    ///< `value (where)` of the values it replaced, newest first
   const ConfigNode* find(const std::string& key) const;
 };
 
 class ConfigTree {
  public:
-  /// Reads a YAML file, what its `base:` names, and overrides `a.b=c`. Throws ConfigError with place and mend.
+  /// Reads a YAML file, the files of its `base:`, and overrides `a.b=c`. Throws ConfigError with the location and the
+  /// remedy.
   static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
-  /// The same of a text; `name` stands for the file in messages.
+  /// The same for a text; messages use `name` as the file name.
   static ConfigTree parse(const std::string& text, const std::string& name,
                           const std::vector<std::string>& overrides = {});
   const ConfigNode& root() const { return root_; }
-  /// The node of a dotted path, or null. List elements are named by number.
+  /// The node at a dotted path, or null. List elements have their index as key.
   const ConfigNode* find(const std::string& path) const;
 
  private:
   ConfigNode root_;
 };
 
-/// The nearest of `candidates` to a mistyped word, or empty when none is near. Source: Damerau 1964.
+/// The candidate most similar to a mistyped word, or empty if none is similar. Source: Damerau 1964.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
-/// `; did you mean 'x'?` or nothing.
+/// `; did you mean 'x'?` or empty.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
-/// A number in the shortest form that reads back equal.
+/// The shortest text of a number that parses to the same value.
 std::string shortest(double value);
 
 namespace config_detail {
@@ -140,7 +141,7 @@ struct Entry {
   std::string path, key, type, value, words, rule;
   int depth = 0;
   bool leaf = true;
-  std::string whole{};  ///< path of the value that it has when nothing names it; empty: it has a default
+  std::string whole{};  ///< path of the value it inherits when it is not given; empty: it has a default
 };
 
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
@@ -151,7 +152,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
                    bool& out);
 void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                    std::string& out);
-/// One value, or several: `[1, 2]`; earlier versions wrote the text `1,2`.
+/// One value or a list: `[1, 2]`; earlier versions wrote the text `1,2`.
 void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
                  std::vector<int64_t>& out);
 void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
@@ -173,7 +174,7 @@ template <class T>
 inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
                                   std::is_same_v<T, std::string> || is_choice<T>;
 
-/// The rule of a line: the given one, else that of the choice.
+/// The rule of an entry: the given one, else that of the enum.
 template <class T>
 Rule rule_of(const Rule& given) {
   if constexpr (is_choice<T>)
@@ -189,7 +190,7 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   decode_scalar(node, path, rule_of<E>(rule), issues, name);
   out = choice_of<E>(name);
 }
-/// `words: name = meaning; name = meaning`, of the choices that a rule allows.
+/// `words: name = meaning; name = meaning` for the choices that a rule allows.
 template <class T>
 std::string with_choices(const char* words, const Rule& rule) {
   std::string all = words;
@@ -224,7 +225,7 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
-/// A list of numbers or texts, in one line.
+/// A list of scalars, written in one line.
 template <class T>
 inline constexpr bool is_list = false;
 template <class T>
@@ -259,7 +260,7 @@ void kinds_of(std::vector<std::string>& out) {
   }
 }
 
-/// Reads a map into a struct.
+/// Decodes a map into a struct.
 class Decoder {
  public:
   Decoder(const ConfigNode* map, std::string path, std::string ambient, std::vector<Issue>& issues)
@@ -281,7 +282,7 @@ class Decoder {
     if (!c.like.empty()) ambient_ = c.like;
   }
 
-  /// What follows takes no preset from around it.
+  /// The following parts inherit no preset from the enclosing struct.
   void standalone() { ambient_.clear(); }
 
   template <class T>
@@ -291,8 +292,8 @@ class Decoder {
     decode(node, join_path(path_, key), rule, field);
   }
 
-  /// A key of earlier versions, whose part is `successor`'s now: where it is given, `apply` takes its value T and
-  /// answers what is wrong with it, or "".
+  /// A key of earlier versions, replaced by `successor`: if it is given, `apply` takes its value T and returns an error
+  /// text or "".
   template <class T, class Apply>
   void formerly(const char* key, const char* successor, const Apply& apply) {
     former_.emplace_back(key);
@@ -311,7 +312,7 @@ class Decoder {
       issues_.push_back({node->where, "'" + join_path(path_, key) + "' is " + node->text + ": " + mistake});
   }
 
-  /// Elements that begin as `whole`, changed by their own preset and their own keys.
+  /// A list whose elements start as copies of `whole` and are changed by their own presets and keys.
   template <class T, class Whole>
   void parts(const char* key, std::vector<T>& field, const Whole& whole, const char*) {
     known_.emplace_back(key);
@@ -323,7 +324,7 @@ class Decoder {
       const auto at = join_path(path, std::to_string(field.size()));
       T& part = field.emplace_back();
       static_cast<Whole&>(part) = whole;
-      part.like.clear();  // the preset of the whole stands in its values, which its own keys may have changed
+      part.like.clear();  // the preset of the whole is already in its values, which its own keys may have changed
       if (!expect(item, ConfigNode::Type::map, at, issues_)) continue;
       Decoder inner(&item, at, "", issues_);
       describe(inner, part);
@@ -343,10 +344,10 @@ class Decoder {
         for (size_t i = 0; i < field.size(); ++i) decode(nullptr, join_path(path, std::to_string(i)), rule, field[i]);
         return;
       }
-      if (changes_places(*node, field.size())) {  // --set list.0.key=value over a list that no file gives
-        for (const auto& [place, change] : node->items) {
+      if (changes_elements(*node, field.size())) {  // --set list.0.key=value on a list that is in no file
+        for (const auto& [index, change] : node->items) {
           partial_ = true;
-          decode(&change, join_path(path, place), rule, field[std::stoul(place)]);
+          decode(&change, join_path(path, index), rule, field[std::stoul(index)]);
           partial_ = false;
         }
         return;
@@ -383,13 +384,13 @@ class Decoder {
   }
 
  private:
-  static bool changes_places(const ConfigNode& node, size_t size) {
-    const auto place = [&](const auto& item) {
+  static bool changes_elements(const ConfigNode& node, size_t size) {
+    const auto is_index = [&](const auto& item) {
       return !item.first.empty() && item.first.size() < 6 &&
              item.first.find_first_not_of("0123456789") == std::string::npos && std::stoul(item.first) < size;
     };
     return node.type == ConfigNode::Type::map && !node.items.empty() &&
-           std::all_of(node.items.begin(), node.items.end(), place);
+           std::all_of(node.items.begin(), node.items.end(), is_index);
   }
   static bool contains(const std::string& name, const std::vector<std::string>& names) {
     for (const auto& n : names)
@@ -407,10 +408,10 @@ class Decoder {
   std::string path_, ambient_;
   std::vector<Issue>& issues_;
   std::vector<std::string> known_, former_;
-  bool partial_ = false;  ///< the node changes a value that is there, whose kind stays
+  bool partial_ = false;  ///< the node changes an existing value, which keeps its kind
 };
 
-/// Makes every value of a struct another one, so that what a preset sets can be told from what it leaves.
+/// Changes every value of a struct, so that the values a preset sets can be told from those it leaves.
 struct Perturber {
   template <class S>
   void like(S&, const char*, std::type_identity_t<Presets<S>>) {}
@@ -430,7 +431,7 @@ struct Perturber {
   }
 };
 
-/// Lists the lines of a struct.
+/// Lists the entries of a struct.
 class Walker {
  public:
   explicit Walker(std::vector<Entry>& found) : entries_(found) {}
@@ -444,9 +445,9 @@ class Walker {
       if (deviations && c.like == name) compare_with_preset(c, apply);
     }
     if (path_.empty()) whole_ = c.like;
-    const bool passed_over =
+    const bool has_no_preset =
         c.like.empty() && !whole_.empty() && std::find(names.begin(), names.end(), whole_) == names.end();
-    if (deviations && passed_over)
+    if (deviations && has_no_preset)
       deviations->push_back(path_ + " has no preset " + whole_ + " and keeps its own defaults");
     leaf("like", c.like, words, one_of(names));
   }
@@ -528,13 +529,13 @@ class Walker {
   }
   template <class S>
   void compare_with_preset(const S& c, void (*apply)(S&)) {
-    S plain{}, moved{}, now = c;
+    S plain{}, perturbed{}, now = c;
     Perturber perturb;
-    describe(perturb, moved);
+    describe(perturb, perturbed);
     apply(plain);
-    apply(moved);
+    apply(perturbed);
     std::vector<Entry> a, b, n;
-    Walker(a).walk(plain), Walker(b).walk(moved), Walker(n).walk(now);
+    Walker(a).walk(plain), Walker(b).walk(perturbed), Walker(n).walk(now);
     for (size_t i = 0; i < a.size() && i < b.size() && i < n.size(); ++i)
       if (a[i].leaf && a[i].depth == 0 && a[i].key != "like" && a[i].value == b[i].value && n[i].value != a[i].value)
         deviations->push_back(join_path(path_, a[i].path) + " is " + n[i].value + ", " + c.like + " has " + a[i].value);
@@ -542,7 +543,7 @@ class Walker {
 
   std::vector<Entry>& entries_;
   std::string path_;
-  std::string whole_;  ///< the preset at the top
+  std::string whole_;  ///< the preset of the root
   int depth_ = 0;
 };
 
@@ -553,7 +554,7 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
 
 }  // namespace config_detail
 
-/// Every line of a config: sections and values, in the order of the descriptions.
+/// Every entry of a config: sections and values, in the order of the descriptions.
 template <class T>
 std::vector<config_detail::Entry> entries(T config) {
   std::vector<config_detail::Entry> found;
@@ -562,7 +563,7 @@ std::vector<config_detail::Entry> entries(T config) {
   return found;
 }
 
-/// A struct from a tree. Throws ConfigError with every mistake at once, one a line.
+/// Decodes a tree into a struct. Throws ConfigError with all mistakes at once, one per line.
 template <class T>
 T decode(const ConfigTree& tree) {
   std::vector<config_detail::Issue> issues;
@@ -577,7 +578,7 @@ T decode(const ConfigTree& tree) {
   return config;
 }
 
-/// YAML with every default written out; decodes to an equal struct.
+/// YAML with all defaults; decodes to an equal struct.
 template <class T>
 std::string to_yaml(const T& config) {
   return config_detail::entries_to_yaml(entries(config), false);

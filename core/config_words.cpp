@@ -1,4 +1,4 @@
-// A config in words: as commented YAML, as a table, and where a value comes from.
+// Text forms of a config: commented YAML, a table, and the explanation of a value.
 #include <algorithm>
 #include <cmath>
 
@@ -100,7 +100,7 @@ std::string explain_entry(const ConfigTree& tree, const std::string& path, const
   } else if (whole && whole->value == entry->value) {
     out += "  set by   " + whole->path + ", which it inherits\n";
   } else if (entry->leaf && (whole || (standard && standard->value != entry->value))) {
-    // Nothing names it, and yet it is not the default: a preset of its struct, or of one around it, set it.
+    // Not given, and yet not the default: a preset of its struct or of an enclosing one set it.
     std::string preset;
     for (std::string at = path; preset.empty();) {
       const auto dot = at.rfind('.');

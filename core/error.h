@@ -1,5 +1,5 @@
 #pragma once
-// What a user can cause and mend. One sentence: subject first, the offending value quoted, then what to do.
+// Errors that a user can cause and fix. One sentence: subject first, the offending value quoted, then what to do.
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -12,7 +12,7 @@ struct Error : std::runtime_error {
   virtual int exit_code() const noexcept { return 1; }
 };
 
-/// The user's words were wrong: a config file, an override, a command line. Exit code 2.
+/// Invalid user input: a config file, an override, a command line. Exit code 2.
 struct ConfigError : Error {
   using Error::Error;
   int exit_code() const noexcept override { return 2; }
@@ -22,7 +22,7 @@ struct ConfigError : Error {
 struct DataError : Error {
   using Error::Error;
 };
-/// Tensors that do not fit each other.
+/// Tensors whose shapes do not match.
 struct ShapeError : Error {
   using Error::Error;
 };
@@ -36,7 +36,7 @@ struct Interrupted : Error {
   int exit_code() const noexcept override { return 130; }
 };
 
-/// The parts written one after the other.
+/// The parts concatenated as text.
 template <class... Parts>
 std::string words(const Parts&... parts) {
   std::ostringstream out;

@@ -28,7 +28,7 @@ std::string parent_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-/// Writes everything or says why not.
+/// Writes everything; false on an error (errno).
 bool write_all(int file, std::string_view content) {
   while (!content.empty()) {
     const ssize_t n = write(file, content.data(), content.size());
@@ -60,29 +60,28 @@ std::string read_text(const std::string& path, uint64_t max_bytes) {
 }
 
 void write_atomic(const std::string& path, std::string_view content) {
-  const std::string beside = words(path, ".tmp-", getpid());
-  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const std::string temporary = words(path, ".tmp-", getpid());
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   require(file >= 0, path, ": cannot be written (", system_reason(), ")");
   const bool written = write_all(file, content) && fsync(file) == 0;
   const std::string reason = written ? "" : system_reason();
   close(file);
-  if (written && rename(beside.c_str(), path.c_str()) == 0) {
+  if (written && rename(temporary.c_str(), path.c_str()) == 0) {
     sync_path(parent_of(path));
     return;
   }
   const std::string why = written ? system_reason() : reason;
-  unlink(beside.c_str());
+  unlink(temporary.c_str());
   fail(path, ": cannot be written (", why, ")");
 }
 
 StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(final_path).lexically_normal().string()) {
-  while (final_.size() > 1 && final_.back() == '/')
-    final_.pop_back();  // of out/, too, the staged folder stands next to it
+  while (final_.size() > 1 && final_.back() == '/') final_.pop_back();  // the staged folder of out/ is a sibling, too
   staged_ = words(final_, ".tmp-", getpid());
   std::error_code error;
   fs::remove_all(staged_, error);
   fs::create_directories(staged_, error);
-  require(!error, final_, ": cannot be made (", error.message(), ")");
+  require(!error, final_, ": cannot be created (", error.message(), ")");
 }
 
 StagedFolder::~StagedFolder() {
@@ -98,7 +97,7 @@ void StagedFolder::commit() {
   if (fs::exists(final_)) fs::rename(final_, old, error);
   if (!error) fs::rename(staged_, final_, error);
   std::error_code ignored;
-  if (error && fs::exists(old)) fs::rename(old, final_, ignored);  // what was there stays
+  if (error && fs::exists(old)) fs::rename(old, final_, ignored);  // the old folder stays
   require(!error, final_, ": cannot be put in place (", error.message(), ")");
   committed_ = true;
   sync_path(parent_of(final_));

@@ -6,13 +6,13 @@
 
 namespace cloze {
 
-/// The content of a file. Throws Error with the system's reason, or when it is longer than `max_bytes`.
+/// The content of a file. Throws Error with the system's reason, or if it is longer than `max_bytes`.
 std::string read_text(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 
-/// Writes beside, syncs, renames. Throws Error with the system's reason; nothing half written stays.
+/// Writes a temporary file, syncs and renames it. Throws Error with the system's reason; no partial file is left.
 void write_atomic(const std::string& path, std::string_view content);
 
-/// A folder that is filled beside its final place and appears there in one step.
+/// A folder that is filled under a temporary name and renamed to its final path in one step.
 class StagedFolder {
  public:
   explicit StagedFolder(const std::string& final_path);
@@ -21,7 +21,7 @@ class StagedFolder {
   /// Removes the folder unless it was committed.
   ~StagedFolder();
   const std::string& path() const { return staged_; }
-  /// Syncs every file and renames the folder into place, replacing one that is there.
+  /// Syncs every file and renames the folder to its final path, replacing an existing one.
   void commit();
 
  private:
@@ -29,7 +29,7 @@ class StagedFolder {
   bool committed_ = false;
 };
 
-/// Bytes that may still be written to the file system of `path` (or of its nearest existing parent).
+/// Free bytes in the file system of `path` (or of its nearest existing parent).
 uint64_t free_bytes(const std::string& path);
 
 /// `errno` in words: `No space left on device`.

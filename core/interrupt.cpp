@@ -26,7 +26,7 @@ void listen(int flags) {
 
 void install_interrupt_handlers() {
   listen(SA_RESTART);
-  signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is answered where the file is written
+  signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is reported by the write
 }
 
 InterruptibleReads::InterruptibleReads() { listen(0); }

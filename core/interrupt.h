@@ -1,5 +1,5 @@
 #pragma once
-// Ctrl-C and SIGTERM: a flag that long work looks at between steps.
+// Ctrl-C and SIGTERM: a flag that long-running work checks between steps.
 #include <atomic>
 
 namespace cloze {
@@ -9,7 +9,7 @@ extern std::atomic<bool> interrupted;
 
 void install_interrupt_handlers();
 
-/// While one lives, a signal ends a read that waits, which goes on otherwise.
+/// While one exists, a signal ends a blocking read, which is otherwise restarted.
 struct InterruptibleReads {
   InterruptibleReads();
   ~InterruptibleReads();

@@ -7,7 +7,7 @@
 
 namespace cloze {
 
-size_t too_deep(std::string_view text, size_t most) {
+size_t too_deep(std::string_view text, size_t max_depth) {
   size_t depth = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -16,7 +16,7 @@ size_t too_deep(std::string_view text, size_t most) {
       quoted = !quoted;
     else if (quoted && c == '\\')
       ++i;
-    else if (!quoted && (c == '{' || c == '[') && ++depth > most)
+    else if (!quoted && (c == '{' || c == '[') && ++depth > max_depth)
       return i;
     else if (!quoted && (c == '}' || c == ']') && depth > 0)
       --depth;
@@ -30,7 +30,7 @@ nlohmann::json parse_json(std::string_view text) {
 }
 
 std::string json_fault(std::string_view text) {
-  std::string reason = words("nested deeper than ", deepest_json, " lists and objects");
+  std::string reason = words("nested deeper than ", max_json_depth, " lists and objects");
   size_t at = too_deep(text);
   if (at == std::string_view::npos) {
     try {

@@ -1,5 +1,5 @@
 #pragma once
-// JSON that others may have written.
+// JSON from untrusted sources.
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace cloze {
 
-/// Lists and objects within each other that are read; no file of ours or of Hugging Face's has ten.
-constexpr size_t deepest_json = 64;
+/// Maximum nesting depth of lists and objects; no file of Cloze or Hugging Face reaches ten.
+constexpr size_t max_json_depth = 64;
 
-/// The byte at which a JSON text is nested deeper than `most`, or npos. A value nested thousands deep is parsed well,
-/// but its copy and its text are made by recursion.
-size_t too_deep(std::string_view text, size_t most = deepest_json);
+/// The offset at which a JSON text is nested deeper than `max_depth`, or npos. A value nested thousands deep can be
+/// parsed, but copying and dumping it recurse.
+size_t too_deep(std::string_view text, size_t max_depth = max_json_depth);
 
-/// The value of a JSON text; a discarded one for text that is no JSON or is nested deeper than `deepest_json`.
+/// The value of a JSON text; a discarded one if it is not JSON or nested deeper than `max_json_depth`.
 nlohmann::json parse_json(std::string_view text);
 
-/// Why `parse_json` discards a text, to stand in a sentence: ` (line 3, column 7: ...)`. Empty for one that it takes.
+/// Why `parse_json` discards a text, as part of a message: ` (line 3, column 7: ...)`. Empty for valid text.
 std::string json_fault(std::string_view text);
 
 }  // namespace cloze

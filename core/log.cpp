@@ -16,7 +16,7 @@ namespace {
 struct Log {
   std::mutex mutex;
   LogLevel level = LogLevel::normal;
-  bool progress_shown = false;  // the cursor stands behind a progress line
+  bool progress_shown = false;  // the cursor is at the end of a progress line
   std::shared_ptr<spdlog::logger> console, file;
 
   Log() {
@@ -41,7 +41,7 @@ struct Log {
 };
 
 Log& log() {
-  static Log* instance = new Log;  // never destroyed: threads may still speak while the program ends
+  static Log* instance = new Log;  // never destroyed: threads may still log while the program exits
   return *instance;
 }
 
@@ -153,7 +153,8 @@ std::string significant(double value, int digits) {
 std::string with_prefix(double value) {
   const char* prefixes[] = {"", " k", " M", " G", " T", " P"};
   int prefix = 0;
-  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix) value /= 1000;  // what rounds to 1000 is 1 of the next
+  for (; std::abs(value) >= 999.5 && prefix < 5; ++prefix)
+    value /= 1000;  // 1000 after rounding is 1 of the next prefix
   return significant(value, 3) + prefixes[prefix];
 }
 

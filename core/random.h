@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers: every draw is a function of (seed, purpose, epoch, item), so that no state is saved
-// and nothing depends on threads, workers, ranks or resumes.
+// and nothing depends on threads, workers, ranks or resumption.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -39,7 +39,7 @@ constexpr uint64_t name_hash(std::string_view name) {
   return h;
 }
 
-/// A sequence of random numbers; copying it copies its place.
+/// A sequence of random numbers; a copy continues from the same position.
 class Stream {
  public:
   Stream(uint64_t key, uint64_t epoch, uint64_t item)
@@ -93,7 +93,7 @@ class Stream {
   std::array<uint32_t, 4> block_{};
 };
 
-/// The seed of a run, from which every stream is named.
+/// The seed of a run, from which every stream is derived.
 class Rng {
  public:
   explicit Rng(uint64_t seed) : seed_(seed) {}

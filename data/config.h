@@ -1,5 +1,5 @@
 #pragma once
-// Where text comes from and how sequences are cut from it, as it stands in YAML.
+// The `data` section of a config: the prepared text, and how sequences are cut from it.
 #include <cstdint>
 #include <string>
 
@@ -23,7 +23,7 @@ inline bool is_pair(RowPacking packing) {
   return packing == RowPacking::segment_pair || packing == RowPacking::sentence_pair;
 }
 
-/// Prepared tokens and how sequences are cut from them.
+/// Prepared tokens, and how sequences are cut from them.
 struct DataConfig {
   std::string tokens;
   int64_t max_seq_length = 128;
@@ -33,13 +33,13 @@ struct DataConfig {
 
 template <class V>
 void describe(V& v, DataConfig& c) {
-  v("tokens", c.tokens, "folder that `cloze prepare` made");
+  v("tokens", c.tokens, "folder made by `cloze prepare`");
   v("max_seq_length", c.max_seq_length, "tokens in a sequence, special ones included", in_range(4, 1 << 28));
   v("packing", c.packing,
-    "how sequences are cut from the text; nsp and sop always take pairs, of segments if not told otherwise; plm takes "
-    "segment_pair from the whole text, and half of its second segments from elsewhere in it");
+    "how sequences are cut from the text; nsp and sop always use pairs, of segments by default; plm takes segment_pair "
+    "from the whole text, with half of the second segments from elsewhere in it");
   v("short_seq_prob", c.short_seq_prob,
-    "share of the sequences that is cut to a random shorter length; none is where a decoder writes", in_range(0, 1));
+    "share of the sequences that are cut to a random shorter length; ignored by generative models", in_range(0, 1));
 }
 
 }  // namespace cloze

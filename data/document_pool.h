@@ -1,5 +1,5 @@
 #pragma once
-// Work on documents on many threads, in the order in which they came.
+// Processes documents on many threads, with results in the order of the input.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -18,19 +18,19 @@ struct RawBatch {
   std::vector<RawDocument> documents;
 };
 
-/// Threads that `options` asks for.
+/// The number of threads that `options` requests.
 inline int64_t threads_of(const PrepareOptions& options) {
   return options.threads > 0 ? options.threads : std::max<int64_t>(1, std::thread::hardware_concurrency());
 }
 
-/// A hash of the lines alone: copies of a document have one.
+/// A hash of the lines: equal for duplicates of a document.
 inline uint64_t content_hash(const RawDocument& document) {
   uint64_t hash = 0;
   for (const auto& line : document.lines) hash = XXH3_64bits_withSeed(line.data(), line.size(), hash + 1);
   return hash;
 }
 
-/// The next documents of a text that `wanted` takes; `more` becomes false at its end.
+/// The next documents of a text that `wanted` accepts; `more` becomes false at the end of the text.
 template <class Wanted>
 RawBatch read_batch(DocumentReader& reader, bool& more, const Wanted& wanted) {
   constexpr uint64_t batch_bytes = 256 << 10;
@@ -46,8 +46,8 @@ RawBatch read_batch(DocumentReader& reader, bool& more, const Wanted& wanted) {
   return batch;
 }
 
-/// Batches go in numbered and come out in order, as what `work` made of them on one of `threads` threads; few are under
-/// way at a time.
+/// Runs `work` on batches on `threads` threads; results come out in the order of the batches. Few batches are in flight
+/// at a time.
 template <class Result>
 class DocumentPool {
  public:
@@ -79,7 +79,7 @@ class DocumentPool {
     }
     changed_.notify_all();
   }
-  /// The next result in order; waits for it.
+  /// Waits for the next result in order.
   Result receive() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return done_.count(received_) > 0 || error_; });

@@ -67,7 +67,7 @@ void write_manifest(const std::string& folder, const Manifest& m) {
 Manifest read_manifest(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
   require<DataError>(std::filesystem::exists(path), folder,
-                     ": is no prepared text (it has no manifest.json); make it with `cloze prepare`");
+                     ": is not prepared text (it has no manifest.json); create it with `cloze prepare`");
   std::string text;
   try {
     text = read_text(path, uint64_t{1} << 30);

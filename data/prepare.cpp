@@ -33,19 +33,19 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// A document in ids.
+/// A tokenized document.
 struct EncodedDocument {
   uint64_t number = 0;
   std::vector<int32_t> ids{};
   std::vector<uint32_t> lengths{};       // of its sentences
   std::vector<std::string> sentences{};  // their text
-  size_t tail = 0;                       // so many of them, its last ones, are held out
+  size_t tail = 0;                       // number of its last sentences that are held out
 };
 
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
                        std::vector<std::string_view>& found) {
   EncodedDocument out{.number = raw.number};
-  std::vector<uint8_t> empty;  // sentences without a piece
+  std::vector<uint8_t> empty;  // sentences without a token
   for (const auto& line : raw.lines) {
     found.clear();
     if (sentences_given)
@@ -66,9 +66,9 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
   return out;
 }
 
-/// What a pass over one text has made so far; written to progress.json after every part, so that a later run goes on.
+/// The progress of a pass over one text; written to progress.json after every part, so that it can be resumed.
 struct Progress {
-  uint64_t documents_read = 0;  // those that were removed among them
+  uint64_t documents_read = 0;  // removed ones included
   std::map<std::string, std::vector<ShardFacts>> splits;
   std::vector<uint64_t> counts;
   PrepareReport report;
@@ -101,27 +101,27 @@ Progress load_progress(const json& j) {
   return p;
 }
 
-/// Bytes of a sentence that each of its ids stands for, with the white space before it: their sum is the sentence, and
-/// one more where it follows another one, for what lies between them.
+/// The number of bytes of a sentence that each of its ids covers, with the white space before it: they add up to the
+/// sentence, plus one for the separator if it follows another sentence.
 std::vector<uint32_t> source_bytes(const Tokenizer& tokenizer, const std::string& sentence,
                                    std::span<const int32_t> ids, bool follows) {
-  const auto fits = [&](const std::vector<TextPiece>& pieces) {
-    return std::equal(pieces.begin(), pieces.end(), ids.begin(), ids.end(),
-                      [](const auto& piece, int32_t id) { return piece.id == id; });
+  const auto fits = [&](const std::vector<TokenSpan>& tokens) {
+    return std::equal(tokens.begin(), tokens.end(), ids.begin(), ids.end(),
+                      [](const auto& token, int32_t id) { return token.id == id; });
   };
-  size_t before = 0;  // spaces put in front of the sentence
-  auto pieces = tokenizer.encode_with_offsets(sentence);
-  if (!fits(pieces) && follows) {  // byte-level BPE writes the space before a text into its first piece
+  size_t before = 0;  // spaces inserted before the sentence
+  auto tokens = tokenizer.encode_with_offsets(sentence);
+  if (!fits(tokens) && follows) {  // byte-level BPE includes the space before a text in its first token
     before = 1;
-    pieces = tokenizer.encode_with_offsets(" " + sentence);
+    tokens = tokenizer.encode_with_offsets(" " + sentence);
   }
-  const bool placed = fits(pieces);
+  const bool has_offsets = fits(tokens);
   std::vector<uint32_t> bytes(ids.size());
   size_t done = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    // Where the places are not known, all share the sentence.
+    // Without offsets, the bytes are shared equally.
     const size_t wanted =
-        placed ? pieces[i].end - std::min(pieces[i].end, before) : sentence.size() * (i + 1) / ids.size();
+        has_offsets ? tokens[i].end - std::min(tokens[i].end, before) : sentence.size() * (i + 1) / ids.size();
     const size_t end = i + 1 == ids.size() ? sentence.size() : std::clamp(wanted, done, sentence.size());
     bytes[i] = static_cast<uint32_t>(end - done);
     done = end;
@@ -153,7 +153,7 @@ class Pass {
     DocumentReader reader(reader_of(options_, inputs, targets));
     const bool given = reader.sentences_given();
     using Encoded = std::vector<EncodedDocument>;
-    DocumentPool<Encoded> encoders(threads_of(options_), [&](const RawBatch& batch) {
+    DocumentPool<Encoded> pool(threads_of(options_), [&](const RawBatch& batch) {
       Encoded encoded;
       std::vector<std::string_view> found;
       for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, found));
@@ -167,13 +167,13 @@ class Pass {
       return document.number >= skip && fates_[document.number] != Fate::removed;
     };
     bool more = true;
-    while (more || !encoders.idle()) {
-      if (interrupted) throw Interrupted("stopped; the same command goes on where it stopped");
-      if (more && !encoders.full()) {
+    while (more || !pool.idle()) {
+      if (interrupted) throw Interrupted("stopped; run the same command to resume");
+      if (more && !pool.full()) {
         RawBatch batch = read_batch(reader, more, wanted);
-        if (!batch.documents.empty()) encoders.send(std::move(batch));
+        if (!batch.documents.empty()) pool.send(std::move(batch));
       } else {
-        write(encoders.receive());
+        write(pool.receive());
         if (open_tokens() >= options_.file_tokens) close_part();
         show(reader.bytes(), total);
       }
@@ -186,7 +186,7 @@ class Pass {
     progress_.report.incomplete_pairs += reader.incomplete_pairs();
     if (reader.split_documents() > 0)
       log_info("data",
-               words(thousands(reader.split_documents()), " documents were longer than 16 MB and were cut there"));
+               words(thousands(reader.split_documents()), " documents were longer than 16 MB and were split there"));
     return progress_;
   }
 
@@ -217,7 +217,7 @@ class Pass {
     for (const auto& document : documents) {
       progress_.documents_read = document.number + 1;
       if (document.lengths.empty()) continue;
-      if (options_.format == "pairs" && document.lengths.size() != 2) {  // a side without a piece
+      if (options_.format == "pairs" && document.lengths.size() != 2) {  // a side without a token
         ++progress_.report.incomplete_pairs;
         continue;
       }
@@ -231,7 +231,8 @@ class Pass {
   void put(const EncodedDocument& document, size_t first, size_t last, const std::string& split) {
     if (first == last) return;
     auto& out = writer(split);
-    const bool valid = split == "valid", running = options_.format != "pairs";  // a pair has nothing between its sides
+    const bool valid = split == "valid",
+               running = options_.format != "pairs";  // the two sides of a pair have no separator
     size_t at = 0;
     for (size_t s = 0; s < first; ++s) at += document.lengths[s];
     for (size_t s = first; s < last; at += document.lengths[s++]) {
@@ -252,9 +253,9 @@ class Pass {
   }
 
   uint64_t open_tokens() const {
-    uint64_t most = 0;
-    for (const auto& [name, out] : writers_) most = std::max(most, out->tokens());
-    return most;
+    uint64_t max = 0;
+    for (const auto& [name, out] : writers_) max = std::max(max, out->tokens());
+    return max;
   }
 
   void close_part() {
@@ -271,10 +272,10 @@ class Pass {
     try {
       progress_ = load_progress(content.at("progress"));
     } catch (const json::exception&) {
-      return;  // a damaged note of progress: the work begins anew
+      return;  // progress.json is damaged: start again
     }
     if (progress_.documents_read > 0)
-      log_info("data", words("going on behind ", thousands(progress_.documents_read), " documents that are done"));
+      log_info("data", words("resuming after ", thousands(progress_.documents_read), " documents"));
   }
 
   void show(uint64_t bytes_done, uint64_t total) {
@@ -295,7 +296,7 @@ class Pass {
   const PrepareOptions& options_;
   const Tokenizer& tokenizer_;
   std::string folder_;
-  json key_;  // of the progress that this pass goes on with
+  json key_;  // identifies the progress that this pass can resume
   const Split& split_;
   const std::vector<Fate>& fates_;
   uint32_t id_bytes_;
@@ -306,8 +307,8 @@ class Pass {
 };
 
 void check(const PrepareOptions& o) {
-  const auto among = [](const std::string& option, const std::string& value,
-                        std::initializer_list<const char*> allowed) {
+  const auto check_choice = [](const std::string& option, const std::string& value,
+                               std::initializer_list<const char*> allowed) {
     std::string list;
     for (const auto* a : allowed) {
       if (value == a) return;
@@ -315,10 +316,10 @@ void check(const PrepareOptions& o) {
     }
     fail<ConfigError>("--", option, " is '", value, "', must be one of ", list);
   };
-  among("format", o.format, {"auto", "text", "lines", "jsonl", "wiki", "pairs"});
-  among("train", o.train_kind, {"unigram", "bpe", "wordpiece", "byte_bpe"});
-  among("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
-  require<ConfigError>(!o.out.empty(), "no folder was named for the tokens; name one with --out");
+  check_choice("format", o.format, {"auto", "text", "lines", "jsonl", "wiki", "pairs"});
+  check_choice("train", o.train_kind, {"unigram", "bpe", "wordpiece", "byte_bpe"});
+  check_choice("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
+  require<ConfigError>(!o.out.empty(), "no output folder was given; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
   require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size,
                        ", must be in [16, 1000000]");
@@ -335,15 +336,14 @@ void check(const PrepareOptions& o) {
                                              o.columns.find(',', comma + 1) == std::string::npos),
                        "--columns is '", o.columns,
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
-  require<ConfigError>(
-      o.columns.empty() || (o.format == "pairs" && o.targets.empty()),
-      "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  require<ConfigError>(o.columns.empty() || (o.format == "pairs" && o.targets.empty()),
+                       "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   require<ConfigError>(o.columns.empty() || o.field == "text",
                        "--columns and --field both name the keys of pairs; leave --field out");
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
-/// What made a folder: equal options and inputs give equal tokens. `spooled`: by the names of the inputs.
+/// The options and inputs of a folder: equal ones give equal tokens. `spooled`: by the names of the inputs.
 json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& spooled) {
   const auto files = [&](const std::vector<std::string>& inputs) {
     json list = json::array();
@@ -394,33 +394,34 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
 
 namespace {
 
-void warn_of_copies(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
+void warn_of_duplicates(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
   if (options.dedup) {
     log_info("data", words(thousands(split.removed), " documents of the text and ", thousands(split.removed_valid),
-                           " of held-out text were left out, copies and near copies of others"));
+                           " of held-out text were removed as duplicates or near-duplicates"));
     return;
   }
-  const uint64_t copies = split.copies + split.near_copies;
+  const uint64_t copies = split.copies + split.near_duplicates;
   if (copies * 20 > split.documents.size())
     log_warning("data", words(thousands(copies), " of ", thousands(split.documents.size()),
-                              " documents are copies or near copies of another; a model learns them by heart: leave "
-                              "them out with --dedup"));
+                              " documents are duplicates or near-duplicates of another; a model memorizes them: remove "
+                              "them with --dedup"));
   if (split.leaked > 0)
     log_warning("data", words(thousands(split.leaked), " of ", thousands(report.valid_documents),
-                              " held-out documents have a copy or near copy in the training text, "
-                              "which makes held-out losses too low; leave it out there with --dedup"));
+                              " held-out documents have a duplicate or near-duplicate in the training text, "
+                              "which makes held-out losses too low; remove it there with --dedup"));
 }
 
-/// Says where the share that is held out is far from the one that was asked for.
+/// Warns if the held-out share is far from the requested one.
 void warn_of_share(double asked, const PrepareReport& report) {
   const double all = static_cast<double>(report.tokens + report.valid_tokens);
   const double share = static_cast<double>(report.valid_tokens) / all;
   if (share <= 2 * asked && share >= asked / 2) return;
   char text[160];
-  std::snprintf(text, sizeof text,
-                "%.3g %% of the tokens are held out, %.3g %% was asked for: the documents are too few, or too long, to "
-                "come nearer",
-                100 * share, 100 * asked);
+  std::snprintf(
+      text, sizeof text,
+      "%.3g %% of the tokens are held out, %.3g %% were requested: the documents are too few, or too long, to "
+      "come closer",
+      100 * share, 100 * asked);
   log_warning("data", text);
 }
 
@@ -434,18 +435,18 @@ PrepareReport prepare(const PrepareOptions& given) {
   std::error_code error;
   if (fs::exists(options.out) && !fs::exists(options.out + "/manifest.json"))
     require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out,
-                         ": exists and holds something else; name another --out");
+                         ": exists and is not prepared text; name another --out");
   const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
   for (auto* inputs : all_inputs)
     if (!inputs->empty()) *inputs = expand_inputs(*inputs);
-  const PrepareOptions named = options;  // inputs that can be read once have copies in `options`
+  const PrepareOptions named = options;  // in `options`, inputs that can be read only once are replaced by copies
   const bool reads_again = std::all_of(all_inputs.begin(), all_inputs.end(), [](const auto* inputs) {
     return std::all_of(inputs->begin(), inputs->end(), can_be_read_again);
   });
   if (!options.force && fs::exists(options.out + "/manifest.json") && reads_again) {
     const auto manifest = read_manifest(options.out);
     require<ConfigError>(manifest.made_from == made_from(named, {}), options.out,
-                         ": holds tokens of other text or options; name another --out, or make it anew with --force");
+                         ": has tokens of other text or options; name another --out, or overwrite it with --force");
     PrepareReport report;
     report.reused = true;
     report.documents = manifest.report.value("documents", uint64_t{0}),
@@ -456,15 +457,15 @@ PrepareReport prepare(const PrepareOptions& given) {
     return report;
   }
   require<ConfigError>(options.force || !fs::exists(options.out + "/manifest.json"), options.out,
-                       ": exists; name another --out, or make it anew with --force");
+                       ": exists; name another --out, or overwrite it with --force");
   fs::create_directories(partial, error);
-  require(!error, partial, ": cannot be made (", error.message(), ")");
+  require(!error, partial, ": cannot be created (", error.message(), ")");
   const auto spooled = spool(all_inputs, partial);
   const json key = made_from(named, spooled);
   const Split split = split_text(options, partial);
-  require<DataError>(!split.documents.empty(), options.inputs.front(), ": holds no text; name files with text");
+  require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
 
-  // A tokenizer that was trained for the same text and options is kept by a run that was cut off.
+  // A resumed run keeps the tokenizer that was trained for the same text and options.
   const std::string tokenizer_folder = partial + "/tokenizer", key_file = partial + "/key.json";
   const bool same = fs::exists(key_file) && parse_json(read_text(key_file)) == key;
   if (!same) {
@@ -493,11 +494,11 @@ PrepareReport prepare(const PrepareOptions& given) {
   }
   auto& report = done.report;
   require<DataError>(report.documents > 0 && report.tokens > 0, options.inputs.front(),
-                     options.for_scoring ? ": holds no text that the tokenizer knows; name files with text"
+                     options.for_scoring ? ": has no text that the tokenizer knows; name files with text"
                                          : ": leaves no text to train on; lower --held-out or name more text");
   report.files = options.inputs.size();
   report.duplicate_documents = split.copies;
-  report.near_duplicates = split.near_copies;
+  report.near_duplicates = split.near_duplicates;
   report.leaked_documents = split.leaked;
   report.removed_documents = split.removed;
   report.removed_valid_documents = split.removed_valid;
@@ -527,16 +528,15 @@ PrepareReport prepare(const PrepareOptions& given) {
   if (fs::exists(options.out)) fs::remove_all(options.out);
   fs::rename(partial, options.out, error);
   require(!error, options.out, ": cannot be put in place (", error.message(), ")");
-  if (!options.for_scoring) warn_of_copies(options, split, report);
+  if (!options.for_scoring) warn_of_duplicates(options, split, report);
   if (!own_valid && options.held_out > 0 && split.documents.size() > 1) warn_of_share(options.held_out, report);
   if (report.incomplete_pairs > 0)
-    log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were left out"));
+    log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were skipped"));
   if (report.invalid_utf8 > 0)
-    log_warning("data",
-                words(thousands(report.invalid_utf8), " places were not valid UTF-8 and were replaced by U+FFFD"));
+    log_warning("data", words(thousands(report.invalid_utf8), " invalid UTF-8 sequences were replaced by U+FFFD"));
   if (report.unknown_tokens * 20 > report.tokens)
     log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens),
-                              " tokens are unknown to the tokenizer; this one does not fit the text"));
+                              " tokens are unknown; the tokenizer does not fit the text"));
   return report;
 }
 

@@ -29,7 +29,7 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Bytes of a file, unpacked.
+/// Bytes of a file, decompressed.
 struct Source {
   virtual ~Source() = default;
   /// Up to `n` bytes; 0 at the end.
@@ -62,7 +62,7 @@ struct GzipSource final : Source {
     const int got = gzread(file, out, static_cast<unsigned>(n));
     int error = Z_OK;
     gzerror(file, &error);
-    // A stream that stops in the middle is not an error to gzread until the data runs out.
+    // gzread reports a truncated stream only when the data runs out.
     if (got < 0 || error == Z_BUF_ERROR || error == Z_DATA_ERROR)
       fail<DataError>(name, ": the gzip file is cut off or damaged near byte ", gzoffset(file), "; get it again");
     require<DataError>(!gzdirect(file) || got == 0, name, ": is not a gzip file, though its name ends in .gz");
@@ -113,7 +113,7 @@ std::unique_ptr<Source> open_source(const std::string& name) {
   return plain;
 }
 
-/// Lines of a source; a line end of Windows and a byte order mark are dropped.
+/// Lines of a source, without carriage returns at line ends and without a byte order mark.
 class Lines {
  public:
   explicit Lines(const std::string& file_name)
@@ -135,7 +135,7 @@ class Lines {
       if (ended_) return false;
       scanned_ = end_ - begin_;
       require<DataError>(scanned_ <= max_line, name, ":", number + 1,
-                         ": the line is longer than 16 MB; break the text into lines, a paragraph each");
+                         ": the line is longer than 16 MB; break the text into lines, one per paragraph");
       refill();
     }
   }
@@ -157,8 +157,7 @@ class Lines {
   }
   void check(std::string_view line) const {
     if (std::memchr(line.data(), 0, line.size()))
-      fail<DataError>(name, ":", number,
-                      ": a NUL byte, so this looks binary and not like text; name a text file (UTF-8)");
+      fail<DataError>(name, ":", number, ": a NUL byte: the file looks binary; name a text file (UTF-8)");
   }
 
   std::unique_ptr<Source> source_;
@@ -200,12 +199,12 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
     require<DataError>(files.size() > before, input, pattern ? ": no file matches this pattern" : ": no such file",
                        "; check the name");
   }
-  require<DataError>(!files.empty(), "no text was named; give files, globs, or - for standard input");
+  require<DataError>(!files.empty(), "no text was given; name files, globs, or - for standard input");
   return files;
 }
 
 struct DocumentReader::Impl {
-  /// What the first line of a file of pairs says when columns are named.
+  /// The columns of a file of pairs, from its first line.
   struct Table {
     size_t columns, source, target;
   };
@@ -216,7 +215,7 @@ struct DocumentReader::Impl {
   std::string format, title;
   std::unique_ptr<Lines> target_lines;  // of pairs in two files
   std::optional<Table> table;
-  bool in_document = false, pairs_are_json = false;  // the latter of this file, so far
+  bool in_document = false, pairs_are_json = false;  // the latter: of this file, so far
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
   bool open_next() {
@@ -232,10 +231,10 @@ struct DocumentReader::Impl {
     return true;
   }
 
-  /// JSON can spell what no line of a file holds.
+  /// JSON strings can contain NUL, which lines of a file cannot.
   void check_nul(const std::string& text) const {
     require<DataError>(text.find('\0') == std::string::npos, lines->name, ":", lines->number,
-                       ": the text holds a NUL; remove it");
+                       ": the text contains a NUL; remove it");
   }
 
   void add(std::string_view text, RawDocument& document) {
@@ -261,12 +260,12 @@ struct DocumentReader::Impl {
 
   std::string where() const { return words(lines->name, ":", lines->number); }
 
-  /// Takes a line that holds both sides, or one side of it.
+  /// Reads a line with both sides, or with one side of a pair.
   bool take_pair(std::string_view line, RawDocument& document) {
     if (target_lines) {
       std::string_view target;
       require<DataError>(target_lines->next(target), where(), ": ", target_lines->name,
-                         " has no such line; both files of a pair must have as many lines");
+                         " has no such line; both files of pairs must have the same number of lines");
       add_pair(line, target, document);
     } else if (blank(line)) {
       return false;
@@ -275,8 +274,8 @@ struct DocumentReader::Impl {
       take_object_pair(object, document);
     } else {
       if (line[0] == '{' && (pairs_are_json || too_deep(line) != std::string_view::npos))
-        fail<DataError>(where(), ": not a JSON object", pairs_are_json ? ", as the lines before are" : "",
-                        json_fault(line), "; JSON lines hold one object a line");
+        fail<DataError>(where(), ": not a JSON object", pairs_are_json ? ", unlike the lines before" : "",
+                        json_fault(line), "; JSON lines have one object per line");
       take_columns(line, document);
     }
     return !document.lines.empty();
@@ -298,7 +297,7 @@ struct DocumentReader::Impl {
     add_pair(source, target, document);
   }
 
-  /// A line of a table: its two columns, or those that are named, whose names the first line of the file holds.
+  /// Reads a line of a table: its two columns, or those of --columns, named in the first line of the file.
   void take_columns(std::string_view line, RawDocument& document) {
     std::vector<std::string_view> cells;
     for (size_t begin = 0; begin <= line.size();) {
@@ -308,11 +307,12 @@ struct DocumentReader::Impl {
     }
     require<DataError>(
         cells.size() > 1, where(),
-        ": no tab between source and target; write both in a line, or name the other file with --target");
+        ": no tab between source and target; write both in one line, or name the other file with --target");
     if (options.columns.empty()) {
-      require<DataError>(cells.size() == 2, where(), ": has ", cells.size(),
-                         " columns, and a pair is two; write two, or name two of them with --columns NAME,NAME as the "
-                         "file's first line names them");
+      require<DataError>(
+          cells.size() == 2, where(), ": has ", cells.size(),
+          " columns, but a pair has two; write two, or select two with --columns NAME,NAME by the names in "
+          "the file's first line");
       add_pair(cells[0], cells[1], document);
       return;
     }
@@ -330,15 +330,15 @@ struct DocumentReader::Impl {
                     .source = find(options.columns.substr(0, comma)),
                     .target = find(options.columns.substr(comma + 1))};
       require<DataError>(table->source != table->target, where(), ": --columns ", options.columns,
-                         " names one column twice; a pair is two");
+                         " names one column twice; a pair has two");
       return;
     }
     require<DataError>(cells.size() == table->columns, where(), ": has ", cells.size(),
-                       " columns, the file's first line has ", table->columns, "; write as many in every line");
+                       " columns, the file's first line has ", table->columns, "; write the same number in every line");
     add_pair(cells[table->source], cells[table->target], document);
   }
 
-  /// Takes one line; true when the document before it, or with it, is complete.
+  /// Reads one line; true if it completes a document, or starts the next.
   bool take(std::string_view line, RawDocument& document) {
     if (format == "pairs") return take_pair(line, document);
     if (format == "jsonl") return take_json(line, document);
@@ -361,7 +361,7 @@ struct DocumentReader::Impl {
       in_document = false;
       return !document.lines.empty();
     }
-    // The title stands once more as the first line; it is no sentence.
+    // The title is repeated as the first line; it is not a sentence.
     if (!in_document || blank(line) || (document.lines.empty() && line == title)) return false;
     add(line, document);
     return false;
@@ -372,7 +372,7 @@ struct DocumentReader::Impl {
     const auto at = [&] { return words(lines->name, ":", lines->number); };
     const auto object = parse_json(line);
     if (!object.is_object())
-      fail<DataError>(at(), ": not a JSON object", json_fault(line), "; JSON lines hold one object a line");
+      fail<DataError>(at(), ": not a JSON object", json_fault(line), "; JSON lines have one object per line");
     const auto found = object.find(options.field);
     require<DataError>(found != object.end(), at(), ": has no key '", options.field,
                        "'; name the key of the text with --field");
@@ -398,7 +398,8 @@ struct DocumentReader::Impl {
       if (!lines->next(line)) {
         std::string_view more;
         require<DataError>(!target_lines || !target_lines->next(more), target_lines ? target_lines->name : "",
-                           ": has more lines than ", lines->name, "; both files of a pair must have as many lines");
+                           ": has more lines than ", lines->name,
+                           "; both files of pairs must have the same number of lines");
         if (!open_next() && document.lines.empty()) return false;
         if (!document.lines.empty()) return true;  // the end of a file ends its document
         continue;
@@ -421,8 +422,8 @@ DocumentReader::DocumentReader(const ReaderOptions& options) : impl_(std::make_u
   impl_->files = expand_inputs(options.inputs);
   if (!options.targets.empty()) impl_->options.targets = expand_inputs(options.targets);
   require<ConfigError>(options.targets.empty() || impl_->options.targets.size() == impl_->files.size(),
-                       impl_->files.front(), ": ", impl_->files.size(), " files of sources were given ",
-                       impl_->options.targets.size(), " of targets; name one for each");
+                       impl_->files.front(), ": ", impl_->files.size(), " source files were given with ",
+                       impl_->options.targets.size(), " target files; name one target for each source");
 }
 DocumentReader::~DocumentReader() = default;
 bool DocumentReader::next(RawDocument& document) {

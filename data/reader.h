@@ -7,12 +7,12 @@
 
 namespace cloze {
 
-/// A document: paragraphs, or single sentences where `sentences_given` says so.
+/// A document: paragraphs, or single sentences if `sentences_given`.
 struct RawDocument {
   std::vector<std::string> lines;
   uint64_t bytes = 0;
-  uint64_t number = 0;      ///< of all documents of the reader, from 0
-  uint64_t tail_bytes = 0;  ///< of its last sentences, which are held out
+  uint64_t number = 0;      ///< index among the documents of the reader
+  uint64_t tail_bytes = 0;  ///< size of its last sentences that are held out
   void clear() {
     lines.clear();
     bytes = 0;
@@ -30,24 +30,24 @@ struct ReaderOptions {
   bool refuse_invalid_utf8 = false;
 };
 
-/// The files that `inputs` name, globs expanded and sorted. Throws DataError for a name that matches nothing.
+/// The files of `inputs`, globs expanded and sorted. Throws DataError for a name without a match.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs);
 
-/// Reads documents one after the other. `.gz` and `.xz` are unpacked as they are read. A document over 16 MB goes on as
-/// another document. Throws DataError naming file and line, or byte, for what cannot be used; ConfigError for targets
-/// that are not as many as inputs.
+/// Reads documents one after the other. `.gz` and `.xz` are decompressed on the fly. A document over 16 MB is split.
+/// Throws DataError with file and line, or byte, for unusable input; ConfigError if the numbers of targets and inputs
+/// differ.
 class DocumentReader {
  public:
   explicit DocumentReader(const ReaderOptions& options);
   ~DocumentReader();
-  /// The next document that has text, or false at the end.
+  /// Reads the next document with text; false at the end.
   bool next(RawDocument& document);
-  /// True when lines are sentences (formats `lines` and `pairs`, where a document has two: source and target).
+  /// True if lines are sentences (formats `lines` and `pairs`; a pair has two: source and target).
   bool sentences_given() const;
-  uint64_t bytes() const;             ///< of text read so far, unpacked
+  uint64_t bytes() const;             ///< of text read so far, decompressed
   uint64_t invalid_utf8() const;      ///< replaced so far
-  uint64_t incomplete_pairs() const;  ///< left out so far: one side is blank
-  uint64_t split_documents() const;   ///< documents that were too long for one
+  uint64_t incomplete_pairs() const;  ///< skipped so far: one side is blank
+  uint64_t split_documents() const;   ///< documents that were split because of their length
 
  private:
   struct Impl;

@@ -5,11 +5,11 @@
 
 namespace cloze {
 
-uint64_t RunningText::document_at(uint64_t place) const {
-  // Document d starts at place document_token(d) + d.
+uint64_t RunningText::document_at(uint64_t position) const {
+  // Document d starts at position document_token(d) + d.
   const auto all = std::views::iota(uint64_t{0}, store_.num_documents());
   return static_cast<uint64_t>(
-             std::ranges::partition_point(all, [&](uint64_t d) { return store_.document_token(d) + d <= place; }) -
+             std::ranges::partition_point(all, [&](uint64_t d) { return store_.document_token(d) + d <= position; }) -
              all.begin()) -
          1;
 }
@@ -27,8 +27,8 @@ void RunningText::read(uint64_t first, uint64_t count, int64_t* out) const {
   if (backward_) std::reverse(out, out + count);
 }
 
-Span RunningText::sentence(uint64_t place) const {
-  const uint64_t at = backward_ ? size() - 1 - place : place, document = document_at(at), token = at - document;
+Span RunningText::sentence(uint64_t position) const {
+  const uint64_t at = backward_ ? size() - 1 - position : position, document = document_at(at), token = at - document;
   Span found{at, 1};
   if (token < store_.document_token(document + 1)) {
     const uint64_t sentence = store_.sentence_of(token), first = store_.first_token(sentence);
@@ -37,12 +37,12 @@ Span RunningText::sentence(uint64_t place) const {
   return backward_ ? Span{size() - found.first - found.count, found.count} : found;
 }
 
-RunningOrder::Place RunningOrder::at(uint64_t sequence) const {
+RunningOrder::Location RunningOrder::at(uint64_t sequence) const {
   if (batch_size == 0)
-    return {sequence / pieces, Permutation(pieces, mix(shuffle_key, sequence / pieces))(sequence % pieces), false};
+    return {sequence / chunks, Permutation(chunks, mix(shuffle_key, sequence / chunks))(sequence % chunks), false};
   const uint64_t rows = batch_size * accumulation, step = sequence / rows, batch = sequence % rows / batch_size,
                  row = sequence % batch_size;
-  const uint64_t wide = both_ways ? batch_size / 2 : batch_size, part = batch * wide + row % wide;
+  const uint64_t wide = bidirectional ? batch_size / 2 : batch_size, part = batch * wide + row % wide;
   return {step / steps(), part * steps() + step % steps(), step % steps() > 0};
 }
 

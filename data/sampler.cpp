@@ -10,7 +10,7 @@ namespace cloze {
 
 namespace {
 
-constexpr uint64_t shortest_rest = 8;
+constexpr uint64_t min_rest = 8;
 
 }  // namespace
 
@@ -19,15 +19,15 @@ Sampler::Sampler(const TokenStore& store, const SamplerOptions& options, const R
       options_(options),
       order_key_(rng.key("order")),
       half_key_(rng.key("half")),
-      pieces_(cut(rng.key("short"))) {
-  require<DataError>(!pieces_.empty(), "the text has no sequence to give; prepare more text");
+      chunks_(cut(rng.key("short"))) {
+  require<DataError>(!chunks_.empty(), "the text gives no sequence; prepare more text");
   if (!makes_pairs()) return;
-  const auto has_two = [&](const Piece& piece) {
-    return std::min(sentence_end(piece.first), piece.first + options_.length) < piece.first + piece.tokens;
+  const auto has_two = [&](const Chunk& chunk) {
+    return std::min(sentence_end(chunk.first), chunk.first + options_.length) < chunk.first + chunk.tokens;
   };
-  divisible_ = static_cast<uint64_t>(std::stable_partition(pieces_.begin(), pieces_.end(), has_two) - pieces_.begin());
-  // (single + 2 halved) / (all + halved) = the share that was asked for.
-  const auto all = static_cast<double>(pieces_.size());
+  divisible_ = static_cast<uint64_t>(std::stable_partition(chunks_.begin(), chunks_.end(), has_two) - chunks_.begin());
+  // (single + 2 halved) / (all + halved) = the requested share.
+  const auto all = static_cast<double>(chunks_.size());
   const double single = all - static_cast<double>(divisible_);
   const double halved = (options_.random_next_prob * all - single) / (2 - options_.random_next_prob);
   halved_ = std::min(divisible_, static_cast<uint64_t>(std::llround(std::max(0.0, halved))));
@@ -35,26 +35,26 @@ Sampler::Sampler(const TokenStore& store, const SamplerOptions& options, const R
 
 double Sampler::random_next_share() const {
   if (!makes_pairs()) return 0;
-  return static_cast<double>(pieces_.size() - divisible_ + 2 * halved_) / static_cast<double>(size());
+  return static_cast<double>(chunks_.size() - divisible_ + 2 * halved_) / static_cast<double>(size());
 }
 
-/// The end of the sentence that holds a token.
+/// The end of the sentence of a token.
 uint64_t Sampler::sentence_end(uint64_t token) const { return store_.first_token(store_.sentence_of(token) + 1); }
 
-std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
+std::vector<Sampler::Chunk> Sampler::cut(uint64_t short_key) {
   const auto packing = options_.packing;
   const bool by_tokens = packing == Packing::document || packing == Packing::full;
   const bool across = packing == Packing::full || packing == Packing::full_sentences;
   const bool fits = packing == Packing::doc_sentences || packing == Packing::full_sentences;
-  std::vector<Piece> pieces;
+  std::vector<Chunk> chunks;
   uint64_t at = 0, document = 0, sentence = 0;
   while (at < store_.num_tokens()) {
     uint64_t target = options_.length;
-    Stream stream(short_key, 0, pieces.size());
+    Stream stream(short_key, 0, chunks.size());
     if (options_.short_seq_prob > 0 && target > 2 && stream.bernoulli(options_.short_seq_prob))
       target = 2 + stream.below(target - 1);
     const uint64_t first = at;
-    uint64_t filled = 0, units = 0;  // positions, separators among them; sentences, or tokens of one document
+    uint64_t filled = 0, units = 0;  // positions, separators included; sentences, or runs of one document
     for (bool full = false; !full && at < store_.num_tokens(); ++units) {
       const uint64_t document_end = store_.document_token(document + 1);
       const uint64_t gap = units > 0 && at == store_.document_token(document) ? 1 : 0;
@@ -63,7 +63,7 @@ std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
         if (filled + gap >= target) break;
         end = std::min(document_end, at + target - filled - gap);
         const uint64_t rest = document_end - end;
-        if (!across && rest > 0 && rest < shortest_rest) end -= std::min(shortest_rest - rest, (end - at) / 2);
+        if (!across && rest > 0 && rest < min_rest) end -= std::min(min_rest - rest, (end - at) / 2);
       } else if (packing != Packing::whole) {
         while (store_.first_token(sentence + 1) <= at) ++sentence;
         end = std::min(store_.first_token(sentence + 1), at + options_.length);
@@ -78,13 +78,13 @@ std::vector<Sampler::Piece> Sampler::cut(uint64_t short_key) {
       else
         full = ends || filled >= target || (by_tokens && !across);
     }
-    pieces.push_back(
+    chunks.push_back(
         {.first = first, .tokens = static_cast<uint32_t>(at - first), .target = static_cast<uint32_t>(target)});
   }
-  return pieces;
+  return chunks;
 }
 
-/// Tokens that a row of it has, about; of a pair of texts those of its longer side.
+/// The approximate number of tokens of its row; for a pair of texts that of the longer side.
 uint64_t Sampler::length_of(const Example& example) const {
   uint64_t tokens = 0;
   for (const auto& span : example.spans) tokens += span.count;
@@ -97,31 +97,32 @@ uint64_t Sampler::length_of(const Example& example) const {
 std::vector<uint64_t> Sampler::by_length(uint64_t first, uint64_t count, uint64_t batch_size,
                                          uint64_t accumulation) const {
   std::vector<uint64_t> order;
-  if (accumulation < 2 || options_.packing == Packing::full) {  // a step is a batch, or nearly all are of one length
+  if (accumulation < 2 ||
+      options_.packing == Packing::full) {  // a step is one batch, or nearly all have the same length
     order.resize(count);
     std::iota(order.begin(), order.end(), first);
     return order;
   }
-  const uint64_t together = batch_size * accumulation;
-  std::vector<std::pair<uint64_t, uint64_t>> sorted(together);  // length, sequence
+  const uint64_t step_size = batch_size * accumulation;
+  std::vector<std::pair<uint64_t, uint64_t>> sorted(step_size);  // length, sequence
   Example example;
-  for (uint64_t place = first; place < first + count; ++place) {
-    const uint64_t step = place / together, begin = step * together;
-    if (order.empty() || place == begin) {
-      for (uint64_t i = 0; i < together; ++i) {
+  for (uint64_t index = first; index < first + count; ++index) {
+    const uint64_t step = index / step_size, begin = step * step_size;
+    if (order.empty() || index == begin) {
+      for (uint64_t i = 0; i < step_size; ++i) {
         sample(begin + i, example);
         sorted[i] = {length_of(example), begin + i};
       }
       std::ranges::sort(sorted);
     }
-    const uint64_t batch = Permutation(
-        accumulation, mix(order_key_, ~step))((place - begin) / batch_size);  // a part of a step is a fair sample of it
-    order.push_back(sorted[batch * batch_size + place % batch_size].second);
+    const uint64_t batch = Permutation(accumulation, mix(order_key_, ~step))(
+        (index - begin) / batch_size);  // so that a part of a step is a fair sample of it
+    order.push_back(sorted[batch * batch_size + index % batch_size].second);
   }
   return order;
 }
 
-/// Finds the sentences of a piece for pairs, and takes one part of them where it is halved: 1 or 2, 0 = all.
+/// Finds the sentences of a chunk for pairs, and takes half 1 or 2 of them if it is split; 0 = all.
 void Sampler::take_sentences(Example& example, uint64_t half) const {
   auto& span = example.spans.front();
   auto& cuts = example.cuts;
@@ -133,8 +134,8 @@ void Sampler::take_sentences(Example& example, uint64_t half) const {
   }
   example.random_next = half > 0 || cuts.empty();
   if (half == 0) return;
-  const uint64_t piece = example.item % pieces_.size();
-  const uint64_t chosen = Stream(half_key_, example.epoch, piece).below(cuts.size());
+  const uint64_t chunk = example.item % chunks_.size();
+  const uint64_t chosen = Stream(half_key_, example.epoch, chunk).below(cuts.size());
   const uint64_t offset = cuts[chosen];
   if (half == 1) {
     span.count = offset;
@@ -151,27 +152,27 @@ void Sampler::sample(uint64_t index, Example& example) const {
   example.spans.clear();
   example.cuts.clear();
   example.random_next = false;
-  // Numbers of an epoch: two for each halved piece, one for each of the others.
+  // Numbers of an epoch: two for each split chunk, one for each of the others.
   const uint64_t number = Permutation(size(), mix(order_key_, example.epoch))(index % size());
   const uint64_t half = number < 2 * halved_ ? 1 + number % 2 : 0;
   uint64_t drawn = half > 0 ? number / 2 : number - halved_;
   if (halved_ > 0 && drawn < divisible_) drawn = Permutation(divisible_, mix(half_key_, example.epoch))(drawn);
-  const Piece& piece = pieces_[drawn];
-  example.item = drawn + (half == 2 ? pieces_.size() : 0);
-  example.document = store_.document_of(piece.first);
+  const Chunk& chunk = chunks_[drawn];
+  example.item = drawn + (half == 2 ? chunks_.size() : 0);
+  example.document = store_.document_of(chunk.first);
   if (makes_pairs()) {
-    example.spans.push_back({piece.first, piece.tokens});
-    example.target_length = piece.target;
+    example.spans.push_back({chunk.first, chunk.tokens});
+    example.target_length = chunk.target;
     take_sentences(example, half);
     return;
   }
   uint64_t document = example.document;
-  for (uint64_t at = piece.first, end = at + piece.tokens; at < end; ++document) {
+  for (uint64_t at = chunk.first, end = at + chunk.tokens; at < end; ++document) {
     const uint64_t stop = std::min(end, store_.document_token(document + 1));
     example.spans.push_back({at, stop - at});
     at = stop;
   }
-  example.target_length = std::min<uint64_t>(piece.tokens + example.spans.size() - 1, options_.length);
+  example.target_length = std::min<uint64_t>(chunk.tokens + example.spans.size() - 1, options_.length);
 }
 
 }  // namespace cloze

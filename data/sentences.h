@@ -1,5 +1,5 @@
 #pragma once
-// Paragraphs to sentences, by rules.
+// Rule-based sentence splitting.
 #include <string_view>
 #include <vector>
 
@@ -9,11 +9,11 @@ namespace cloze {
 
 /// Appends the sentences of a paragraph, without the white space between them. A sentence ends at . ! ? (with closing
 /// quotes and brackets) before white space and a capital, a digit or an opening mark, unless the stop belongs to an
-/// abbreviation, an initial or an ellipsis that goes on in lower case; and at the full stops of Chinese and Japanese.
+/// abbreviation, an initial or an ellipsis that continues in lower case; and at the full stops of Chinese and Japanese.
 void split_sentences(std::string_view paragraph, std::vector<std::string_view>& out);
 
-/// How many of a document's last sentences are its tail: as many as fit into `document.tail_bytes`, one at least, and
-/// never all; 0 without a tail.
+/// The number of a document's last sentences that are its tail: as many as fit into `document.tail_bytes`, at least one
+/// and never all; 0 without a tail.
 size_t tail_sentences(const RawDocument& document, bool sentences_given);
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #pragma once
-// One file of a token store: a header, ids, and where sentences and documents start.
+// One file of a token store: a header, ids, and the offsets of sentences and documents.
 //
 //   offset 0   "CLZTOK01", u32 bytes an id (2 or 4), u32 zero, u64 documents, u64 sentences, u64 tokens, u64 XXH3 of
 //   the above offset 48  ids, padded with zeros to 8 bytes
@@ -20,26 +20,26 @@ struct ShardHeader {
 static_assert(sizeof(ShardHeader) == 48);
 
 inline constexpr char shard_magic[9] = "CLZTOK01";
-/// Tokens in a file at most: offsets are 32 bits, and a file that was cut off is the unit that is made again.
+/// Maximum number of tokens in a file: offsets have 32 bits, and an interrupted run repeats at most one file.
 inline constexpr uint64_t shard_tokens = uint64_t{1} << 26;
 
-/// Size of a file with this header; 0 when the counts are beyond all sense.
+/// Size of a file with this header; 0 for implausible counts.
 uint64_t shard_bytes(const ShardHeader& header);
 
 struct ShardFacts {
   std::string file;
   uint64_t bytes = 0, documents = 0, sentences = 0, tokens = 0, xxh3 = 0;
-  std::string source_file{};  ///< u32 [tokens]: bytes of the source text that each token stands for; empty: they were
-                              ///< not counted
+  std::string source_file{};  ///< u32 [tokens]: number of bytes of the source text that each token covers; empty: not
+                              ///< counted
   uint64_t source_xxh3 = 0;
 };
 
-/// Writes one file; ids go to the disk as they come, offsets at the end.
+/// Writes one file; ids are written as they come, offsets at the end.
 class ShardWriter {
  public:
   ShardWriter(const std::string& folder, const std::string& file, uint32_t id_bytes);
   void add_sentence(const std::vector<int32_t>& ids) { add_sentence(ids.data(), ids.size()); }
-  /// Bytes of the source of the sentence added last, one number for each of its ids: of every sentence of a file, or of
+  /// Source bytes of the last added sentence, one number for each of its ids; for every sentence of a file, or for
   /// none.
   void add_source_bytes(const std::vector<uint32_t>& bytes);
   void add_sentence(const int32_t* ids, size_t count);

@@ -13,19 +13,19 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "data/document_pool.h"
-#include "data/near_copies.h"
+#include "data/near_duplicates.h"
 #include "data/sentences.h"
 
 namespace cloze {
 
 namespace {
 
-/// What is known of a document without its text.
+/// The facts of a document that are kept in memory.
 struct Facts {
   uint64_t hash = 0;
   uint32_t bytes = 0;
-  bool divisible = false;  // it has two sentences
-  uint32_t group = 0;      // the number of the first document like it
+  bool divisible = false;  // has two sentences or more
+  uint32_t group = 0;      // index of the first document of its group of near-duplicates
 };
 
 struct Surveyed {
@@ -33,10 +33,10 @@ struct Surveyed {
   Sketch sketch;
 };
 
-/// Notes every document of a text.
+/// Collects the facts of every document of a text.
 class Survey {
  public:
-  Survey(const PrepareOptions& options, NearCopies& near) : options_(options), near_(near) {}
+  Survey(const PrepareOptions& options, NearDuplicates& near) : options_(options), near_(near) {}
 
   void read(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
     DocumentReader reader(reader_of(options_, inputs, targets));
@@ -86,7 +86,7 @@ class Survey {
   }
 
   const PrepareOptions& options_;
-  NearCopies& near_;
+  NearDuplicates& near_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_ = 0;
 };
@@ -99,21 +99,21 @@ struct Group {
   bool held_out = false;
 };
 
-/// Which documents share a fate, the best first.
-enum class Together { near_copies, copies, none };
+/// Which documents share a fate, in order of preference.
+enum class Grouping { near_duplicates, duplicates, none };
 
-/// The groups of the documents that are not removed, and the number of each one's group.
+/// The groups of the documents that are not removed, and the group index of each document.
 struct Groups {
   std::vector<Group> all{};
   std::vector<uint32_t> of{};
 };
 
-Groups grouped(const std::vector<Facts>& documents, const std::vector<Fate>& fates, Together together) {
+Groups grouped(const std::vector<Facts>& documents, const std::vector<Fate>& fates, Grouping grouping) {
   Groups groups{.of = std::vector<uint32_t>(documents.size())};
   std::unordered_map<uint64_t, uint32_t> first_of_hash;
   const auto first_of = [&](uint32_t d) {
-    if (together == Together::near_copies) return documents[d].group;
-    if (together == Together::copies) return first_of_hash.try_emplace(documents[d].hash, d).first->second;
+    if (grouping == Grouping::near_duplicates) return documents[d].group;
+    if (grouping == Grouping::duplicates) return first_of_hash.try_emplace(documents[d].hash, d).first->second;
     return d;
   };
   for (uint32_t d = 0; d < documents.size(); ++d) {
@@ -135,14 +135,14 @@ Group& smallest_open(std::vector<Group>& groups) {
   });
 }
 
-/// What is to be held out, in bytes.
+/// The share to hold out, in bytes.
 struct Share {
-  double total = 0, wanted = 0, most = 0;
+  double total = 0, wanted = 0, max = 0;
   bool is_met_by(double held) const { return held >= wanted / 2; }
 };
 
-/// Holds groups out in the order of their hashes, and the smallest one where that leaves half of the share open and it
-/// is not too much; returns their bytes.
+/// Holds groups out in the order of their hashes, and the smallest one if that reaches less than half of the share and
+/// the smallest one does not exceed the maximum; returns their bytes.
 double hold_out_groups(std::vector<Group>& groups, const Share& share) {
   std::vector<Group*> order;
   for (auto& group : groups) order.push_back(&group);
@@ -161,30 +161,30 @@ double hold_out_groups(std::vector<Group>& groups, const Share& share) {
   }
   if (groups.size() == 1 || share.is_met_by(held)) return held;
   auto& smallest = smallest_open(groups);
-  if (held + static_cast<double>(smallest.bytes) <= share.most) hold(smallest);
+  if (held + static_cast<double>(smallest.bytes) <= share.max) hold(smallest);
   return held;
 }
 
-/// Chooses what is held out of the text.
+/// Chooses the held-out part of the text.
 void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents, Split& split) {
   Share share;
-  std::vector<uint32_t> alike(documents.size());  // documents of a group of near copies
+  std::vector<uint32_t> group_size(documents.size());  // documents of a group of near-duplicates
   for (uint32_t d = 0; d < documents.size(); ++d) {
     if (split.documents[d] == Fate::removed) continue;
-    ++alike[documents[d].group];
+    ++group_size[documents[d].group];
     share.total += documents[d].bytes;
   }
   share.wanted = options.held_out * share.total;
-  share.most = std::max(2 * options.held_out, 0.05) * share.total;
-  const auto rank = [&](uint64_t d) {  // no near copy of it is training text; the longest
-    return std::pair(alike[documents[d].group] == 1, documents[d].bytes);
+  share.max = std::max(2 * options.held_out, 0.05) * share.total;
+  const auto rank = [&](uint64_t d) {  // without near-duplicates first, then the longest
+    return std::pair(group_size[documents[d].group] == 1, documents[d].bytes);
   };
   Groups groups;
   double held = 0;
   constexpr uint64_t none = ~uint64_t{0};
-  uint64_t longest = none;  // that can be parted, of those that are not held out
-  for (const auto together : {Together::near_copies, Together::copies, Together::none}) {
-    groups = grouped(documents, split.documents, together);
+  uint64_t longest = none;  // divisible document that is not held out
+  for (const auto grouping : {Grouping::near_duplicates, Grouping::duplicates, Grouping::none}) {
+    groups = grouped(documents, split.documents, grouping);
     held = hold_out_groups(groups.all, share);
     longest = none;
     for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
@@ -196,7 +196,7 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
   const bool single = groups.all.size() == 1;
   if (!share.is_met_by(held) && longest != none) {
     split.tail_document = longest;
-    split.tail_bytes = static_cast<uint64_t>((single ? share.most : share.wanted) - held);
+    split.tail_bytes = static_cast<uint64_t>((single ? share.max : share.wanted) - held);
     log_info(
         "data",
         words(single
@@ -209,7 +209,7 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     if (split.documents[d] != Fate::removed && groups.all[groups.of[d]].held_out) split.documents[d] = Fate::valid;
 }
 
-ComparedFile as_it_is(const std::string& path) {
+ComparedFile file_state(const std::string& path) {
   struct stat info{};
   stat(path.c_str(), &info);
   return {.path = path, .bytes = info.st_size, .seconds = info.st_mtim.tv_sec, .nanoseconds = info.st_mtim.tv_nsec};
@@ -224,10 +224,10 @@ uint64_t Split::fingerprint() const {
 
 void Split::require_unchanged() const {
   for (const auto& before : files) {
-    const auto now = as_it_is(before.path);
+    const auto now = file_state(before.path);
     const bool same =
         std::tie(now.bytes, now.seconds, now.nanoseconds) == std::tie(before.bytes, before.seconds, before.nanoseconds);
-    const auto how = now.bytes == before.bytes ? std::string("it was written to")
+    const auto how = now.bytes == before.bytes ? std::string("it was modified")
                                                : words(before.bytes, " bytes before, ", now.bytes, " now");
     require<DataError>(same, before.path, ": has changed while it was prepared (", how,
                        "); prepare it again when nothing writes to it");
@@ -238,13 +238,13 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   std::vector<ComparedFile> files;
   for (const auto* inputs : {&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets})
     if (!inputs->empty())
-      for (const auto& file : expand_inputs(*inputs)) files.push_back(as_it_is(file));
-  NearCopies near(folder + "/sketches");
+      for (const auto& file : expand_inputs(*inputs)) files.push_back(file_state(file));
+  NearDuplicates near(folder + "/sketches");
   Survey survey(options, near);
   survey.read(options.inputs, options.targets);
   auto& all = survey.documents;
   const auto own =
-      static_cast<uint32_t>(all.size());  // documents of the text; those of held-out text of its own follow
+      static_cast<uint32_t>(all.size());  // documents of the text; those of the separate held-out text follow
   if (!options.valid_inputs.empty()) survey.read(options.valid_inputs, options.valid_targets);
   const auto groups = near.groups();
   for (size_t d = 0; d < all.size(); ++d) all[d].group = groups[d];
@@ -254,14 +254,14 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
               .valid_documents = std::vector<Fate>(all.size() - own, Fate::valid)};
   split.require_unchanged();
   std::vector<uint64_t> hashes;
-  std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the number of its first document
+  std::vector<uint32_t> first_valid(all.size(), ~uint32_t{0});  // of a group, by the index of its first document
   for (uint32_t d = 0; d < own; ++d) {
-    split.near_copies += all[d].group != d;
+    split.near_duplicates += all[d].group != d;
     hashes.push_back(all[d].hash);
   }
   std::sort(hashes.begin(), hashes.end());
   split.copies = hashes.size() - static_cast<uint64_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
-  split.near_copies -= std::min(split.near_copies, split.copies);
+  split.near_duplicates -= std::min(split.near_duplicates, split.copies);
   for (uint32_t d = own; d < all.size(); ++d) {
     auto& first = first_valid[all[d].group];
     if (first == ~uint32_t{0})
@@ -278,7 +278,7 @@ Split split_text(const PrepareOptions& options, const std::string& folder) {
   all.resize(own);
   if (!options.valid_inputs.empty() || options.held_out == 0 || all.empty()) return split;
   hold_out(options, all, split);
-  std::vector<uint32_t> training(own);  // documents of a group
+  std::vector<uint32_t> training(own);  // training documents of a group
   for (uint32_t d = 0; d < own; ++d) training[all[d].group] += split.documents[d] == Fate::train;
   for (uint32_t d = 0; d < own; ++d) split.leaked += split.documents[d] == Fate::valid && training[all[d].group] > 0;
   if (split.tail_document < own) split.leaked += training[all[split.tail_document].group] > 1;

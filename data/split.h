@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of each document: training text, held out, or removed as a copy.
+// The split of documents into training text, held-out text and removed duplicates.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,37 +10,36 @@ namespace cloze {
 
 enum class Fate : uint8_t { train, valid, removed };
 
-/// A file as it was when its documents were compared.
+/// The state of a file when its documents were compared.
 struct ComparedFile {
   std::string path;
-  int64_t bytes = 0, seconds = 0, nanoseconds = 0;  ///< its length, and when it was last changed
+  int64_t bytes = 0, seconds = 0, nanoseconds = 0;  ///< its size and modification time
 };
 
-/// Fates by the number of a document in its text.
+/// Fates by the index of a document in its text.
 struct Split {
-  std::vector<ComparedFile> files{};      ///< of the text and of held-out text of its own
-  std::vector<Fate> documents{};          ///< of the text
-  std::vector<Fate> valid_documents{};    ///< of held-out text of its own
-  uint64_t tail_document = ~uint64_t{0};  ///< its last sentences are held out; none: the largest number
-  uint64_t tail_bytes = 0;                ///< so many of them
-  uint64_t copies = 0, near_copies = 0;   ///< documents like one before them
-  uint64_t leaked = 0;                    ///< held-out documents that the training text has too, or nearly
+  std::vector<ComparedFile> files{};         ///< of the text and of the separate held-out text
+  std::vector<Fate> documents{};             ///< of the text
+  std::vector<Fate> valid_documents{};       ///< of the separate held-out text
+  uint64_t tail_document = ~uint64_t{0};     ///< its last sentences are held out; the maximum value: none
+  uint64_t tail_bytes = 0;                   ///< size of those sentences
+  uint64_t copies = 0, near_duplicates = 0;  ///< documents that repeat an earlier one
+  uint64_t leaked = 0;                       ///< held-out documents with a (near-)duplicate in the training text
   uint64_t removed = 0, removed_valid = 0;
-  /// Equal splits have one.
+  /// Equal for equal splits.
   uint64_t fingerprint() const;
-  /// Throws DataError for the first file that has changed since: its documents have other numbers, so that fates are
-  /// not theirs.
+  /// Throws DataError for the first file that has changed since: the indices of its documents are no longer valid.
   void require_unchanged() const;
 };
 
-/// Reads the text once. Copies and near copies (NearCopies) of a document share its fate, so that none is on both
-/// sides; with `options.dedup` they are removed, of training text also those of held-out text. Without held-out text of
-/// its own, documents are held out in the order of their hashes until options.held_out of the text's bytes are; one
-/// that would be too much is passed over. Where that leaves half of the share open, the smallest document closes it if
-/// then no more than twice the share, or a twentieth of the text, is held out; else the last sentences of the longest
-/// one that has no near copy do. In a text without such a document near copies, and then copies too, part from each
-/// other and count as leaked. `folder`: for a file of 136 bytes for each document, removed again. Throws DataError for
-/// text that cannot be used, and for a file that changes meanwhile.
+/// Reads the text once. Duplicates and near-duplicates (NearDuplicates) of a document share its fate, so that none is
+/// on both sides; with `options.dedup` they are removed, from the training text also those of held-out text. Without
+/// separate held-out text, documents are held out in the order of their hashes until they make up options.held_out of
+/// the text's bytes; a document that would exceed the share is skipped. If that reaches less than half of the share,
+/// the smallest document is added, provided that no more than twice the share, or a twentieth of the text, is then held
+/// out; else the last sentences of the longest document without near-duplicates are. In a text without such a document
+/// near-duplicates, and then duplicates too, are separated and count as leaked. `folder`: for a temporary file of 136
+/// bytes for each document. Throws DataError for unusable text, and for a file that changes meanwhile.
 Split split_text(const PrepareOptions& options, const std::string& folder);
 
 }  // namespace cloze

@@ -45,7 +45,7 @@ Spooled copy_of(const std::string& input, const std::string& path) {
   if (interrupted || n < 0) {
     std::error_code ignored;
     fs::remove(path, ignored);
-    fs::remove(fs::path(path).parent_path(), ignored);  // unless it holds more
+    fs::remove(fs::path(path).parent_path(), ignored);  // unless it has other files
   }
   if (interrupted) throw Interrupted(words("stopped before the end of ", name));
   require<DataError>(n >= 0, name, ": cannot be read (", reason, ")");
@@ -70,8 +70,8 @@ std::map<std::string, Spooled> spool(std::span<std::vector<std::string>* const> 
       if (spooled.count(input) > 0) {
         for (const auto& [name, copy] : spooled) fs::remove(copy.path);
         std::error_code ignored;
-        fs::remove(folder, ignored);  // unless it holds more
-        fail<ConfigError>(name_of(input), ": is named twice, and can be read once; name a file");
+        fs::remove(folder, ignored);  // unless it has other files
+        fail<ConfigError>(name_of(input), ": is named twice, but can be read only once; name a file");
       }
       const auto path = folder + (input == "-" ? "/standard-input" : words("/pipe-", spooled.size()));
       input = spooled.emplace(input, copy_of(input, path)).first->second.path;

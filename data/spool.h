@@ -1,5 +1,5 @@
 #pragma once
-// Copies of standard input and of pipes, which can be read once.
+// Copies of standard input and of pipes, which can be read only once.
 #include <cstdint>
 #include <map>
 #include <span>
@@ -17,8 +17,8 @@ struct Spooled {
 /// False for standard input (`-`) and pipes.
 bool can_be_read_again(const std::string& input);
 
-/// Puts the names of copies in `folder` in the place of inputs that can be read once; returns the copies by the names
-/// of these inputs. Throws ConfigError for one that is named twice, DataError for one that cannot be read, Interrupted.
+/// Replaces inputs that can be read only once by copies in `folder`; returns the copies by the names of these inputs.
+/// Throws ConfigError for one that is named twice, DataError for one that cannot be read, Interrupted.
 std::map<std::string, Spooled> spool(std::span<std::vector<std::string>* const> inputs, const std::string& folder);
 
 }  // namespace cloze

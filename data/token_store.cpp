@@ -41,25 +41,25 @@ struct Shard {
     require<DataError>(mapped != MAP_FAILED, path, ": cannot be mapped (", system_reason(), ")");
     base = static_cast<const char*>(mapped);
     std::memcpy(&header, base, sizeof header);
-    const bool sound = std::memcmp(header.magic, shard_magic, 8) == 0 &&
+    const bool valid = std::memcmp(header.magic, shard_magic, 8) == 0 &&
                        header.checksum == XXH3_64bits(&header, offsetof(ShardHeader, checksum)) &&
                        shard_bytes(header) == size && header.documents == facts.documents &&
                        header.sentences == facts.sentences && header.tokens == facts.tokens;
-    if (!sound) {
+    if (!valid) {
       munmap(mapped, size);
       fail<DataError>(path, ": the header at byte 0 is damaged; prepare the text again");
     }
     ids = base + sizeof header;
     sentences = reinterpret_cast<const uint32_t*>(ids + (header.tokens * header.id_bytes + 7) / 8 * 8);
     documents = sentences + header.sentences + 1;
-    // The offset tables are read as they are from here on, so they are checked once.
+    // The offset tables are read without checks later, so they are checked once here.
     bool ordered = sentences[0] == 0 && sentences[header.sentences] == header.tokens && documents[0] == 0 &&
                    documents[header.documents] == header.sentences;
     for (uint64_t i = 0; i < header.sentences && ordered; ++i) ordered = sentences[i] < sentences[i + 1];
     for (uint64_t i = 0; i < header.documents && ordered; ++i) ordered = documents[i] < documents[i + 1];
     if (!ordered) {
       munmap(mapped, size);
-      fail<DataError>(path, ": the offsets behind byte ", reinterpret_cast<const char*>(sentences) - base,
+      fail<DataError>(path, ": the offsets after byte ", reinterpret_cast<const char*>(sentences) - base,
                       " are damaged; prepare the text again");
     }
   }
@@ -98,7 +98,7 @@ struct TokenStore::Impl {
   std::vector<std::shared_ptr<const Shard>> shards;
   uint64_t documents = 0, sentences = 0, tokens = 0;
 
-  /// The shard in which `value` falls by the field `first`.
+  /// The shard of index `value`, by the field `first`.
   const Shard& shard_of(uint64_t value, uint64_t Shard::* first) const {
     size_t at = shards.size() - 1;
     while (at > 0 && (*shards[at]).*first > value) --at;
@@ -123,7 +123,7 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
     impl->documents += facts.documents, impl->sentences += facts.sentences, impl->tokens += facts.tokens;
     impl->shards.push_back(std::move(shard));
   }
-  require<DataError>(impl->documents > 0, folder, ": split '", split, "' holds no document; prepare the text again");
+  require<DataError>(impl->documents > 0, folder, ": split '", split, "' has no document; prepare the text again");
   impl_ = std::move(impl);
 }
 

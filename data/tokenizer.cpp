@@ -22,12 +22,12 @@ namespace cloze {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // looks a key up by walking: for small objects that are written
+using OrderedJson = nlohmann::ordered_json;  // linear lookup: for small objects that are written
 
 namespace {
 
 constexpr const char* facts_file = "cloze_tokenizer.json";
-constexpr uint64_t most_bytes = 256 << 20;
+constexpr uint64_t max_bytes = 256 << 20;
 
 std::string hex(uint64_t value) {
   char text[17];
@@ -37,7 +37,7 @@ std::string hex(uint64_t value) {
 
 std::string read_file(const std::string& path) {
   try {
-    return read_text(path, most_bytes);
+    return read_text(path, max_bytes);
   } catch (const DataError&) {
     throw;
   } catch (const Error& e) {
@@ -52,34 +52,34 @@ Json read_object(const std::string& path) {
   return content;
 }
 
-/// The id that a key of an object of `path` spells.
+/// Parses a key of an object in `path` as an id.
 int64_t id_of_key(const std::string& key, const std::string& path) {
   int64_t id = -1;
   const auto* end = key.data() + key.size();
   const auto [stop, error] = std::from_chars(key.data(), end, id);
   require<DataError>(error == std::errc() && stop == end && id >= 0, path, ": '", key.substr(0, 40),
-                     "' stands where the id of a token belongs; ids are whole numbers from 0");
+                     "' is not the id of a token; ids are whole numbers from 0");
   return id;
 }
 
-/// What a folder says next to its vocabulary.
-struct Said {
+/// The facts of a tokenizer folder besides its vocabulary.
+struct FolderFacts {
   std::optional<bool> lowercase;
   int64_t sentinels = 0;
   SentencePieceRules rules;
   const TokenizerFamily* family = nullptr;
-  std::string unknown_class;                 ///< the class or model type of a family that Cloze does not know
+  std::string unknown_class;                 ///< the class or model type of an unknown family
   std::string language;                      ///< of texts: `en_XX`
-  std::map<std::string, std::string> roles;  ///< `pad` -> `<pad>`; empty for a role that there is none of
-  std::map<int64_t, AddedToken> added;       ///< tokens by id, those of the vocabulary among them
+  std::map<std::string, std::string> roles;  ///< `pad` -> `<pad>`; empty for a role without a token
+  std::map<int64_t, AddedToken> added;       ///< tokens by id, including those of the vocabulary
   std::map<std::string, int64_t> special;    ///< Cloze's own facts: `pad` -> 0
-  std::map<std::string, std::string> kept;   ///< what transformers loads, as it came: file -> content
-  bool is_ours = false, belongs_to_model = false;
-  WordPieceRules words;  ///< but for `lowercase`, which is above
+  std::map<std::string, std::string> kept;   ///< the files of transformers, unchanged: file -> content
+  bool saved_by_cloze = false, belongs_to_model = false;
+  WordPieceRules words;  ///< except for `lowercase`, which is above
   bool add_prefix_space = false;
-  std::vector<std::string> passed_over;  ///< sentences on what is said and not honoured
-  std::vector<Normalizer> folding;       ///< how text is written where added tokens are looked for
-  bool takes_added_tokens = false;       ///< the encoder finds those of its own file in a text
+  std::vector<std::string> warnings;  ///< about options that are ignored
+  std::vector<Normalizer> folding;    ///< normalisation of the text in which added tokens are searched
+  bool finds_added_tokens = false;    ///< the model finds the added tokens of its own file
 };
 
 constexpr const char* role_names[] = {"pad", "unk", "cls", "sep", "mask", "bos", "eos"};
@@ -99,41 +99,42 @@ int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
   return std::clamp<int64_t>(facts[key].get<int64_t>(), 0, 100000);
 }
 
-/// BERT's rules as a folder says them. Next to a tokenizer_config.json they are those of transformers, where a word of
-/// more than 100 characters is unknown and text is lower-cased unless said otherwise; next to a bare vocabulary those
-/// of google-research/bert. Differs: transformers 5 passes over `do_basic_tokenize`, `never_split`, `clean_text`
-/// and `max_input_chars_per_word`, and so does this, but says so.
-void read_word_rules(const Json& facts, const std::string& path, bool ours, Said& found) {
+/// BERT's rules as declared by a folder. With a tokenizer_config.json they are those of transformers, where a word of
+/// more than 100 characters is unknown and text is lower-cased by default; with a bare vocabulary those of
+/// google-research/bert. Differs: transformers 5 ignores `do_basic_tokenize`, `never_split`, `clean_text` and
+/// `max_input_chars_per_word`, and so does this, with a warning.
+void read_word_rules(const Json& facts, const std::string& path, bool saved_by_cloze, FolderFacts& found) {
   require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
-                     ": BertJapaneseTokenizer cuts words by a dictionary of Japanese, which Cloze does not have; give "
-                     "text whose words stand apart");
+                     ": BertJapaneseTokenizer splits words with a Japanese dictionary, which Cloze does not have; give "
+                     "text with spaces between words");
   auto& rules = found.words;
-  rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!ours);
-  rules.longest_word = ours ? 200 : 100;
-  if (!ours) found.lowercase = flag(facts, "do_lower_case").value_or(true);
+  rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!saved_by_cloze);
+  rules.max_word_length = saved_by_cloze ? 200 : 100;
+  if (!saved_by_cloze) found.lowercase = flag(facts, "do_lower_case").value_or(true);
   rules.strip_accents = flag(facts, "strip_accents").value_or(found.lowercase.value_or(true));
   rules.split_ideographs = flag(facts, "tokenize_chinese_chars").value_or(true);
   const auto longest = facts.find("max_input_chars_per_word");
-  if (longest != facts.end() && longest->is_number_unsigned() && ours) rules.longest_word = longest->get<size_t>();
-  if (ours) return;
-  const auto said = [&](const char* key) { return facts.value(key, Json()); };
-  const auto pass_over = [&](const char* key) {
-    found.passed_over.push_back(words(path, ": ", key, " is ", said(key).dump().substr(0, 60),
-                                      ", which transformers passes over since version 5; so does Cloze"));
+  if (longest != facts.end() && longest->is_number_unsigned() && saved_by_cloze)
+    rules.max_word_length = longest->get<size_t>();
+  if (saved_by_cloze) return;
+  const auto value = [&](const char* key) { return facts.value(key, Json()); };
+  const auto ignore = [&](const char* key) {
+    found.warnings.push_back(words(path, ": ", key, " is ", value(key).dump().substr(0, 60),
+                                   ", which transformers ignores since version 5; so does Cloze"));
   };
   for (const auto* key : {"do_basic_tokenize", "clean_text"})
-    if (said(key) == false) pass_over(key);
-  if (said("never_split").is_array() && !said("never_split").empty()) pass_over("never_split");
-  if (said("max_input_chars_per_word") != nullptr && said("max_input_chars_per_word") != 100)
-    pass_over("max_input_chars_per_word");
+    if (value(key) == false) ignore(key);
+  if (value("never_split").is_array() && !value("never_split").empty()) ignore("never_split");
+  if (value("max_input_chars_per_word") != nullptr && value("max_input_chars_per_word") != 100)
+    ignore("max_input_chars_per_word");
 }
 
-/// What Cloze wrote down when it saved the tokenizer.
-Said said_by_cloze(const fs::path& folder) {
+/// The facts in a folder that Cloze saved.
+FolderFacts facts_of_cloze(const fs::path& folder) {
   const auto path = (folder / facts_file).string();
   const auto facts = read_object(path);
-  Said found;
-  found.is_ours = true;
+  FolderFacts found;
+  found.saved_by_cloze = true;
   found.lowercase = flag(facts, "do_lower_case");
   found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
   if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, found);
@@ -150,7 +151,7 @@ Said said_by_cloze(const fs::path& folder) {
     if (id.is_number_integer()) found.special[role] = id.get<int64_t>();
   for (const auto& [id, token] : added.items()) {
     require<DataError>(token.is_string() || token.is_object(), path, ": token ", id,
-                       " under 'added' is no text; the file is damaged");
+                       " under 'added' is not a text; the file is damaged");
     found.added[id_of_key(id, path)] = token.is_string()
                                            ? AddedToken{.content = token.get<std::string>(), .special = true}
                                            : read_added_token(Field(token, path + ": added." + id));
@@ -161,7 +162,7 @@ Said said_by_cloze(const fs::path& folder) {
   return found;
 }
 
-/// The spelling of a token in Hugging Face's files: a text, or an object with `content`.
+/// The spelling of a token in Hugging Face's files: a string, or an object with `content`.
 std::optional<std::string> spelling(const Json& token) {
   if (token.is_string()) return token.get<std::string>();
   if (token.is_object() && token.contains("content") && token["content"].is_string())
@@ -170,7 +171,7 @@ std::optional<std::string> spelling(const Json& token) {
   return std::nullopt;
 }
 
-/// Special tokens that have no role.
+/// Special tokens without a role.
 std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
   std::set<std::string> found;
   for (const auto* part : {&config, &map})
@@ -183,9 +184,9 @@ std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
   return found;
 }
 
-/// What the files of transformers say. Without any of them, nothing is known of the model.
-Said said_by_transformers(const fs::path& folder) {
-  Said found;
+/// The facts in the files of transformers. Without any of them, nothing is known of the model.
+FolderFacts facts_of_transformers(const fs::path& folder) {
+  FolderFacts found;
   const auto read = [&](const char* name) {
     return fs::exists(folder / name) ? read_object((folder / name).string()) : Json::object();
   };
@@ -201,17 +202,17 @@ Said said_by_transformers(const fs::path& folder) {
   found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
   if (fs::exists(folder / "vocab.txt") && fs::exists(folder / "tokenizer_config.json"))
     read_word_rules(config, (folder / "tokenizer_config.json").string(), false, found);
-  // A model of Hugging Face's without a word on its tokenizer: as its own code cuts words, but for capitals, which the
+  // A Hugging Face model without tokenizer_config.json: rules of transformers, except for the case, which the
   // vocabulary shows.
   if (fs::exists(folder / "config.json") && !fs::exists(folder / "tokenizer_config.json")) {
     found.words.as_tokenizers = true;
-    found.words.longest_word = 100;
+    found.words.max_word_length = 100;
   }
   for (const auto* part : {&map, &config})
     for (const auto* role : role_names)
       if (const auto key = std::string(role) + "_token"; part->contains(key))
         if (const auto spelled = spelling((*part)[key])) found.roles[role] = *spelled;
-  // Tokens of roles are told apart later, when the roles of the vocabulary are known.
+  // Tokens with roles are marked later, when the roles of the vocabulary are known.
   const auto more = more_special_tokens(config, map);
   for (const auto& [piece, id] : added.items())
     if (id.is_number_integer())
@@ -236,7 +237,7 @@ Said said_by_transformers(const fs::path& folder) {
     found.language = text_at(config, "src_lang").empty() ? family.language : text_at(config, "src_lang");
     require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103,
                        (folder / "tokenizer_config.json").string(), ": offset is ",
-                       config.value("offset", Json()).dump(), "; Cloze knows PEGASUS with the offset 103 alone");
+                       config.value("offset", Json()).dump(), "; Cloze supports PEGASUS with the offset 103 only");
   }
   if (found.belongs_to_model && fs::exists(folder / "tokenizer.json"))
     for (const auto* name : files_of_transformers)
@@ -244,13 +245,13 @@ Said said_by_transformers(const fs::path& folder) {
   return found;
 }
 
-Said said(const std::string& folder) {
+FolderFacts read_facts(const std::string& folder) {
   const fs::path where = folder.empty() ? "." : folder;
-  return fs::exists(where / facts_file) ? said_by_cloze(where) : said_by_transformers(where);
+  return fs::exists(where / facts_file) ? facts_of_cloze(where) : facts_of_transformers(where);
 }
 
 bool has_upper_case(const std::string& vocabulary) {
-  // Special tokens and unused places are written in brackets.
+  // Special and unused tokens are written in brackets.
   for (size_t begin = 0; begin < vocabulary.size();) {
     const size_t end = std::min(vocabulary.find('\n', begin), vocabulary.size());
     for (size_t at = begin; vocabulary[begin] != '[' && at < end; ++at)
@@ -260,31 +261,31 @@ bool has_upper_case(const std::string& vocabulary) {
   return false;
 }
 
-/// The file of a folder that the tokenizer is made of.
+/// The file of a folder with the tokenizer model.
 std::string model_file(const std::string& path) {
   if (!fs::is_directory(path)) return path;
   const fs::path folder = path;
-  // What others saved is told whole by tokenizer.json, which transformers reads first; Cloze's own folders hold one for
-  // transformers alone.
-  const bool ours = fs::exists(folder / facts_file);
-  if (!ours && fs::exists(folder / "tokenizer.json")) return (folder / "tokenizer.json").string();
+  // In folders of others tokenizer.json is complete, and transformers prefers it; in Cloze's own folders it is only for
+  // transformers.
+  const bool saved_by_cloze = fs::exists(folder / facts_file);
+  if (!saved_by_cloze && fs::exists(folder / "tokenizer.json")) return (folder / "tokenizer.json").string();
   for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model",
                            "vocab.json", "tokenizer.json"})
     if (fs::exists(folder / name)) return (folder / name).string();
   fail<DataError>(path,
-                  ": holds no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, "
+                  ": has no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, "
                   "vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
 }
 
-/// The merges beside a vocabulary of byte-level BPE.
+/// The merges file next to a byte-level BPE vocabulary.
 std::string merges_file(const fs::path& vocabulary) {
   for (const auto* name : {"merges.txt", "vocab.bpe"})
     if (fs::exists(vocabulary.parent_path() / name)) return (vocabulary.parent_path() / name).string();
-  fail<DataError>(vocabulary.string(), ": has no merges.txt beside it; byte-level BPE needs both");
+  fail<DataError>(vocabulary.string(), ": has no merges.txt next to it; byte-level BPE needs both");
 }
 
-/// A vocabulary alone does not say how text is cut and which ids there are: its family does.
-void refuse_unknown_family(const std::string& file, const Said& facts) {
+/// A vocabulary alone does not determine tokenization and ids: its family does.
+void refuse_unknown_family(const std::string& file, const FolderFacts& facts) {
   std::string known;
   for (const auto& family : tokenizer_families())
     if (!family.model_types.empty()) known += (known.empty() ? "" : ", ") + family.model_types[0];
@@ -293,22 +294,23 @@ void refuse_unknown_family(const std::string& file, const Said& facts) {
                      "; have transformers write tokenizer.json next to it (save_pretrained)");
 }
 
-/// A tokenizer.json or a vocabulary of byte-level BPE, told by content: a vocabulary is an object of pieces and ids.
-std::unique_ptr<Encoder> open_json(const std::string& file, Said& facts) {
+/// Opens a tokenizer.json or a byte-level BPE vocabulary, distinguished by content: a vocabulary is an object of tokens
+/// and ids.
+std::unique_ptr<TokenizerModel> open_json(const std::string& file, FolderFacts& facts) {
   auto content = read_file(file);
   const auto json = parse_json(content);
   const bool named = fs::path(file).filename() == "tokenizer.json";
   if (!json.is_object())
-    fail<DataError>(file, ": is not a JSON object", named ? "" : " of pieces and ids", json_fault(content),
+    fail<DataError>(file, ": is not a JSON object", named ? "" : " of tokens and ids", json_fault(content),
                     "; it is damaged");
-  facts.takes_added_tokens = json.contains("model") && json["model"].is_object();
-  if (facts.takes_added_tokens) return make_pipeline(std::move(content), json, file);
+  facts.finds_added_tokens = json.contains("model") && json["model"].is_object();
+  if (facts.finds_added_tokens) return make_pipeline(std::move(content), json, file);
   refuse_unknown_family(file, facts);
   return make_byte_bpe(std::move(content), read_file(merges_file(file)), file, facts.add_prefix_space);
 }
 
-/// A SentencePiece file under the ids of its family.
-std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::string& file, Said& facts) {
+/// Opens a SentencePiece file with the ids of its family.
+std::unique_ptr<TokenizerModel> open_sentencepiece(std::string content, const std::string& file, FolderFacts& facts) {
   refuse_unknown_family(file, facts);
   auto made = make_sentencepiece(std::move(content), file, facts.rules);
   if (facts.rules.strip_accents) {
@@ -319,19 +321,19 @@ std::unique_ptr<Encoder> open_sentencepiece(std::string content, const std::stri
   return facts.family ? renumbered(std::move(made), *facts.family, file) : std::move(made);
 }
 
-/// The encoder of a file; notes in `facts` how added tokens are to be found next to it.
-std::unique_ptr<Encoder> open_encoder(const std::string& file, Said& facts) {
+/// Opens the tokenizer model of a file; records in `facts` how added tokens are found.
+std::unique_ptr<TokenizerModel> open_model(const std::string& file, FolderFacts& facts) {
   const auto extension = fs::path(file).extension();
   if (extension == ".json") return open_json(file, facts);
   auto content = read_file(file);
-  require<DataError>(!content.empty(), file, ": is empty; it holds no tokenizer");
+  require<DataError>(!content.empty(), file, ": is empty; it has no tokenizer");
   if (extension != ".txt") return open_sentencepiece(std::move(content), file, facts);
   refuse_unknown_family(file, facts);
   const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
   if (!facts.lowercase)
     log_info("data",
-             words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: text keeps its case"));
-  for (const auto& sentence : facts.passed_over) log_warning("data", sentence);
+             words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: the case of text is kept"));
+  for (const auto& warning : facts.warnings) log_warning("data", warning);
   auto rules = facts.words;
   rules.lowercase = fold;
   if (!facts.lowercase) rules.strip_accents = fold;
@@ -340,7 +342,7 @@ std::unique_ptr<Encoder> open_encoder(const std::string& file, Said& facts) {
   return make_wordpiece(std::move(content), file, rules);
 }
 
-/// Spellings by which a role is known where nothing else is said, the likeliest first.
+/// Default spellings of roles, in order of preference.
 const std::map<std::string, std::vector<std::string>>& usual_spellings() {
   static const std::map<std::string, std::vector<std::string>> all{{"pad", {"[PAD]", "<pad>"}},
                                                                    {"unk", {"[UNK]", "<unk>", "<|endoftext|>"}},
@@ -352,22 +354,22 @@ const std::map<std::string, std::vector<std::string>>& usual_spellings() {
   return all;
 }
 
-/// The role that SentencePiece itself knows a special token by.
+/// SentencePiece's own name for a role.
 std::string role_in_file(const std::string& role) { return role == "cls" ? "bos" : role == "sep" ? "eos" : role; }
 
-/// What a tokenizer has next to its encoder.
+/// The parts of a tokenizer besides its model.
 struct Extras {
   int64_t sentinels = 0;
-  std::map<int64_t, AddedToken> added;       // tokens by id; those that the encoder has are checked
-  std::vector<Normalizer> folding;           // how text is written where added tokens are looked for
-  std::map<std::string, std::string> roles;  // spelled by the folder; empty: none
-  std::map<std::string, int64_t> special;    // ids by role, where they are known
-  std::vector<std::string> appended;         // roles for which Cloze appends a token of its own, in this order
+  std::map<int64_t, AddedToken> added;       // tokens by id; those in the vocabulary are checked against it
+  std::vector<Normalizer> folding;           // normalisation of the text in which added tokens are searched
+  std::map<std::string, std::string> roles;  // spellings declared by the folder; empty: none
+  std::map<std::string, int64_t> special;    // known ids by role
+  std::vector<std::string> appended;         // roles for which Cloze appends a token, in this order
   const TokenizerFamily* family = nullptr;
   std::string language;
   std::map<std::string, std::string> kept;
-  bool is_ours = false, belongs_to_model = false;
-  bool takes_added_tokens = false;  // the encoder does, those among its pieces
+  bool saved_by_cloze = false, belongs_to_model = false;
+  bool finds_added_tokens = false;  // the model finds the added tokens in its vocabulary
 };
 
 int64_t& id_of(SpecialIds& special, std::string_view role) {
@@ -379,7 +381,7 @@ int64_t& id_of(SpecialIds& special, std::string_view role) {
   return role == "bos" ? special.bos : special.eos;
 }
 
-/// A token as tokenizer.json and Cloze's own facts write it.
+/// A token as in tokenizer.json and in Cloze's facts.
 Json as_json(const AddedToken& token) {
   return {{"id", token.id},          {"content", token.content}, {"single_word", token.single_word},
           {"lstrip", token.lstrip},  {"rstrip", token.rstrip},   {"normalized", token.normalized},
@@ -389,23 +391,23 @@ Json as_json(const AddedToken& token) {
 }  // namespace
 
 struct Tokenizer::Impl {
-  std::shared_ptr<const Encoder> encoder;
+  std::shared_ptr<const TokenizerModel> model;
   Extras extras;
   std::vector<std::string>
-      pieces;  // those of the encoder, then sentinels, then added tokens, then special tokens appended
+      pieces;  // those of the model, then sentinels, then added tokens, then appended special tokens
   std::vector<int64_t> sentinels;
   std::unordered_map<std::string_view, int64_t> ids;
   SpecialIds special;
   int64_t language = -1;
   std::vector<uint8_t> is_special, starts_word;
-  std::map<int64_t, AddedToken> in_text;  // those that are cut from text here, and not by the encoder
+  std::map<int64_t, AddedToken> in_text;  // those that are found here, not by the model
   AddedTokens finder;                     // of these
 
-  Impl(std::shared_ptr<const Encoder> made, Extras given, const std::string& path)
-      : encoder(std::move(made)), extras(std::move(given)), pieces(encoder->pieces) {
+  Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Extras given, const std::string& path)
+      : model(std::move(tokenizer_model)), extras(std::move(given)), pieces(model->pieces) {
     for (size_t id = 0; id < pieces.size(); ++id) {
-      is_special.push_back(encoder->is_control(static_cast<int64_t>(id)));
-      starts_word.push_back(encoder->starts_word(static_cast<int64_t>(id)));
+      is_special.push_back(model->is_control(static_cast<int64_t>(id)));
+      starts_word.push_back(model->starts_word(static_cast<int64_t>(id)));
     }
     if (std::find(pieces.begin(), pieces.end(), "<extra_id_0>") != pieces.end()) extras.sentinels = 0;
     for (int64_t k = extras.sentinels - 1; k >= 0; --k) append("<extra_id_" + std::to_string(k) + ">");
@@ -444,13 +446,13 @@ struct Tokenizer::Impl {
       sentinels.push_back(found->second);
       is_special[static_cast<size_t>(found->second)] = true;
     }
-    const auto first_taken = extras.takes_added_tokens ? static_cast<int64_t>(encoder->pieces.size()) : 0;
+    const auto first_taken = extras.finds_added_tokens ? static_cast<int64_t>(model->pieces.size()) : 0;
     for (const auto& [id, token] : extras.added)
       if (id >= first_taken && !is_special[static_cast<size_t>(id)]) in_text.emplace(id, token);
     for (const auto& [id, token] : in_text) finder.add(token, extras.folding);
   }
 
-  /// Calls `f(begin, end, id)` for each added token that text holds, and for what stands between them with the id -1.
+  /// Calls `f(begin, end, id)` for each added token in a text, and with the id -1 for the text between them.
   template <class F>
   void each_part(std::string_view text, const F& f) const {
     if (finder.empty()) return f(size_t{0}, text.size(), -1);
@@ -459,15 +461,16 @@ struct Tokenizer::Impl {
     size_t last = 0;
     for (const auto& part : whole.parts) {
       if (part.id < 0) continue;
-      // A space that the normal form puts next to an ideograph has the bytes of that, which is no part of the token.
+      // A space that normalisation inserts next to an ideograph has the offsets of the ideograph, which is not part of
+      // the token.
       const auto spelled = whole.view(part);
-      const auto put_in = [&](size_t at) {
+      const auto is_inserted = [&](size_t at) {
         size_t source = whole.origin(part, at, at + 1).begin;
         return spelled[at] == ' ' && !is_white_space(next_code_point(text, source));
       };
       size_t first = 0, after = spelled.size();
-      while (first < after && put_in(first)) ++first;
-      while (first < after && put_in(after - 1)) --after;
+      while (first < after && is_inserted(first)) ++first;
+      while (first < after && is_inserted(after - 1)) --after;
       const auto origin = whole.origin(part, first, after);
       if (last < origin.begin) f(last, size_t{origin.begin}, -1);
       f(size_t{origin.begin}, size_t{origin.end}, part.id);
@@ -477,15 +480,15 @@ struct Tokenizer::Impl {
   }
 
   int64_t size() const { return static_cast<int64_t>(pieces.size()); }
-  /// `reader` reads texts as the models do that the tokenizer came with.
+  /// True if `reader` reads texts like the models of this tokenizer.
   bool fits(const TextReader& reader) const {
     if (!extras.family) return extras.belongs_to_model;
     const auto& kinds = extras.family->kinds;
     return std::find(kinds.begin(), kinds.end(), reader.kind) != kinds.end();
   }
   uint64_t hash_of_files() const {
-    uint64_t hash = (encoder->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
-    for (const auto& [name, content] : encoder->files())
+    uint64_t hash = (model->lowercase ? 1 : 0) + 2 * static_cast<uint64_t>(extras.sentinels);
+    for (const auto& [name, content] : model->files())
       hash = XXH3_64bits_withSeed(content.data(), content.size(), hash);
     for (const auto& [id, token] : in_text) {
       const auto told = as_json(token).dump();
@@ -508,25 +511,25 @@ struct Tokenizer::Impl {
     return -1;
   }
 
-  /// The ids of the special tokens, by Cloze's own facts, by what the folder says, or by their usual spellings.
+  /// Finds the ids of the special tokens by Cloze's facts, by the declarations of the folder, or by default spellings.
   void find_roles() {
     std::map<int64_t, std::string> beyond;
     for (const auto* role : role_names) {
       auto& id = id_of(special, role);
       const auto recorded = extras.special.find(role);
-      const auto told = extras.roles.find(role);
+      const auto declared = extras.roles.find(role);
       if (recorded != extras.special.end() && recorded->second < size())
         id = recorded->second;
       else if (recorded != extras.special.end())
         beyond[recorded->second] = role;
-      else if (told != extras.roles.end() && (told->second.empty() || find({told->second}) >= 0))
-        id = find({told->second});
-      else if (!extras.is_ours || role == std::string_view("bos") || role == std::string_view("eos")) {
+      else if (declared != extras.roles.end() && (declared->second.empty() || find({declared->second}) >= 0))
+        id = find({declared->second});
+      else if (!extras.saved_by_cloze || role == std::string_view("bos") || role == std::string_view("eos")) {
         id = find(usual_spellings().at(role));
-        if (id < 0) id = encoder->role(role_in_file(role));
+        if (id < 0) id = model->role(role_in_file(role));
       }
     }
-    for (const auto* role : role_names) {  // a copy with more tokens finds them by their spelling
+    for (const auto* role : role_names) {  // so that a copy with more tokens finds them by their spelling
       const auto id = id_of(special, role);
       extras.roles[role] = id < 0 ? "" : pieces[static_cast<size_t>(id)];
     }
@@ -539,12 +542,12 @@ Tokenizer Tokenizer::open(const std::string& path) {
   require<DataError>(fs::exists(path), path,
                      ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
   const auto file = model_file(path);
-  auto facts = said(fs::path(file).parent_path().string());
-  auto encoder = open_encoder(file, facts);
-  if (!facts.is_ours && fs::path(file).filename() == "tokenizer.json")
-    facts.sentinels = 0;  // they are among its pieces, or nowhere
+  auto facts = read_facts(fs::path(file).parent_path().string());
+  auto model = open_model(file, facts);
+  if (!facts.saved_by_cloze && fs::path(file).filename() == "tokenizer.json")
+    facts.sentinels = 0;  // they are in its vocabulary, or missing
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<Impl>(std::move(encoder),
+  tokenizer.impl_ = std::make_shared<Impl>(std::move(model),
                                            Extras{.sentinels = facts.sentinels,
                                                   .added = std::move(facts.added),
                                                   .folding = std::move(facts.folding),
@@ -554,9 +557,9 @@ Tokenizer Tokenizer::open(const std::string& path) {
                                                   .family = facts.family,
                                                   .language = facts.language,
                                                   .kept = std::move(facts.kept),
-                                                  .is_ours = facts.is_ours,
+                                                  .saved_by_cloze = facts.saved_by_cloze,
                                                   .belongs_to_model = facts.belongs_to_model,
-                                                  .takes_added_tokens = facts.takes_added_tokens},
+                                                  .finds_added_tokens = facts.finds_added_tokens},
                                            file);
   return tokenizer;
 }
@@ -570,14 +573,14 @@ Tokenizer Tokenizer::with_sentinels(int64_t count) const {
   extras.sentinels = count;
   extras.kept.clear();
   Tokenizer tokenizer;
-  tokenizer.impl_ = std::make_shared<Impl>(impl_->encoder, std::move(extras), "the tokenizer");
+  tokenizer.impl_ = std::make_shared<Impl>(impl_->model, std::move(extras), "the tokenizer");
   return tokenizer;
 }
 
 Tokenizer Tokenizer::with_special_tokens() const {
   auto extras = impl_->extras;
   extras.appended = {"unk", "pad", "cls", "sep", "mask"};
-  const auto made = std::make_shared<Impl>(impl_->encoder, std::move(extras), "the tokenizer");
+  const auto made = std::make_shared<Impl>(impl_->model, std::move(extras), "the tokenizer");
   if (made->size() == size()) return *this;
   made->extras.kept.clear();
   Tokenizer tokenizer;
@@ -589,13 +592,13 @@ bool Tokenizer::belongs_to_model() const { return impl_->extras.belongs_to_model
 const std::vector<int64_t>& Tokenizer::sentinels() const { return impl_->sentinels; }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool inside) const {
-  if (inside && impl_->encoder->keeps_spaces()) return encode(" " + std::string(text));
+  if (inside && impl_->model->keeps_spaces()) return encode(" " + std::string(text));
   std::vector<int32_t> ids;
   impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
     if (id >= 0)
       ids.push_back(id);
     else
-      impl_->encoder->encode(text.substr(begin, end - begin), ids);
+      impl_->model->encode(text.substr(begin, end - begin), ids);
   });
   return ids;
 }
@@ -607,27 +610,27 @@ std::vector<int32_t> Tokenizer::encode_after(std::string_view text) const {
     if (id >= 0)
       ids.push_back(id);
     else if (begin == 0)
-      impl_->encoder->encode_after(part, ids);
+      impl_->model->encode_after(part, ids);
     else
-      impl_->encoder->encode(part, ids);
+      impl_->model->encode(part, ids);
   });
   return ids;
 }
 
-std::vector<TextPiece> Tokenizer::encode_with_offsets(std::string_view text) const {
-  std::vector<TextPiece> placed;
+std::vector<TokenSpan> Tokenizer::encode_with_offsets(std::string_view text) const {
+  std::vector<TokenSpan> tokens;
   impl_->each_part(text, [&](size_t begin, size_t end, int32_t id) {
-    if (id >= 0) return placed.push_back({id, begin, end});
-    for (const auto& piece : impl_->encoder->encode_with_offsets(text.substr(begin, end - begin)))
-      placed.push_back({piece.id, begin + piece.begin, begin + piece.end});
+    if (id >= 0) return tokens.push_back({id, begin, end});
+    for (const auto& token : impl_->model->encode_with_offsets(text.substr(begin, end - begin)))
+      tokens.push_back({token.id, begin + token.begin, begin + token.end});
   });
-  return placed;
+  return tokens;
 }
 
 std::string Tokenizer::decode(std::span<const int64_t> ids) const {
   std::string text;
   std::vector<int64_t> pieces;
-  // Byte-level pieces hold their spaces; elsewhere one stands on both sides of an added token.
+  // Byte-level tokens include their spaces; otherwise an added token has one on both sides.
   const bool spaced = kind() != "byte_bpe";
   const auto add = [&](const std::string& part) {
     if (spaced && !text.empty() && !part.empty()) text += ' ';
@@ -639,11 +642,11 @@ std::string Tokenizer::decode(std::span<const int64_t> ids) const {
       pieces.push_back(id);
       continue;
     }
-    if (!pieces.empty()) add(impl_->encoder->decode(pieces));
+    if (!pieces.empty()) add(impl_->model->decode(pieces));
     pieces.clear();
     add(piece(id));
   }
-  if (!pieces.empty()) add(impl_->encoder->decode(pieces));
+  if (!pieces.empty()) add(impl_->model->decode(pieces));
   return text;
 }
 
@@ -659,11 +662,11 @@ int64_t Tokenizer::id(std::string_view piece) const {
 bool Tokenizer::is_special(int64_t id) const {
   return id < 0 || id >= size() || impl_->is_special[static_cast<size_t>(id)];
 }
-bool Tokenizer::keeps_spaces() const { return impl_->encoder->keeps_spaces(); }
+bool Tokenizer::keeps_spaces() const { return impl_->model->keeps_spaces(); }
 bool Tokenizer::starts_word(int64_t id) const {
   return id < 0 || id >= size() || impl_->starts_word[static_cast<size_t>(id)];
 }
-std::string Tokenizer::kind() const { return impl_->encoder->kind(); }
+std::string Tokenizer::kind() const { return impl_->model->kind(); }
 
 bool Tokenizer::has_fingerprint(const std::string& recorded) const {
   return recorded == fingerprint() || recorded == hex(impl_->hash_of_files());
@@ -671,7 +674,7 @@ bool Tokenizer::has_fingerprint(const std::string& recorded) const {
 
 std::string Tokenizer::fingerprint() const {
   uint64_t hash = impl_->hash_of_files();
-  if (const auto facts = impl_->encoder->facts(); facts != "{}")
+  if (const auto facts = impl_->model->facts(); facts != "{}")
     hash = XXH3_64bits_withSeed(facts.data(), facts.size(), hash);
   return hex(hash);
 }
@@ -698,7 +701,7 @@ Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const
 
 namespace {
 
-/// The post-processor of tokenizer.json that puts a frame around one text or two.
+/// The post-processor of tokenizer.json that adds the special tokens of `frame` to one text or two.
 Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
   Json used = Json::object();
   const auto put = [&](Json& list, const std::vector<int64_t>& ids, int type) {
@@ -735,15 +738,15 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   };
   const auto& extras = impl_->extras;
   const auto& s = impl_->special;
-  const auto files = impl_->encoder->files();
-  const bool came = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
-  const bool as_it_came = came && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
+  const auto files = impl_->model->files();
+  const bool has_json = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
+  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
   OrderedJson facts{{"format", "cloze-tokenizer"},
                     {"version", 2},
                     {"kind", kind()},
                     {"size", size()},
                     {"fingerprint", fingerprint()},
-                    {"do_lower_case", impl_->encoder->lowercase}};
+                    {"do_lower_case", impl_->model->lowercase}};
   for (const auto* role : role_names)
     if (auto roles = s; id_of(roles, role) >= 0) facts["special"][role] = id_of(roles, role);
   if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
@@ -755,46 +758,46 @@ void Tokenizer::save(const std::string& folder, const std::optional<TextReader>&
   if (!extras.language.empty()) facts["language"] = extras.language;
   if (extras.belongs_to_model) facts["belongs_to_model"] = true;
   for (const auto& [name, content] : extras.kept)
-    if (as_it_came) facts["kept"].push_back(name);
-  facts.update(OrderedJson::parse(impl_->encoder->facts()));
+    if (unchanged) facts["kept"].push_back(name);
+  facts.update(OrderedJson::parse(impl_->model->facts()));
   write(facts_file, facts.dump(2) + "\n");
-  // What decides ids is less than what came: special tokens after the vocabulary, the post-processor.
+  // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
+  // post-processor.
   for (const auto& [name, content] : files)
-    write(name, name == "tokenizer.json" ? impl_->encoder->huggingface_json() : content);
+    write(name, name == "tokenizer.json" ? impl_->model->huggingface_json() : content);
   for (const auto& [name, content] : extras.kept)
-    if (as_it_came) write(name, content);
-  if (as_it_came && extras.kept.contains("tokenizer_config.json")) return;
+    if (unchanged) write(name, content);
+  if (unchanged && extras.kept.contains("tokenizer_config.json")) return;
 
-  // What transformers loads: every special token by name, and what stands around one text or two.
+  // For transformers: every special token by name, and the special tokens around one text or two.
   const auto given = frame(reader);
-  if (!as_it_came) {
-    // What came as a tokenizer.json is that still, with what Cloze has put after its pieces and the frame of its
-    // reader.
-    auto whole = Json::parse(impl_->encoder->huggingface_json());
+  if (!unchanged) {
+    // An original tokenizer.json is kept, with the tokens that Cloze appended and the frame of its reader.
+    auto whole = Json::parse(impl_->model->huggingface_json());
     if (!files.contains("tokenizer.json"))
       whole.update({{"version", "1.0"},
                     {"truncation", nullptr},
                     {"padding", nullptr},
                     {"added_tokens", nlohmann::json::array()}});
-    const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->encoder->pieces.size()) : 0;
+    const auto first = files.contains("tokenizer.json") ? static_cast<int64_t>(impl_->model->pieces.size()) : 0;
     for (int64_t id = first; id < size(); ++id)
       if (is_special(id) || impl_->in_text.contains(id)) {
         const auto found = impl_->in_text.find(id);
         AddedToken token{.content = piece(id), .id = static_cast<int32_t>(id), .special = true, .normalized = false};
         if (found != impl_->in_text.end()) token = found->second;
-        // Differs: the normal form of SentencePiece marks where words begin, so that a token is looked for before.
+        // Differs: SentencePiece's normalisation marks word starts, so that the token is searched before it.
         if (files.contains("spiece.model") && std::exchange(token.normalized, false))
           log_warning("data",
                       words(folder, ": the added token '", token.content,
-                            "' is sought in the model's normal form of a text; tokenizer.json finds it as it is "
-                            "spelled alone"));
+                            "' is searched in normalised text; the exported tokenizer.json finds only its exact "
+                            "spelling"));
         whole["added_tokens"].push_back(as_json(token));
       }
     whole["post_processor"] = template_of(*this, given);
     write("tokenizer.json", whole.dump() + "\n");
   }
 
-  OrderedJson config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->encoder->lowercase}};
+  OrderedJson config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", impl_->model->lowercase}};
   for (const auto* role : role_names)
     if (auto roles = s; id_of(roles, role) >= 0) config[std::string(role) + "_token"] = piece(id_of(roles, role));
   if (reader && reader->end >= 0) config["eos_token"] = piece(reader->end);

@@ -1,5 +1,5 @@
 #pragma once
-// Text to ids and back: SentencePiece models, WordPiece vocabularies and byte-level BPE behind one type.
+// Tokenization: one type for SentencePiece models, WordPiece vocabularies, byte-level BPE and tokenizer.json.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -10,47 +10,47 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 
 namespace cloze {
 
-/// Ids of the special tokens; -1 where the tokenizer has none.
+/// Ids of the special tokens; -1 for a token that the tokenizer lacks.
 struct SpecialIds {
   int64_t pad = -1, unk = -1, cls = -1, sep = -1, mask = -1;
-  int64_t sentence_mask = -1;  ///< stands for a whole sentence (PEGASUS); `mask` where there is no other
-  int64_t bos = -1, eos = -1;  ///< what transformers is told; Cloze's objectives use `cls` and `sep`
-  /// What fills a batch where no token is: any id will do there, since nothing reads it.
+  int64_t sentence_mask = -1;  ///< replaces a whole sentence (PEGASUS); else equal to `mask`
+  int64_t bos = -1, eos = -1;  ///< for transformers; Cloze's objectives use `cls` and `sep`
+  /// The id that fills padding: any valid id, since nothing reads it.
   int64_t filler() const { return pad >= 0 ? pad : std::max<int64_t>(sep, 0); }
 };
 
-/// The model that reads a tokenizer's texts, where transformers is to load both.
+/// The model that reads the texts, if transformers is to load it with the tokenizer.
 struct TextReader {
-  std::string kind;        ///< `bert`, `gpt2`, ...: says what stands around a text and between two
-  bool segments = true;    ///< it tells the second text of a pair from the first by token types
-  int64_t max_length = 0;  ///< tokens of the longest input; 0 = any number
-  int64_t end = -1;        ///< id that ends a text where that is not `sep`; -1 = `sep`
+  std::string kind;        ///< `bert`, `gpt2`, ...: determines the special tokens around a text and between two
+  bool segments = true;    ///< it has token types for the two texts of a pair
+  int64_t max_length = 0;  ///< maximum number of input tokens; 0 = any number
+  int64_t end = -1;        ///< id at the end of a text; -1 = `sep`
 };
 
 /// A trained tokenizer. Copies share their tables; every const member may be called from many threads.
 class Tokenizer {
  public:
-  /// Opens a folder that `save` made, or a Hugging Face folder (tokenizer.json, which is read first, as transformers
-  /// does; vocab.txt; vocab.json with merges.txt; a SentencePiece model), or one of these files. A SentencePiece model
-  /// in a Hugging Face folder has the ids of its family (data/tokenizers/families.h). Throws DataError with the path
-  /// and what is wrong.
+  /// Opens a folder made by `save`, or a Hugging Face folder (tokenizer.json, which is preferred, as in transformers;
+  /// vocab.txt; vocab.json with merges.txt; a SentencePiece model), or one of these files. A SentencePiece model
+  /// in a Hugging Face folder gets the ids of its family (data/tokenizers/families.h). Throws DataError with the path
+  /// and the defect.
   static Tokenizer open(const std::string& path);
 
-  /// Ids of the pieces of `text`; no special tokens are added, and text that spells one is text. `inside`: the text
-  /// goes on after a space, which byte-level BPE writes into its pieces.
+  /// Ids of the tokens of `text`; no special tokens are added, and text that spells one is ordinary text. `inside`: the
+  /// text continues after a space, which byte-level BPE includes in its tokens.
   std::vector<int32_t> encode(std::string_view text, bool inside = false) const;
-  /// The same of a text right behind another character, where SentencePiece would begin a word.
+  /// The same for a text directly after another character, where SentencePiece would start a new word.
   std::vector<int32_t> encode_after(std::string_view text) const;
-  /// The same pieces with the bytes of `text` that each stands for.
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const;
-  /// Text of `ids`; special tokens are left out.
+  /// The same tokens with their byte offsets in `text`.
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const;
+  /// Text of `ids`; special tokens are skipped.
   std::string decode(std::span<const int64_t> ids) const;
 
-  /// Rows that a token embedding needs: every piece and every special token.
+  /// Number of rows of a token embedding: all tokens, special ones included.
   int64_t size() const;
   const SpecialIds& special() const;
   /// The spelling of an id: `[MASK]`, `##ing`, `▁the`, `Ġthe`.
@@ -58,37 +58,36 @@ class Tokenizer {
   /// The id spelled `piece`, or -1.
   int64_t id(std::string_view piece) const;
   bool is_special(int64_t id) const;
-  /// The same tokenizer with <extra_id_0> ... <extra_id_(count - 1)> after the pieces of its model, the first one last,
-  /// as T5 numbers them. Throws ConfigError where it has some already.
+  /// The same tokenizer with <extra_id_0> ... <extra_id_(count - 1)> appended to its vocabulary in descending order, as
+  /// in T5. Throws ConfigError if it has a different number already.
   Tokenizer with_sentinels(int64_t count) const;
-  /// The same tokenizer with [UNK], [PAD], [CLS], [SEP] and [MASK] at its end, where it lacks one.
+  /// The same tokenizer with missing [UNK], [PAD], [CLS], [SEP] and [MASK] appended.
   Tokenizer with_special_tokens() const;
-  /// The folder said which special tokens its model has: others would be rows that the model lacks.
+  /// True if the folder declares the special tokens of its model: more of them would be rows that the model lacks.
   bool belongs_to_model() const;
-  /// Ids of <extra_id_0>, <extra_id_1>, ...; empty where there are none.
+  /// Ids of <extra_id_0>, <extra_id_1>, ...; may be empty.
   const std::vector<int64_t>& sentinels() const;
-  /// False for a piece that continues the word before it (`##ing`; SentencePiece without `▁`, byte-level BPE without
-  /// `Ġ`).
+  /// False for a token that continues a word (`##ing`; SentencePiece without `▁`, byte-level BPE without `Ġ`).
   bool starts_word(int64_t id) const;
-  /// The space before a text's first piece is part of what `decode` gives.
+  /// True if `decode` returns the space before the first token, too.
   bool keeps_spaces() const;
 
   /// `wordpiece`, `unigram`, `bpe` or `byte_bpe`.
   std::string kind() const;
-  /// Sixteen hex digits that differ between tokenizers that give different ids.
+  /// Sixteen hex digits that identify the mapping from text to ids.
   std::string fingerprint() const;
-  /// `recorded` is the fingerprint of this tokenizer, by the rule of today or that of version 1 of its facts.
+  /// True if `recorded` is the fingerprint of this tokenizer, by the current rule or by that of version 1 of its facts.
   bool has_fingerprint(const std::string& recorded) const;
-  /// What stands around a text and between two, where `reader` reads them or, without one, the family's own model.
+  /// The special tokens around a text and between two, for `reader` or, without one, for the model of the family.
   struct Frame {
     std::vector<int64_t> before, between, after;
     bool segments = true;    ///< the second text and what follows it have type 1
-    bool pads_left = false;  ///< padding stands on the left, and the last token is of type 2
+    bool pads_left = false;  ///< padding is on the left, and the last token has type 2
   };
   Frame frame(const std::optional<TextReader>& reader = {}) const;
   /// Writes everything needed to `open` it again: `cloze_tokenizer.json` with the facts, the model or vocabulary under
-  /// its usual names, and tokenizer.json with tokenizer_config.json, which transformers' AutoTokenizer loads: those
-  /// that it came with, where they fit the reader.
+  /// its usual names, and tokenizer.json with tokenizer_config.json for transformers' AutoTokenizer: the original ones
+  /// if they fit the reader.
   void save(const std::string& folder, const std::optional<TextReader>& reader = {}) const;
 
  private:

@@ -21,7 +21,7 @@ uint64_t pair_of(int32_t left, int32_t right) {
   return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
-/// What is known of a pair: how often it occurs, and in which words it may.
+/// The frequency of a pair, and the words in which it may occur.
 struct PairFacts {
   int64_t count = 0;
   std::vector<uint32_t> words;
@@ -35,10 +35,10 @@ struct Candidate {
   }
 };
 
-constexpr size_t most_characters = 1000;
+constexpr size_t max_characters = 1000;
 
-/// Pieces by id, each spelling once.
-struct Pieces {
+/// Vocabulary entries by id, each spelling once.
+struct Entries {
   std::vector<std::string> list;
   std::unordered_map<std::string, int32_t> ids;
   int32_t add(const std::string& piece) {
@@ -51,7 +51,7 @@ struct Pieces {
 }  // namespace
 
 void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
-                  uint64_t least) {
+                  uint64_t min_count) {
   std::unordered_map<uint64_t, PairFacts> pairs;
   for (uint32_t w = 0; w < words.size(); ++w)
     for (size_t i = 0; i + 1 < words[w].symbols.size(); ++i) {
@@ -60,7 +60,7 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
   std::priority_queue<Candidate>
-      queue;  // counts may be old: a pair is pushed again whenever its count grows, and checked when it comes up
+      queue;  // counts may be stale: a pair is pushed again whenever its count grows, and checked when popped
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
   std::map<uint64_t, int64_t> changes;
   while (!queue.empty()) {
@@ -72,15 +72,15 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       if (facts.count > 0) queue.push({facts.count, pair});
       continue;
     }
-    if (count < static_cast<int64_t>(std::max<uint64_t>(least, 1))) break;
+    if (count < static_cast<int64_t>(std::max<uint64_t>(min_count, 1))) break;
     const auto left = static_cast<int32_t>(pair >> 32), right = static_cast<int32_t>(pair & 0xFFFFFFFF);
     const auto named = merged(left, right);
     if (!named) break;
     const int32_t whole = *named;
     changes.clear();
-    const auto places = std::move(facts.words);
+    const auto occurrences = std::move(facts.words);
     facts.words.clear();
-    for (const auto w : places) {
+    for (const auto w : occurrences) {
       auto& list = words[w].symbols;
       const auto times = static_cast<int64_t>(words[w].count);
       size_t out = 0;
@@ -90,7 +90,7 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
           list[out++] = list[i++];
           continue;
         }
-        // Pairs with the neighbours go, those of the new symbol come.
+        // Pairs with the neighbours are replaced by those of the new symbol.
         if (out > 0) changes[pair_of(list[out - 1], left)] -= times, changes[pair_of(list[out - 1], whole)] += times;
         if (i + 2 < list.size())
           changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
@@ -115,16 +115,17 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
 }
 
 ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t size) {
-  Pieces pieces;
-  for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) pieces.add(special);
+  Entries entries;
+  for (const auto* special : {"<s>", "<pad>", "</s>", "<unk>"}) entries.add(special);
   std::vector<std::pair<std::string, size_t>> alphabet;
   for (size_t b = 0; b < 256; ++b) alphabet.emplace_back(byte_symbol(static_cast<uint8_t>(b)), b);
   std::sort(alphabet.begin(), alphabet.end());  // UTF-8 sorts as code points do
   std::vector<int32_t> bytes(256);
-  for (const auto& [symbol, b] : alphabet) bytes[b] = pieces.add(symbol);
-  const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(most > pieces.list.size(), "--vocab-size ", size, " is too small for byte-level BPE, which has ",
-                       pieces.list.size() + 1, " pieces before the first merge; raise it");
+  for (const auto& [symbol, b] : alphabet) bytes[b] = entries.add(symbol);
+  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(max_size > entries.list.size(), "--vocab-size ", size,
+                       " is too small for byte-level BPE, which has ", entries.list.size() + 1,
+                       " tokens before the first merge; raise it");
   std::map<std::string, uint64_t, std::less<>> counts;
   for (const auto& sentence : sentences)
     each_pretoken(sentence, [&](std::string_view token) {
@@ -142,14 +143,14 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   ByteBpeFiles files;
   files.merges = "#version: 0.2\n";
   learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
-    if (pieces.list.size() + 1 >= most) return std::nullopt;  // the last one is <mask>
-    const auto a = pieces.list[static_cast<size_t>(left)], b = pieces.list[static_cast<size_t>(right)];
+    if (entries.list.size() + 1 >= max_size) return std::nullopt;  // the last one is <mask>
+    const auto a = entries.list[static_cast<size_t>(left)], b = entries.list[static_cast<size_t>(right)];
     files.merges += a + " " + b + "\n";
-    return pieces.add(a + b);
+    return entries.add(a + b);
   });
-  pieces.add("<mask>");
-  for (size_t id = 0; id < pieces.list.size(); ++id)  // in the order of ids, which an object of pieces would lose
-    files.vocabulary += (id == 0 ? "{" : ",") + nlohmann::json(pieces.list[id]).dump() + ":" + std::to_string(id);
+  entries.add("<mask>");
+  for (size_t id = 0; id < entries.list.size(); ++id)  // in the order of ids, which a JSON object would lose
+    files.vocabulary += (id == 0 ? "{" : ",") + nlohmann::json(entries.list[id]).dump() + ":" + std::to_string(id);
   files.vocabulary += "}\n";
   return files;
 }
@@ -171,7 +172,7 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
     }
   };
   std::map<std::string, uint64_t> frequency;
-  std::set<std::string> inside;  // those that occur behind another
+  std::set<std::string> inside;  // characters that continue a word
   for (const auto& [word, count] : counts) {
     bool first = true;
     each_character(word, [&, times = count](const std::string& c) {
@@ -183,36 +184,36 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   for (const auto& [c, n] : frequency) characters.emplace_back(n, c);
   std::stable_sort(characters.begin(), characters.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
-  characters.resize(std::min(characters.size(), most_characters));
+  characters.resize(std::min(characters.size(), max_characters));
   std::sort(characters.begin(), characters.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  Pieces pieces;
-  for (const auto* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) pieces.add(special);
-  for (const auto& [n, c] : characters) pieces.add(c);
+  Entries entries;
+  for (const auto* special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) entries.add(special);
+  for (const auto& [n, c] : characters) entries.add(c);
   for (const auto& [n, c] : characters)
-    if (inside.count(c)) pieces.add("##" + c);
-  const auto most = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(most >= pieces.list.size(), "--vocab-size ", size,
+    if (inside.count(c)) entries.add("##" + c);
+  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
                        " is too small for WordPiece on this text, whose special tokens and characters are ",
-                       pieces.list.size(), " pieces; raise it");
+                       entries.list.size(), " tokens; raise it");
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counts) {
     CountedWord counted;
     counted.count = count;
     bool known = true;
     each_character(word, [&](const std::string& c) {
-      const auto found = pieces.ids.find(counted.symbols.empty() ? c : "##" + c);
-      known = known && found != pieces.ids.end();
+      const auto found = entries.ids.find(counted.symbols.empty() ? c : "##" + c);
+      known = known && found != entries.ids.end();
       if (known) counted.symbols.push_back(found->second);
     });
     if (known) words.push_back(std::move(counted));
   }
   learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
-    if (pieces.list.size() >= most) return std::nullopt;
-    return pieces.add(pieces.list[static_cast<size_t>(left)] +
-                      pieces.list[static_cast<size_t>(right)].substr(2));  // a piece behind another begins with ##
+    if (entries.list.size() >= max_size) return std::nullopt;
+    return entries.add(entries.list[static_cast<size_t>(left)] +
+                       entries.list[static_cast<size_t>(right)].substr(2));  // a continuation starts with ##
   });
   std::string file;
-  for (const auto& piece : pieces.list) file += piece + "\n";
+  for (const auto& piece : entries.list) file += piece + "\n";
   return file;
 }
 

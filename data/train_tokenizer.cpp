@@ -20,10 +20,10 @@ namespace cloze {
 
 namespace {
 
-constexpr size_t most_sentences = 200000, longest_sentence = 4000;
-constexpr uint64_t most_bytes = 64 << 20;  // of sentences kept
+constexpr size_t max_sentences = 200000, max_sentence_bytes = 4000;
+constexpr uint64_t max_bytes = 64 << 20;  // of sampled sentences
 
-/// The trainer prints to standard error whatever it is told; nobody else writes while it runs.
+/// Silences standard error: the trainer prints there regardless of its log level, and nothing else writes meanwhile.
 struct SilentStderr {
   SilentStderr() : kept(dup(STDERR_FILENO)) {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -47,14 +47,14 @@ struct Sentences final : sentencepiece::SentenceIterator {
   size_t at = 0;
 };
 
-/// An even sample of the training text's sentences (reservoir sampling: Vitter 1985, algorithm R).
+/// A uniform sample of the training text's sentences (reservoir sampling: Vitter 1985, algorithm R).
 std::vector<std::string> sample_sentences(const PrepareOptions& options, const Split& split) {
   DocumentReader reader(reader_of(options, options.inputs, options.targets));
   Stream stream = Rng(options.seed).stream("tokenizer sample");
   std::vector<std::string> kept;
   std::vector<std::string_view> found;
   RawDocument document;
-  uint64_t seen = 0, bytes_kept = 0;
+  uint64_t read = 0, bytes_kept = 0;
   while (reader.next(document)) {
     if (interrupted) throw Interrupted("stopped while text was read; nothing was written");
     if (document.number >= split.documents.size()) break;  // a file has grown
@@ -69,13 +69,13 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
     }
     found.resize(found.size() - tail_sentences(document, reader.sentences_given()));
     for (const auto sentence : found) {
-      if (sentence.size() > longest_sentence) continue;
-      ++seen;
-      if (kept.size() < most_sentences && bytes_kept < most_bytes) {
+      if (sentence.size() > max_sentence_bytes) continue;
+      ++read;
+      if (kept.size() < max_sentences && bytes_kept < max_bytes) {
         kept.emplace_back(sentence);
         bytes_kept += sentence.size();
-      } else if (const uint64_t place = stream.below(seen); place < kept.size()) {
-        kept[place] = sentence;
+      } else if (const uint64_t index = stream.below(read); index < kept.size()) {
+        kept[index] = sentence;
       }
     }
   }
@@ -88,7 +88,7 @@ std::vector<std::string> sample_sentences(const PrepareOptions& options, const S
 void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder) {
   const auto sentences = sample_sentences(options, split);
   require<DataError>(!sentences.empty(), options.inputs.front(),
-                     ": holds no text to train a tokenizer on; name files with text");
+                     ": has no text to train a tokenizer on; name files with text");
   log_info("data", words("training a ", options.train_kind, " tokenizer of ",
                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
                          thousands(sentences.size()), " sentences"));
@@ -106,7 +106,7 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
     return;
   }
   constexpr int64_t threads =
-      8;  // SentencePiece cuts its sums by them: with another number the pieces would have other scores
+      8;  // fixed: SentencePiece partitions its sums by threads, so that scores depend on their number
   const std::string spec =
       words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
             " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "

@@ -1,5 +1,5 @@
 #pragma once
-// SentencePiece models trained in the process.
+// Training of tokenizers.
 #include <string>
 
 #include "data/split.h"
@@ -7,7 +7,7 @@
 namespace cloze {
 
 /// Trains a unigram or BPE model on sentences drawn from the training text of `split` and writes it to
-/// `folder`/spiece.model. Specials: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4. Throws DataError in words.
+/// `folder`/spiece.model. Specials: [PAD] 0, [UNK] 1, [CLS] 2, [SEP] 3, [MASK] 4. Throws DataError.
 void train_tokenizer(const PrepareOptions& options, const Split& split, const std::string& folder);
 
 }  // namespace cloze

@@ -25,10 +25,10 @@ Batch to_device(Batch batch, at::Device device) {
   return batch;
 }
 
-/// Sequences in a batch whose replaced tokens are drawn: the draws hang on how sequences are cut into batches.
-constexpr int64_t drawn_together = 32;
+/// Batch size for rtd, fixed since the draws of replaced tokens depend on it.
+constexpr int64_t rtd_batch_size = 32;
 
-/// Counts a batch of predictions to their sequences, the first of which is number `first`.
+/// Adds the predictions of a batch to their sequences; `first` is the index of the batch's first sequence.
 void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const Predictions& single) {
   const auto rows = single.row.to(at::kCPU).contiguous();
   const auto losses = single.loss.to(at::kCPU, at::kDouble).contiguous();
@@ -39,7 +39,8 @@ void add_predictions(std::vector<SequenceLoss>& sequences, int64_t first, const 
   }
 }
 
-/// Losses of the first `sequences` sequences; `losses` turns a batch and the key of its draws into parts.
+/// Losses of the first `sequences` sequences; `losses` computes the parts of a batch from the batch and the key of its
+/// random draws.
 template <class Losses>
 std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
                            at::Device device, const Losses& losses) {
@@ -48,13 +49,13 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
   network.eval();
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   std::vector<HeldOut> found;
-  std::vector<YesNo> answers;
+  std::vector<BinaryCounts> binary;
   for (int64_t first = 0; first < available; first += batch_size) {
     const auto batch =
         to_device(collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first)), device);
-    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key names what rtd draws
+    const auto parts = losses(batch, static_cast<uint64_t>(first));  // the key seeds the draws of rtd
     found.resize(parts.size());
-    answers.resize(parts.size());
+    binary.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) {
       auto& part = found[k];
       part.name = parts[k].name;
@@ -63,10 +64,10 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
       part.count += parts[k].count;
       part.sequences.resize(static_cast<size_t>(available));
       if (parts[k].single.loss.defined()) add_predictions(part.sequences, first, parts[k].single);
-      if (!parts[k].yes_no) continue;
-      answers[k] += *parts[k].yes_no;
-      part.baseline = majority_baseline(answers[k].yes, part.count);
-      if (part.name == RtdConfig::kind) part.f1 = f1_score(answers[k]);
+      if (!parts[k].binary) continue;
+      binary[k] += *parts[k].binary;
+      part.baseline = majority_baseline(binary[k].positives, part.count);
+      if (part.name == RtdConfig::kind) part.f1 = f1_score(binary[k]);
     }
   }
   for (auto& part : found) {
@@ -81,17 +82,17 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
 
 }  // namespace
 
-std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store) {
-  return yardstick(config, store, store.train_counts());
+std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore& store) {
+  return held_out_measures(config, store, store.train_counts());
 }
 
-std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
-                               const std::vector<uint64_t>& train_counts) {
+std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore& store,
+                                       const std::vector<uint64_t>& train_counts) {
   const bool has_counts =
       std::any_of(train_counts.begin(), train_counts.end(), [](uint64_t count) { return count > 0; });
   const auto evaluation = resolved_evaluation(config);
   const auto model = held_out_model(config.model);
-  const auto rows = held_out_rows(config);
+  const auto rows = held_out_data(config);
   std::vector<Measure> measures;
   for (const auto& objective : evaluation.objectives) {
     const auto objectives = row_objectives(objective);
@@ -110,27 +111,27 @@ std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
   return measures;
 }
 
-std::string shortage(const std::vector<Measure>& measures, int64_t asked) {
+std::string missing_sequences(const std::vector<Measure>& measures, int64_t requested) {
   std::string text;
   for (const auto& measure : measures) {
-    if (measure.sequences >= asked) continue;
-    const auto of_it = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
-                             thousands(static_cast<uint64_t>(asked)), " sequences exist");
-    text += (text.empty() ? "" : ", ") + (measures.size() > 1 ? measure.name + ": " : "") + of_it;
+    if (measure.sequences >= requested) continue;
+    const auto available = words(thousands(static_cast<uint64_t>(measure.sequences)), " of ",
+                                 thousands(static_cast<uint64_t>(requested)), " sequences exist");
+    text += (text.empty() ? "" : ", ") + (measures.size() > 1 ? measure.name + ": " : "") + available;
   }
   return text;
 }
 
 std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
-                              at::Device device, bool active_alone) {
+                              at::Device device, bool active_only) {
   std::vector<HeldOut> all;
   for (const auto& measure : measures) {
     const auto& heads = network.objectives;
     const auto head = std::find_if(heads.begin(), heads.end(),
-                                   [&](const auto& objective) { return objective->slot() == measure.head; });
-    if (active_alone && head != heads.end() && !(*head)->active()) continue;
+                                   [&](const auto& objective) { return objective->head_name() == measure.head; });
+    if (active_only && head != heads.end() && !(*head)->active()) continue;
     const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
-    const int64_t rows = measure.head == RtdConfig::kind ? drawn_together : batch_size;
+    const int64_t rows = measure.head == RtdConfig::kind ? rtd_batch_size : batch_size;
     for (auto& part : score(network, measure.collator, measure.sequences, rows, device, losses)) {
       const bool generator = part.name == "generator";
       if (!part.baseline) part.baseline = measure.unigram;
@@ -164,8 +165,8 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
   return std::sqrt(used / (used - 1) * squares) / count;
 }
 
-Baseline majority_baseline(int64_t yes, int64_t count) {
-  const double share = count > 0 ? static_cast<double>(yes) / static_cast<double>(count) : 0;
+Baseline majority_baseline(int64_t positives, int64_t count) {
+  const double share = count > 0 ? static_cast<double>(positives) / static_cast<double>(count) : 0;
   const auto term = [](double p) { return p > 0 ? -p * std::log(p) : 0.0; };
   return {.name = "majority",
           .loss = term(share) + term(1 - share),
@@ -173,8 +174,9 @@ Baseline majority_baseline(int64_t yes, int64_t count) {
           .count = count};
 }
 
-double f1_score(const YesNo& counts) {
-  const auto both = static_cast<double>(counts.both), all = static_cast<double>(counts.yes + counts.answered);
+double f1_score(const BinaryCounts& counts) {
+  const auto both = static_cast<double>(counts.true_positives),
+             all = static_cast<double>(counts.positives + counts.predicted);
   return all > 0 ? 2 * both / all : 0;
 }
 
@@ -217,7 +219,7 @@ std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences,
     std::vector<RowDraws> rows;
     collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
     for (const auto& row : rows)
-      for (const int64_t token : row.label_tokens) {
+      for (const int64_t token : row.label_offsets) {
         if (token < 0) continue;
         const auto bytes = collator.store().source_bytes(static_cast<uint64_t>(token));
         if (!bytes) return std::nullopt;
@@ -230,33 +232,34 @@ std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences,
 Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& counts, int64_t sequences,
                           int64_t batch_size) {
   const auto& tokenizer = collator.store().tokenizer();
-  std::vector<double> answers(counts.size());  // of what is predicted, each token's number
-  int64_t labels_seen = 0;
+  std::vector<double> label_counts(counts.size());  // how often each token is a label
+  int64_t num_labels = 0;
   const auto available = static_cast<int64_t>(collator.size());
   for (int64_t first = 0; first < std::min(sequences, available); first += batch_size) {
     const auto batch =
         collator.batch(static_cast<uint64_t>(first), std::min({batch_size, sequences - first, available - first}));
     const auto labels = batch.labels.accessor<int64_t, 1>();
-    for (int64_t i = 0; i < labels.size(0); ++i) ++answers[static_cast<size_t>(labels[i])];
-    labels_seen += labels.size(0);
+    for (int64_t i = 0; i < labels.size(0); ++i) ++label_counts[static_cast<size_t>(labels[i])];
+    num_labels += labels.size(0);
   }
-  const double n = std::max(1.0, static_cast<double>(labels_seen));
+  const double n = std::max(1.0, static_cast<double>(num_labels));
   const auto unseen = [&](size_t id) { return tokenizer.is_special(static_cast<int64_t>(id)) && counts[id] == 0; };
   double words = 0, specials = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
     const bool special = unseen(id);
     (special ? specials : words) +=
-        special ? answers[id] : static_cast<double>(counts[id]) + 1;  // add-one smoothing: no word is impossible
+        special ? label_counts[id]
+                : static_cast<double>(counts[id]) + 1;  // add-one smoothing: no word has probability 0
   }
-  Baseline found{.name = "unigram", .count = labels_seen};
-  double most = 0;
+  Baseline found{.name = "unigram", .count = num_labels};
+  double max_share = 0;
   for (size_t id = 0; id < counts.size(); ++id) {
     const double share =
-        unseen(id) ? answers[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
-    if (answers[id] > 0) found.loss -= answers[id] / n * std::log(share);
-    if (share <= most) continue;
-    most = share;
-    found.accuracy = answers[id] / n;
+        unseen(id) ? label_counts[id] / n : (1 - specials / n) * (static_cast<double>(counts[id]) + 1) / words;
+    if (label_counts[id] > 0) found.loss -= label_counts[id] / n * std::log(share);
+    if (share <= max_share) continue;
+    max_share = share;
+    found.accuracy = label_counts[id] / n;
   }
   return found;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Held-out losses, beside what an answer without reading would have, with their standard errors.
+// Held-out losses with their standard errors and baselines.
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
@@ -9,17 +9,17 @@
 
 namespace cloze {
 
-/// Answers that read nothing.
+/// The score of predictions that ignore the input.
 struct Baseline {
-  std::string name;  ///< `unigram`: each token by its frequency in the training text; `majority`: always the likelier
-                     ///< of yes and no
-  double loss = 0;   ///< of answering by the shares alone
-  double accuracy = 0;  ///< of the one most frequent answer
+  std::string name;     ///< `unigram`: token frequencies of the training text; `majority`: the more frequent label
+  double loss = 0;      ///< of predicting the frequencies
+  double accuracy = 0;  ///< of always predicting the most frequent token or label
   int64_t count = 0;    ///< predictions
   bool operator==(const Baseline&) const = default;
 };
 
-/// The predictions of one sequence: what statistics draw anew, since those of a sequence depend on each other.
+/// The summed loss of one sequence: the sampling unit of standard errors, since predictions within a sequence are
+/// correlated.
 struct SequenceLoss {
   double sum = 0;
   int64_t count = 0;
@@ -27,73 +27,73 @@ struct SequenceLoss {
 
 /// One held-out loss.
 struct HeldOut {
-  std::string name;   ///< `mlm`, `mlm:0.4`, `nsp`: the short form of what was scored
-  double weight = 1;  ///< in the sum
+  std::string name;   ///< short form of the objective: `mlm`, `mlm:0.4`, `nsp`
+  double weight = 1;  ///< in the sum of losses
   double loss = 0;    ///< mean over predictions
   double accuracy = 0;
   int64_t count = 0;
   std::optional<double> standard_error{};  ///< of `loss`, over sequences; none for fewer than two
-  std::optional<Baseline> baseline{};      ///< none where the counts of the training text are gone
-  std::optional<double> f1{};              ///< of finding replaced tokens (rtd)
-  std::vector<SequenceLoss> sequences{};   ///< in the order of the yardstick
+  std::optional<Baseline> baseline{};      ///< none without token counts of the training text
+  std::optional<double> f1{};              ///< of detecting replaced tokens (rtd)
+  std::vector<SequenceLoss> sequences{};   ///< in the order of the held-out rows
 };
 
-/// What one objective is scored by: rows and masks that nothing in training changes.
+/// The held-out evaluation of one objective: rows and masks that are independent of training.
 struct Measure {
   std::string name;  ///< short form
-  std::string head;  ///< of the network
+  std::string head;  ///< head of the network
   double weight = 1;
   Collator collator;
-  int64_t sequences = 0;              ///< that are scored: as many as asked for, or all that exist
-  std::optional<Baseline> unigram{};  ///< of tokens; none without counts of the training text
+  int64_t sequences = 0;              ///< number of scored sequences: as configured, or all that exist
+  std::optional<Baseline> unigram{};  ///< of token predictions; none without counts of the training text
 };
 
-/// The measures of `config.evaluation` on the text of `store`; `config` as a run wrote it, with its tokenizer's ids.
-/// `train_counts` [tokenizer().size()]: of the text that the run was trained on, by which the unigram baseline goes
-/// and no mask; empty: there is no baseline. Throws ConfigError, DataError.
-std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store,
-                               const std::vector<uint64_t>& train_counts);
+/// The measures of `config.evaluation` on the text of `store`; `config` is that of a run directory, with the ids of its
+/// tokenizer. `train_counts` [tokenizer().size()]: token counts of the run's training text, used for the unigram
+/// baseline and not for masks; empty: no baseline. Throws ConfigError, DataError.
+std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore& store,
+                                       const std::vector<uint64_t>& train_counts);
 
-/// The same on the store that the run is trained on.
-std::vector<Measure> yardstick(const RunConfig& config, const TokenStore& store);
+/// The same with the training counts that `store` itself has.
+std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore& store);
 
-/// `211 of 1,024 sequences exist`, for each measure that has fewer than were asked for; empty where all are there.
-std::string shortage(const std::vector<Measure>& measures, int64_t asked);
+/// `211 of 1,024 sequences exist`, for each measure that has fewer sequences than `requested`; empty if none has.
+std::string missing_sequences(const std::vector<Measure>& measures, int64_t requested);
 
-/// Held-out losses in evaluation mode, without memory. `active_alone`: objectives that do not count at the network's
-/// step are passed over.
+/// Held-out losses in evaluation mode, without mems. `active_only`: objectives that are not active at the network's
+/// step are skipped.
 std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& measures, int64_t batch_size,
-                              at::Device device, bool active_alone = false);
+                              at::Device device, bool active_only = false);
 
 /// All active losses of the first `sequences` sequences of a collator.
 std::vector<HeldOut> evaluate(Network& network, const Collator& collator, int64_t sequences, int64_t batch_size,
                               at::Device device);
 
-/// Loss and accuracy of the unigram baseline on the predictions of the first `sequences` sequences: words by their
-/// frequency in the training text, special tokens that it does not hold (sentinels, ends) by theirs among the
+/// Loss and accuracy of the unigram baseline on the predictions of the first `sequences` sequences: words have
+/// their frequency in the training text, special tokens that do not occur in it (sentinels, ends) that among the
 /// predictions.
 Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& train_counts, int64_t sequences,
                           int64_t batch_size);
 
-/// Loss and accuracy of the answer that is given most often, when `yes` of `count` labels are 1.
-Baseline majority_baseline(int64_t yes, int64_t count);
+/// Loss and accuracy of predicting the more frequent label, if `positives` of `count` labels are 1.
+Baseline majority_baseline(int64_t positives, int64_t count);
 
-/// Standard error of the mean loss of all predictions when sequences are drawn anew, by linearisation: sqrt(S / (S - 1)
-/// sum (L - m n)^2) / sum n over the S sequences with predictions, L the loss of a sequence, n its predictions, m the
-/// mean. None for S < 2. Source: Cochran 1977, section 6.3.
+/// Standard error of the mean loss of all predictions with sequences as sampling units, by linearisation: sqrt(S / (S -
+/// 1) sum (L - m n)^2) / sum n over the S sequences with predictions, L the loss of a sequence, n its predictions, m
+/// the mean. None for S < 2. Source: Cochran 1977, section 6.3.
 std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences);
 
-/// F1 of the answers that are 1; 0 where there are none.
-double f1_score(const YesNo& counts);
+/// F1 of label 1; 0 without such labels and predictions.
+double f1_score(const BinaryCounts& counts);
 
-/// Bytes of the source text that the labels of the first `sequences` sequences stand for: as they stood in the files,
-/// whatever the tokenizer made of them. None for tokens that were prepared without them.
+/// Bytes of source text that the labels of the first `sequences` sequences cover, counted in the files before
+/// tokenization. None if the tokens were prepared without byte counts.
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
 
 /// {NAME: {loss, standard_error, perplexity, accuracy, count, sequences, baseline, f1}}.
 nlohmann::json to_json(const std::vector<HeldOut>& losses);
 
-/// `  mlm loss 6.9060 +- 0.0123 accuracy 0.0741 (unigram 7.0903, 0.0507)`, one behind the other.
+/// `  mlm loss 6.9060 +- 0.0123 accuracy 0.0741 (unigram 7.0903, 0.0507)`, all in one line.
 std::string to_text(const std::vector<HeldOut>& losses);
 
 }  // namespace cloze

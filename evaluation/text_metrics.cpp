@@ -15,9 +15,9 @@ namespace cloze {
 namespace {
 
 using Sequence = std::vector<uint32_t>;
-using Numbers = std::unordered_map<std::string_view, uint32_t>;
+using WordIds = std::unordered_map<std::string_view, uint32_t>;
 
-/// Numbers of n-grams of one order.
+/// Counts of n-grams of one order.
 struct Overlap {
   uint64_t hypothesis = 0, reference = 0, both = 0;
 };
@@ -28,16 +28,16 @@ size_t checked_size(const std::vector<std::string>& hypotheses, const std::vecto
                               std::to_string(references.size()) + " references; give one reference each.");
 }
 
-/// The code point at `at`, which moves past it. A byte that is not UTF-8 becomes a lone surrogate, which no valid text
-/// has, so that different bytes stay different.
+/// Decodes the code point at offset `at` and advances `at`. An invalid byte becomes a lone surrogate, which does not
+/// occur in valid text, so that different bytes stay different.
 int32_t decode(std::string_view text, size_t& at) {
   const auto byte = static_cast<unsigned char>(text[at]);
   const auto code = next_code_point(text, at);
   return code < 0 ? 0xDC00 + byte : code;
 }
 
-/// White space as Python has it, which the reference implementations split at: it includes the separators U+001C to
-/// U+001F.
+/// White space as defined by Python, which the reference implementations split at: it includes the separators U+001C
+/// to U+001F.
 bool is_space(int32_t c) {
   if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1C && c <= 0x1F);
   const auto& p = *utf8proc_get_property(c);
@@ -56,14 +56,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-/// Numbers of the words between white space, the same for the same word; `numbers` keeps views of the text.
-Sequence numbered_words(std::string_view text, Numbers& numbers) {
+/// Ids of the words between white space, equal for equal words; `ids` keeps views of the text.
+Sequence word_ids(std::string_view text, WordIds& ids) {
   Sequence result;
   size_t begin = 0;
   const auto end_word = [&](size_t end) {
     if (begin < end)
       result.push_back(
-          numbers.try_emplace(text.substr(begin, end - begin), static_cast<uint32_t>(numbers.size())).first->second);
+          ids.try_emplace(text.substr(begin, end - begin), static_cast<uint32_t>(ids.size())).first->second);
   };
   for (size_t at = 0; at < text.size();) {
     const size_t start = at;
@@ -82,29 +82,29 @@ Sequence characters(std::string_view text) {
   return result;
 }
 
-/// Overlaps of order 1 to N; an n-gram of the hypothesis counts at most as often as the reference has it.
+/// Overlaps of order 1 to N; matches of an n-gram are clipped to its count in the reference.
 template <size_t N>
 std::array<Overlap, N> overlaps(const Sequence& hypothesis, const Sequence& reference) {
   std::array<Overlap, N> result;
   Sequence in_hypothesis(hypothesis.size()),
-      in_reference(reference.size());  // the number of the n-gram that begins at each place
+      in_reference(reference.size());  // id of the n-gram that starts at each position
   std::vector<uint32_t> left;
-  std::unordered_map<uint64_t, uint32_t> numbers;
+  std::unordered_map<uint64_t, uint32_t> ids;
   for (size_t n = 0; n < N; ++n) {
-    numbers.clear();
-    // An n-gram is the pair of its first n - 1 tokens, which have a number already, and its last: exact, in one look-up
-    // whatever n is.
+    ids.clear();
+    // An n-gram is the pair of its prefix, which has an id already, and its last token: exact, with one look-up for any
+    // n.
     const auto extend = [&](Sequence& grams, const Sequence& tokens) {
       grams.resize(tokens.size() - std::min(n, tokens.size()));
       for (size_t i = 0; i < grams.size(); ++i)
-        grams[i] = numbers.try_emplace(uint64_t{grams[i]} << 32 | tokens[i + n], static_cast<uint32_t>(numbers.size()))
-                       .first->second;
+        grams[i] =
+            ids.try_emplace(uint64_t{grams[i]} << 32 | tokens[i + n], static_cast<uint32_t>(ids.size())).first->second;
     };
     extend(in_reference, reference);
     extend(in_hypothesis, hypothesis);
     result[n].hypothesis = in_hypothesis.size();
     result[n].reference = in_reference.size();
-    left.assign(numbers.size(), 0);
+    left.assign(ids.size(), 0);
     for (const auto gram : in_reference) ++left[gram];
     for (const auto gram : in_hypothesis)
       if (left[gram] > 0) --left[gram], ++result[n].both;
@@ -115,8 +115,7 @@ std::array<Overlap, N> overlaps(const Sequence& hypothesis, const Sequence& refe
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_point(char c) { return c == '.' || c == ','; }
 
-/// ASCII that is neither letter, digit, point, comma, dash nor apostrophe: what mteval-v13a sets apart wherever it
-/// stands.
+/// ASCII symbols that mteval-v13a always separates: neither letter, digit, point, comma, dash nor apostrophe.
 bool is_symbol(char c) {
   return c > ' ' && c < 0x7F && c != '\'' && c != '-' && !is_point(c) && !is_digit(c) &&
          !((c | 32) >= 'a' && (c | 32) <= 'z');
@@ -127,9 +126,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// The text with spaces about the first (`around_first`) or second of each two neighbours that match. As with a regular
-/// expression a neighbour belongs to one match only: of four points in a row the rules below find the second pair after
-/// the first.
+/// The text with spaces around the first (`around_first`) or second of each two adjacent characters that match. As with
+/// regular expressions, matches do not overlap: of four points in a row the rules below match two pairs.
 template <class First, class Second>
 std::string spaced(const std::string& text, First first, Second second, bool around_first) {
   std::string out;
@@ -147,32 +145,32 @@ std::string spaced(const std::string& text, First first, Second second, bool aro
   return out;
 }
 
-/// The text with white space between the tokens of mteval-v13a (Post 2018). Bytes serve as characters: all that it
-/// looks for is ASCII.
+/// The text with white space between the tokens of mteval-v13a (Post 2018). Works on bytes, since all of its patterns
+/// are ASCII.
 std::string spaced_13a(std::string_view line) {
   std::string text(trimmed(line));
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
-  replace_all(text, "&quot;", "\"");  // one after the other: &amp;lt; becomes <
+  replace_all(text, "&quot;", "\"");  // in this order: &amp;lt; becomes <
   replace_all(text, "&amp;", "&");
   replace_all(text, "&lt;", "<");
   replace_all(text, "&gt;", ">");
-  std::string apart = " ";  // the rules below want a neighbour on both sides
+  std::string separated = " ";  // the rules below need a neighbour on both sides
   for (const char c : text) {
     if (is_symbol(c))
-      ((apart += ' ') += c) += ' ';
+      ((separated += ' ') += c) += ' ';
     else
-      apart += c;
+      separated += c;
   }
-  apart += ' ';
+  separated += ' ';
   const auto not_digit = [](char c) { return !is_digit(c); };
-  apart = spaced(apart, not_digit, is_point, false);
-  apart = spaced(apart, is_point, not_digit, true);
-  return spaced(apart, is_digit, [](char c) { return c == '-'; }, false);
+  separated = spaced(separated, not_digit, is_point, false);
+  separated = spaced(separated, is_point, not_digit, true);
+  return spaced(separated, is_digit, [](char c) { return c == '-'; }, false);
 }
 
-/// The text in lower case with spaces for what is not a-z or 0-9. Only two letters beyond ASCII have lower case within:
-/// the Kelvin sign is a k, and I with a dot above an i with a combining dot, which ends the word.
+/// The lower-cased text with spaces for all characters but a-z and 0-9. Only two non-ASCII letters have an ASCII lower
+/// case: the Kelvin sign is a k, and I with a dot above is an i with a combining dot, which ends the word.
 std::string rouge_text(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -219,8 +217,8 @@ Bleu bleu(const std::vector<std::string>& hypotheses, const std::vector<std::str
   const auto size = checked_size(hypotheses, references);
   for (size_t i = 0; i < size; ++i) {
     const auto hypothesis = spaced_13a(hypotheses[i]), reference = spaced_13a(references[i]);
-    Numbers numbers;
-    const auto found = overlaps<4>(numbered_words(hypothesis, numbers), numbered_words(reference, numbers));
+    WordIds ids;
+    const auto found = overlaps<4>(word_ids(hypothesis, ids), word_ids(reference, ids));
     for (size_t n = 0; n < sums.size(); ++n) {
       sums[n].hypothesis += found[n].hypothesis;
       sums[n].reference += found[n].reference;
@@ -236,8 +234,9 @@ Bleu bleu(const std::vector<std::string>& hypotheses, const std::vector<std::str
   if (sums[0].both == 0) return result;
   double smoothing = 1, log_sum = 0;
   for (size_t n = 0; n < sums.size(); ++n) {
-    if (sums[n].hypothesis == 0) return result;  // no sentence is that long: the geometric mean is 0
-    // Without a match the order counts as half a match, the next such as a quarter (Chen and Cherry 2014, smoothing 3).
+    if (sums[n].hypothesis == 0) return result;  // no hypothesis is that long: the geometric mean is 0
+    // The first order without a match counts as half a match, the next as a quarter (Chen and Cherry 2014, smoothing
+    // 3).
     const double both = sums[n].both > 0 ? static_cast<double>(sums[n].both) : 1 / (smoothing *= 2);
     result.precisions[n] = 100 * both / static_cast<double>(sums[n].hypothesis);
     log_sum += std::log(result.precisions[n]);
@@ -253,7 +252,7 @@ double chrf(const std::vector<std::string>& hypotheses, const std::vector<std::s
     const auto found = overlaps<6>(characters(hypotheses[i]), characters(references[i]));
     for (size_t n = 0; n < sums.size(); ++n) {
       if (found[n].reference > 0)
-        sums[n].hypothesis += found[n].hypothesis;  // n-grams that no reference is long enough for are not wrong
+        sums[n].hypothesis += found[n].hypothesis;  // n-grams longer than the reference do not count as wrong
       sums[n].reference += found[n].reference;
       sums[n].both += found[n].both;
     }
@@ -273,9 +272,8 @@ Rouge rouge(const std::vector<std::string>& hypotheses, const std::vector<std::s
   const auto size = checked_size(hypotheses, references);
   for (size_t i = 0; i < size; ++i) {
     const auto hypothesis_text = rouge_text(hypotheses[i]), reference_text = rouge_text(references[i]);
-    Numbers numbers;
-    const auto hypothesis = numbered_words(hypothesis_text, numbers),
-               reference = numbered_words(reference_text, numbers);
+    WordIds ids;
+    const auto hypothesis = word_ids(hypothesis_text, ids), reference = word_ids(reference_text, ids);
     const auto found = overlaps<2>(hypothesis, reference);
     const auto f1 = [](const Overlap& o) {
       return f_measure(ratio(o.both, o.hypothesis), ratio(o.both, o.reference), 1);

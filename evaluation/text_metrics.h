@@ -1,6 +1,6 @@
 #pragma once
-// Measures of generated text against one reference each. Each throws std::invalid_argument for lists of different
-// lengths.
+// Metrics of generated texts (hypotheses) against one reference each. All throw std::invalid_argument for lists of
+// different lengths.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -15,21 +15,21 @@ struct Bleu {
   uint64_t hypothesis_length = 0, reference_length = 0;  ///< tokens
 };
 
-/// F-measures, 0 to 1, each the mean of the examples' own.
+/// F-measures, 0 to 1, averaged over the examples.
 struct Rouge {
   double rouge1 = 0, rouge2 = 0, rougeL = 0;
 };
 
-/// BLEU of a corpus (Papineni et al. 2002, section 2.3), with the tokens of mteval-v13a and the smoothing of sacrebleu
-/// (Post 2018).
+/// BLEU of a corpus (Papineni et al. 2002, section 2.3), with the tokenization of mteval-v13a and the smoothing of
+/// sacrebleu (Post 2018).
 Bleu bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
-/// chrF2 of a corpus, 0 to 100: code points without white space in n-grams up to six (Popović 2015), as sacrebleu
-/// averages them.
+/// chrF2 of a corpus, 0 to 100: n-grams of up to six code points without white space (Popović 2015), averaged
+/// as in sacrebleu.
 double chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
-/// ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004, sections 2 and 3.1) with beta = 1, of words of a-z and 0-9 in lower case,
+/// ROUGE-1, ROUGE-2 and ROUGE-L (Lin 2004, sections 2 and 3.1) with beta = 1, on lower-cased words of a-z and 0-9,
 /// without stemming.
 Rouge rouge(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
-/// Share of hypotheses that equal their references but for white space around them.
+/// Share of hypotheses that equal their references after trimming white space.
 double exact_match(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references);
 
 }  // namespace cloze

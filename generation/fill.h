@@ -1,25 +1,26 @@
 #pragma once
-// Blanks filled in by a trained model.
+// Masked positions filled in by a trained model.
 #include "run/run.h"
 
 namespace cloze {
 
 struct Candidate {
   int64_t id = 0;
-  std::string piece;
+  std::string token;
   double probability = 0;
 };
 
-/// The `top` likeliest pieces for each `[MASK]` of `text`. Throws ConfigError for a text without one, or one too long.
+/// The `top` most probable tokens for each `[MASK]` of `text`. Throws ConfigError for a text without `[MASK]` and for
+/// one that is too long.
 std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string& text, int64_t top);
 
-/// True for a run whose blanks a decoder writes: with span corruption or denoising.
+/// True for a run whose decoder generates masked text: one trained with span corruption or denoising.
 bool fills_by_generating(const LoadedRun& run);
-/// The `top` likeliest fillings of all blanks of `text` at once, by beams; each text whole. Spans of any length may
-/// stand in a blank. Throws ConfigError as `fill`.
+/// The `top` most probable completions of all `[MASK]` of `text` together, by beam search; each is the whole text. A
+/// `[MASK]` may be replaced by a span of any length. Throws ConfigError as `fill`.
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top);
 
-/// `text` with each `[MASK]` replaced by a piece, as it reads.
+/// `text` with each `[MASK]` replaced by a token, detokenized.
 std::string filled_text(const Tokenizer& tokenizer, const std::string& text, const std::vector<Candidate>& choice);
 
 }  // namespace cloze

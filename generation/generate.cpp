@@ -11,31 +11,33 @@ namespace cloze {
 
 namespace {
 
-/// Next-token scores of rows that each keep the keys and values of what they read.
-class CachedScores final : public NextToken {
+/// Next-token logits from a network with a key/value cache for each row.
+class CachedModel final : public NextTokenModel {
  public:
-  CachedScores(Network& network, Memory memory) : network_(network), memory_(std::move(memory)) {
+  CachedModel(Network& network, EncoderOutput encoder_output)
+      : network_(network), encoder_output_(std::move(encoder_output)) {
     for (const auto& objective : network.objectives)
-      if (objective->slot() == "lm") head_ = objective.get();
+      if (objective->head_name() == "lm") head_ = objective.get();
     require<ConfigError>(head_ != nullptr,
-                         "this model was not trained to write text; train it with clm, span_corruption, denoising, "
+                         "this model was not trained to generate text; train it with clm, span_corruption, denoising, "
                          "gap_sentences or pairs, or fill blanks with `cloze fill`");
   }
 
-  /// Reads tokens [rows, n] without asking what follows.
-  void read(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, memory_, cache_); }
+  /// Feeds tokens [rows, n] without computing logits.
+  void feed(const Tensor& tokens) { hidden_ = network_.backbone->decode(tokens, encoder_output_, cache_); }
 
   const float* step(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) override {
     if (interrupted) throw Interrupted("stopped; nothing was written to a file");
     const auto ids = at::tensor(tokens, at::kLong).unsqueeze(1);
-    bool moved = false;
-    for (size_t i = 0; i < origins.size(); ++i) moved = moved || origins[i] != static_cast<int64_t>(i);
-    if (moved) {
+    bool reordered = false;
+    for (size_t i = 0; i < origins.size(); ++i) reordered = reordered || origins[i] != static_cast<int64_t>(i);
+    if (reordered) {
       const auto rows = at::tensor(origins, at::kLong);
       for (auto& block : cache_)
-        if (block.own.defined()) block.own = block.own.index_select(0, rows);  // rows of one prompt share their memory
+        if (block.self.defined())
+          block.self = block.self.index_select(0, rows);  // rows of one prompt share the encoder output
     }
-    read(ids);
+    feed(ids);
     logits_ =
         head_->outputs(*network_.backbone, hidden_)[0].second.select(1, 0).to(at::kFloat).contiguous();  // [rows, V]
     return logits_.data_ptr<float>();
@@ -44,13 +46,13 @@ class CachedScores final : public NextToken {
 
  private:
   Network& network_;
-  Memory memory_;
+  EncoderOutput encoder_output_;
   std::vector<BlockCache> cache_;
   Objective* head_ = nullptr;
   Tensor hidden_, logits_;
 };
 
-/// Rows of ids, padded on the right, and which are real (undefined: all).
+/// Ids padded on the right, and their attention mask (true = token; undefined: no padding).
 std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, int64_t pad) {
   size_t longest = 0, shortest = SIZE_MAX;
   for (const auto& row : rows) longest = std::max(longest, row.size()), shortest = std::min(shortest, row.size());
@@ -66,41 +68,43 @@ std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, 
 
 }  // namespace
 
-std::vector<std::vector<Generated>> generate_ids(Network& network, const std::vector<Prompt>& prompts,
-                                                 const SearchConfig& config, const std::function<void(int64_t)>& emit) {
+std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std::vector<Prompt>& prompts,
+                                                    const SearchConfig& config,
+                                                    const std::function<void(int64_t)>& emit) {
   at::NoGradGuard no_grad;
   check(config);
   const auto& model = backbone_of(network.model_config());
   const int64_t rows = rows_of_prompt(config);
-  std::map<size_t, std::vector<size_t>> by_length;  // of the beginning: a search goes on from one length
+  std::map<size_t, std::vector<size_t>> by_length;  // by prefix length: all prompts of a search have the same one
   for (size_t i = 0; i < prompts.size(); ++i) {
     const auto& p = prompts[i];
-    const auto most = model.longest_input(), wanted = static_cast<int64_t>(p.beginning.size()) + config.max_new_tokens;
-    require<ConfigError>(!p.beginning.empty(), "there is nothing to go on from; give a text");
-    require<ConfigError>(wanted <= most, "text ", p.number + 1, " has ", p.beginning.size(), " tokens and ",
-                         config.max_new_tokens, " are to follow, the model has ", most,
-                         " places; shorten the text, or lower --max-new-tokens");
-    require<ConfigError>(static_cast<int64_t>(p.source.size()) <= most, "text ", p.number + 1, " has ", p.source.size(),
-                         " tokens, the model reads ", most, "; shorten it");
-    by_length[p.beginning.size()].push_back(i);
+    const auto max_length = model.max_input_length(),
+               length = static_cast<int64_t>(p.prefix.size()) + config.max_new_tokens;
+    require<ConfigError>(!p.prefix.empty(), "the prompt is empty; give a text");
+    require<ConfigError>(length <= max_length, "text ", p.number + 1, " has ", p.prefix.size(), " tokens and ",
+                         config.max_new_tokens, " are to be generated, the model has ", max_length,
+                         " positions; shorten the text, or lower --max-new-tokens");
+    require<ConfigError>(static_cast<int64_t>(p.source.size()) <= max_length, "text ", p.number + 1, " has ",
+                         p.source.size(), " tokens, the model reads at most ", max_length, "; shorten it");
+    by_length[p.prefix.size()].push_back(i);
   }
-  std::vector<std::vector<Generated>> found(prompts.size());
+  std::vector<std::vector<GeneratedIds>> found(prompts.size());
   for (const auto& [length, members] : by_length) {
-    std::vector<std::vector<int64_t>> sources, beginnings;
+    std::vector<std::vector<int64_t>> sources, prefixes;
     std::vector<uint64_t> numbers;
     for (const auto i : members)
-      sources.push_back(prompts[i].source), beginnings.push_back(prompts[i].beginning),
-          numbers.push_back(prompts[i].number);
-    Memory memory;
+      sources.push_back(prompts[i].source), prefixes.push_back(prompts[i].prefix), numbers.push_back(prompts[i].number);
+    EncoderOutput encoder_output;
     if (model.is_encoder_decoder()) {
       const auto [ids, mask] = padded(sources, model.pad_token_id);
-      memory = network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // which all rows of a prompt read
+      encoder_output =
+          network.backbone->encode({.input_ids = ids, .attention_mask = mask});  // shared by all rows of a prompt
     }
-    CachedScores scores(network, memory);
+    CachedModel cached_model(network, encoder_output);
     if (length > 1)
-      scores.read(
-          padded(beginnings, 0).first.narrow(1, 0, static_cast<int64_t>(length) - 1).repeat_interleave(rows, 0));
-    auto texts = search(scores, beginnings, config, emit, numbers);
+      cached_model.feed(
+          padded(prefixes, 0).first.narrow(1, 0, static_cast<int64_t>(length) - 1).repeat_interleave(rows, 0));
+    auto texts = search(cached_model, prefixes, config, emit, numbers);
     for (size_t k = 0; k < members.size(); ++k) found[members[k]] = std::move(texts[k]);
   }
   return found;
@@ -108,7 +112,7 @@ std::vector<std::vector<Generated>> generate_ids(Network& network, const std::ve
 
 namespace {
 
-/// What ids read as; bytes that are no text are U+FFFD.
+/// The decoded text of ids; invalid UTF-8 is replaced by U+FFFD.
 std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
   uint64_t replaced = 0;
   return replace_invalid_utf8(tokenizer.decode(ids), replaced);
@@ -116,8 +120,8 @@ std::string text_of(const Tokenizer& tokenizer, std::span<const int64_t> ids) {
 
 }  // namespace
 
-std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vector<std::string>& texts,
-                                           const GenerateOptions& options) {
+std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::vector<std::string>& texts,
+                                             const GenerateOptions& options) {
   require<CheckpointError>(run.has_tokenizer, run.folder,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& model = backbone_of(run.config.model);
@@ -128,73 +132,74 @@ std::vector<std::vector<Written>> generate(const LoadedRun& run, const std::vect
   if (search.forced_bos_token_id < 0) search.forced_bos_token_id = decoding.forced_bos_token_id;
   if (search.forced_eos_token_id < 0) search.forced_eos_token_id = decoding.forced_eos_token_id;
   search.pad_token_id = model.pad_token_id;
-  // A decoder alone goes on with a text, or writes what belongs to it behind its end.
+  // A decoder-only model continues the text, or generates its target after the end token.
   const auto* objective = generative_of(run.config.objectives);
   const auto* spans = objective ? std::get_if<SpanCorruptionConfig>(objective) : nullptr;
-  const bool goes_on = !model.is_encoder_decoder() && (!objective || std::holds_alternative<ClmConfig>(*objective) ||
-                                                       (spans && spans->corruption == Corruption::prefix_lm));
-  if (options.cut)
+  const bool continues = !model.is_encoder_decoder() && (!objective || std::holds_alternative<ClmConfig>(*objective) ||
+                                                         (spans && spans->corruption == Corruption::prefix_lm));
+  if (options.truncate)
     search.max_new_tokens = std::clamp<int64_t>(
         search.max_new_tokens, 1,
-        model.is_encoder_decoder() ? model.longest_input() - 1 : std::max<int64_t>(1, model.longest_input() / 2));
-  const int64_t room =
-      model.is_encoder_decoder() ? model.longest_input() : model.longest_input() - search.max_new_tokens;
+        model.is_encoder_decoder() ? model.max_input_length() - 1 : std::max<int64_t>(1, model.max_input_length() / 2));
+  const int64_t max_length =
+      model.is_encoder_decoder() ? model.max_input_length() : model.max_input_length() - search.max_new_tokens;
   std::vector<Prompt> prompts;
   for (const auto& text : texts) {
-    const auto pieces = run.tokenizer.encode(text);
+    const auto tokens = run.tokenizer.encode(text);
     auto& prompt = prompts.emplace_back();
-    auto& ids = model.is_encoder_decoder() ? prompt.source : prompt.beginning;
-    if (model.texts_begin) ids.push_back(special.cls);
-    ids.insert(ids.end(), pieces.begin(), pieces.end());
+    auto& ids = model.is_encoder_decoder() ? prompt.source : prompt.prefix;
+    if (model.prepend_bos) ids.push_back(special.cls);
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
     const bool ends = model.eos_token_id >= 0 &&
-                      (model.is_encoder_decoder() || ids.empty() || !goes_on);  // what stands between texts begins one
+                      (model.is_encoder_decoder() || ids.empty() || !continues);  // the separator of texts starts one
     if (ends) ids.push_back(model.eos_token_id);
-    if (options.cut && static_cast<int64_t>(ids.size()) > room)
-      ids.resize(static_cast<size_t>(room)), ids.back() = ends ? model.eos_token_id : ids.back();
-    if (model.is_encoder_decoder()) prompt.beginning = {decoding.decoder_start_token_id};
+    if (options.truncate && static_cast<int64_t>(ids.size()) > max_length)
+      ids.resize(static_cast<size_t>(max_length)), ids.back() = ends ? model.eos_token_id : ids.back();
+    if (model.is_encoder_decoder()) prompt.prefix = {decoding.decoder_start_token_id};
     prompt.number = prompts.size() - 1;
   }
   const PackedWeights packed(*run.network);
-  std::vector<std::vector<Written>> all;
+  std::vector<std::vector<Generated>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {
-    const std::vector<Prompt> some(
+    const std::vector<Prompt> batch(
         prompts.begin() + static_cast<int64_t>(first),
         prompts.begin() +
             static_cast<int64_t>(std::min(prompts.size(), first + static_cast<size_t>(options.batch_size))));
-    // A text is decoded from its beginning each time: a piece alone does not know its spaces.
-    const size_t from = goes_on ? 0 : some[0].beginning.size();
-    std::vector<int64_t> so_far = some[0].beginning;
+    // The text is decoded from its start each time, since the spaces around a token depend on the tokens before it.
+    const size_t from = continues ? 0 : batch[0].prefix.size();
+    std::vector<int64_t> so_far = batch[0].prefix;
     std::string shown;
     std::function<void(int64_t)> emit;
     if (options.emit && texts.size() == 1)
       emit = [&](int64_t id) {
         so_far.push_back(id);
         const auto text = text_of(run.tokenizer, std::span(so_far).subspan(from));
-        if (text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0) return;  // part of a character
+        if (text.size() >= 3 && text.compare(text.size() - 3, 3, "\xEF\xBF\xBD") == 0) return;  // incomplete character
         if (text.size() > shown.size() && text.compare(0, shown.size(), shown) == 0)
           options.emit(text.substr(shown.size())), shown = text;
       };
-    const auto lists = generate_ids(*run.network, some, search, emit);
+    const auto lists = generate_ids(*run.network, batch, search, emit);
     for (size_t i = 0; i < lists.size(); ++i) {
-      auto& written = all.emplace_back();
+      auto& generated = all.emplace_back();
       for (const auto& one : lists[i]) {
-        const auto& prompt = some[i].beginning;
+        const auto& prompt = batch[i].prefix;
         const auto begin = one.ids.begin() + static_cast<int64_t>(prompt.size());
         const auto end = std::find(begin, one.ids.end(), search.eos_token_id);
         const std::vector<int64_t> ids(one.ids.begin(), end == one.ids.end() ? end : end + 1);
         const auto all_ids = std::span(ids), new_ids = all_ids.subspan(prompt.size());
-        const auto text = text_of(run.tokenizer, goes_on ? all_ids : new_ids);
-        const auto before = goes_on ? text_of(run.tokenizer, prompt) : "";
-        // A piece alone does not know its spaces, so the continuation is what follows the prompt in the whole text.
-        const bool follows = text.compare(0, before.size(), before) == 0;
-        written.push_back({.text = text,
-                           .continuation = follows ? text.substr(before.size()) : text_of(run.tokenizer, new_ids),
-                           .prompt_ids = prompt,
-                           .ids = {new_ids.begin(), new_ids.end()},
-                           .score = one.score});
+        const auto text = text_of(run.tokenizer, continues ? all_ids : new_ids);
+        const auto prompt_text = continues ? text_of(run.tokenizer, prompt) : "";
+        // The continuation is cut from the whole text, which has the right spaces.
+        const bool follows = text.compare(0, prompt_text.size(), prompt_text) == 0;
+        generated.push_back(
+            {.text = text,
+             .continuation = follows ? text.substr(prompt_text.size()) : text_of(run.tokenizer, new_ids),
+             .prompt_ids = prompt,
+             .ids = {new_ids.begin(), new_ids.end()},
+             .score = one.score});
       }
     }
-    if (emit) {  // what was held back, and the prompt where nothing came
+    if (emit) {  // text that was held back, and the prompt if no token was generated
       const auto& text = all.back()[0].text;
       options.emit(text.compare(0, shown.size(), shown) == 0 ? text.substr(shown.size()) : "");
     }

@@ -13,29 +13,29 @@ namespace cloze {
 
 namespace {
 
-// A beam that has no score yet. Not -inf: sums with it round to it, and which of such beams goes on is part of the
-// result.
-constexpr float unborn = -1e9F;
+// The score of a beam that does not exist yet. Not -inf: sums with it round to it, and the order of such beams affects
+// the result.
+constexpr float no_score = -1e9F;
 
-const kernels::Scores& over() { return kernels::table().scores; }
+const kernels::Scores& score_kernels() { return kernels::table().scores; }
 
 struct Candidate {
   float score;
   int64_t beam, token;
 };
 
-/// The best `n` of what was offered, best first; of equal ones the first offered.
-class Best {
+/// The best `n` of the offered candidates, best first; ties in the order in which they were offered.
+class TopCandidates {
  public:
   void begin(int64_t n) {
-    most_ = static_cast<size_t>(n);
+    capacity_ = static_cast<size_t>(n);
     list_.clear();
-    list_.reserve(most_ + 1);
+    list_.reserve(capacity_ + 1);
   }
-  /// Takes the scores [vocab] of the tokens after `beam`, each added to `base`.
+  /// Offers the tokens after `beam`, with their scores [vocab] added to `base`.
   void offer(const float* scores, int64_t vocab, float base, int64_t beam) {
     int64_t token = 0;
-    for (; token < vocab && list_.size() < most_; ++token) insert({scores[token] + base, beam, token});
+    for (; token < vocab && list_.size() < capacity_; ++token) insert({scores[token] + base, beam, token});
     for (token = next(scores, token, vocab, base); token < vocab; token = next(scores, token + 1, vocab, base))
       insert({scores[token] + base, beam, token});
   }
@@ -43,56 +43,56 @@ class Best {
 
  private:
   int64_t next(const float* scores, int64_t token, int64_t vocab, float base) const {
-    return token < vocab ? over().next_above(scores, token, vocab, base, list_.back().score) : vocab;
+    return token < vocab ? score_kernels().next_above(scores, token, vocab, base, list_.back().score) : vocab;
   }
   void insert(const Candidate& c) {
-    if (list_.size() == most_) list_.pop_back();
+    if (list_.size() == capacity_) list_.pop_back();
     list_.insert(
         std::upper_bound(list_.begin(), list_.end(), c, [](const auto& a, const auto& b) { return a.score > b.score; }),
         c);
   }
-  size_t most_ = 0;
+  size_t capacity_ = 0;
   std::vector<Candidate> list_;
 };
 
-/// What each row has read, prompt included.
+/// The ids of each row: prompt and generated tokens.
 struct History {
-  int64_t rows, length, room;
-  std::vector<int64_t> ids, before;  ///< [rows, room]
+  int64_t rows, length, capacity;
+  std::vector<int64_t> ids, before;  ///< [rows, capacity]
 
   History(const std::vector<std::vector<int64_t>>& prompts, int64_t per_prompt, int64_t new_tokens)
       : rows(static_cast<int64_t>(prompts.size()) * per_prompt),
         length(static_cast<int64_t>(prompts[0].size())),
-        room(length + new_tokens),
-        ids(static_cast<size_t>(rows * room)) {
+        capacity(length + new_tokens),
+        ids(static_cast<size_t>(rows * capacity)) {
     for (int64_t row = 0; row < rows; ++row)
-      std::copy_n(prompts[static_cast<size_t>(row / per_prompt)].begin(), length, ids.begin() + row * room);
+      std::copy_n(prompts[static_cast<size_t>(row / per_prompt)].begin(), length, ids.begin() + row * capacity);
   }
-  const int64_t* row(int64_t i) const { return ids.data() + i * room; }
-  /// Each row becomes that of its origin (empty: its own) and its token.
+  const int64_t* row(int64_t i) const { return ids.data() + i * capacity; }
+  /// Each row becomes its origin row (empty: itself) followed by its token.
   void append(const std::vector<int64_t>& tokens, const std::vector<int64_t>& origins) {
     if (!origins.empty()) {
       before = ids;
       for (int64_t i = 0; i < rows; ++i)
-        std::copy_n(before.begin() + origins[static_cast<size_t>(i)] * room, length, ids.begin() + i * room);
+        std::copy_n(before.begin() + origins[static_cast<size_t>(i)] * capacity, length, ids.begin() + i * capacity);
     }
-    for (int64_t i = 0; i < rows; ++i) ids[static_cast<size_t>(i * room + length)] = tokens[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < rows; ++i) ids[static_cast<size_t>(i * capacity + length)] = tokens[static_cast<size_t>(i)];
     ++length;
   }
 };
 
 using Prompts = std::vector<std::vector<int64_t>>;
-using Results = std::vector<std::vector<Generated>>;
+using Results = std::vector<std::vector<GeneratedIds>>;
 
-/// The last token of every row.
+/// The last prompt token of every row.
 std::vector<int64_t> last_tokens(const Prompts& prompts, int64_t per_prompt) {
   std::vector<int64_t> tokens;
   for (const auto& prompt : prompts) tokens.insert(tokens.end(), static_cast<size_t>(per_prompt), prompt.back());
   return tokens;
 }
 
-Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c,
-               const std::function<void(int64_t)>& emit, const std::vector<uint64_t>& numbers) {
+Results greedy_or_sample(NextTokenModel& model, const Prompts& prompts, const SearchConfig& c,
+                         const std::function<void(int64_t)>& emit, const std::vector<uint64_t>& numbers) {
   const int64_t vocab = model.vocab(), per_prompt = rows_of_prompt(c);
   History history(prompts, per_prompt, c.max_new_tokens);
   ScoreRules rules(c, vocab, history.length);
@@ -101,7 +101,7 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c,
   auto tokens = last_tokens(prompts, per_prompt);
   std::vector<char> ended(tokens.size());
   std::vector<double> scores(tokens.size());
-  for (int64_t place = 0; place < c.max_new_tokens && std::count(ended.begin(), ended.end(), 0) > 0; ++place) {
+  for (int64_t position = 0; position < c.max_new_tokens && std::count(ended.begin(), ended.end(), 0) > 0; ++position) {
     const float* logits = model.step(tokens, {});
     for (int64_t row = 0; row < history.rows; ++row) {
       const auto r = static_cast<size_t>(row);
@@ -114,14 +114,14 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c,
         sampler.keep(x);
         const auto prompt = static_cast<uint64_t>(row / per_prompt), sequence = static_cast<uint64_t>(row % per_prompt);
         auto stream = rng.stream("sample", numbers.empty() ? prompt : numbers[prompt],
-                                 sequence << 32 | static_cast<uint64_t>(place));
+                                 sequence << 32 | static_cast<uint64_t>(position));
         const auto& chosen = sampler.draw(stream.uniform());
         tokens[r] = chosen.id;
         scores[r] += std::log(double{chosen.weight} / sampler.total());
       } else {
-        const auto [max, log] = over().log_sum(vocab, x);
-        require(!std::isnan(log), ScoreRules::not_numbers);
-        const bool any = max != ScoreRules::lowest;  // none allowed: token 0, as transformers' argmax has it
+        const auto [max, log] = score_kernels().log_sum(vocab, x);
+        require(!std::isnan(log), ScoreRules::not_finite);
+        const bool any = max != ScoreRules::lowest;  // all tokens forbidden: token 0, as transformers' argmax
         tokens[r] = any ? std::find(x, x + vocab, max) - x : 0;
         scores[r] += any ? -double{log} : double{ScoreRules::banned};
       }
@@ -137,12 +137,12 @@ Results follow(NextToken& model, const Prompts& prompts, const SearchConfig& c,
   return out;
 }
 
-/// Feeds the chosen tokens back: `origins` counts as empty where every row goes on from itself, so that the model need
-/// not move anything.
+/// The chosen tokens for the model's next step. `origins` is left empty if every row continues itself, so that the
+/// model need not reorder its cache.
 struct Feed {
   std::vector<int64_t> tokens, origins;
   Feed(const Prompts& prompts, int64_t per_prompt) : tokens(last_tokens(prompts, per_prompt)) {}
-  /// Each row from itself until told otherwise.
+  /// Each row continues itself unless set() changes that.
   void begin() {
     origins.resize(tokens.size());
     std::iota(origins.begin(), origins.end(), 0);
@@ -158,51 +158,51 @@ struct Feed {
   }
 };
 
-/// Numbers 0 ... n-1 of `scores`, best first, equal ones in their order; only the first `most`.
+/// Indices 0 ... n-1 by descending score, ties in their order; only the first `count`.
 template <class Scores>
-std::vector<size_t> best_first(const Scores& scores, size_t n, int64_t most) {
+std::vector<size_t> best_first(const Scores& scores, size_t n, int64_t count) {
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores(a) > scores(b); });
-  order.resize(std::min(n, static_cast<size_t>(most)));
+  order.resize(std::min(n, static_cast<size_t>(count)));
   return order;
 }
 
-/// The n-th row and `token` after it.
+/// The ids of `row`, followed by `token`.
 std::vector<int64_t> extended(const History& history, int64_t row, int64_t token) {
   std::vector<int64_t> ids(history.row(row), history.row(row) + history.length);
   ids.push_back(token);
   return ids;
 }
 
-Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
+Results beam_search(NextTokenModel& model, const Prompts& prompts, const SearchConfig& c) {
   struct Hypothesis {
-    float score = unborn;
+    float score = no_score;
     bool finished = false;
     std::vector<int64_t> ids;
   };
   struct Beams {
-    std::vector<float> scores;     ///< of the running ones, best first
-    std::vector<Hypothesis> best;  ///< finished ones, best first; places not yet taken are unborn
+    std::vector<float> scores;     ///< of the running beams, best first
+    std::vector<Hypothesis> best;  ///< finished beams, best first; unused entries have no_score
     bool done = false;
   };
   const int64_t vocab = model.vocab(), k = c.num_beams;
-  const auto kk = static_cast<size_t>(k);
+  const auto num_beams = static_cast<size_t>(k);
   const bool early = c.early_stopping == "true", never = c.early_stopping == "never";
   History history(prompts, k, c.max_new_tokens);
   const int64_t prompt_length = history.length;
   ScoreRules rules(c, vocab, prompt_length);
   Feed feed(prompts, k);
-  Best best;
+  TopCandidates best;
   std::vector<Beams> all(prompts.size());
   for (size_t p = 0; p < all.size(); ++p) {
-    all[p].scores.assign(kk, unborn);  // all rows are the same at first: only one may go on
+    all[p].scores.assign(num_beams, no_score);  // all rows are equal at first: only one may continue
     all[p].scores[0] = 0;
-    all[p].best.assign(kk, {unborn, false, prompts[p]});
+    all[p].best.assign(num_beams, {no_score, false, prompts[p]});
   }
-  for (int64_t made = 1; made <= c.max_new_tokens; ++made) {
-    const bool last = made == c.max_new_tokens;
-    const auto norm = static_cast<float>(std::pow(static_cast<double>(made), c.length_penalty));
+  for (int64_t generated = 1; generated <= c.max_new_tokens; ++generated) {
+    const bool last = generated == c.max_new_tokens;
+    const auto norm = static_cast<float>(std::pow(static_cast<double>(generated), c.length_penalty));
     const float* logits = model.step(feed.tokens, feed.origins);
     feed.begin();
     bool open = false;
@@ -213,53 +213,55 @@ Results beam(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
         for (int64_t j = 0; j < k; ++j) feed.set(first + j, c.pad_token_id, first + j);
         continue;
       }
-      best.begin(2 * k);  // as many again as there are beams, since each may end
+      best.begin(2 * k);  // twice the number of beams, since each may end
       for (int64_t j = 0; j < k; ++j)
         best.offer(rules.log_probs(logits + (first + j) * vocab, history.row(first + j), history.length), vocab,
                    scores[static_cast<size_t>(j)], j);
       const auto& found = best.list();
       const auto ends = [&](size_t i) { return last || found[i].token == c.eos_token_id; };
 
-      // Only an end among the first k counts; the others are there so that k beams can go on. Of equal scores a
-      // finished one goes first.
+      // An end counts only among the first k candidates; the others are there so that k beams can continue. Ties go to
+      // the finished beam.
       const auto merged_score = [&](size_t i) {
-        if (i < kk) return std::pair{finished[i].score, finished[i].finished};
-        i -= kk;
-        const bool counts = ends(i) && i < kk;
-        return std::pair{found[i].score / norm + (counts ? 0.0F : unborn), counts};
+        if (i < num_beams) return std::pair{finished[i].score, finished[i].finished};
+        i -= num_beams;
+        const bool counts = ends(i) && i < num_beams;
+        return std::pair{found[i].score / norm + (counts ? 0.0F : no_score), counts};
       };
       std::vector<Hypothesis> next;
-      for (const auto i : best_first(merged_score, kk + found.size(), k)) {
+      for (const auto i : best_first(merged_score, num_beams + found.size(), k)) {
         const auto [score, counts] = merged_score(i);
-        if (i < kk)
+        if (i < num_beams)
           next.push_back(std::move(finished[i]));
         else
-          next.push_back({score, counts, extended(history, first + found[i - kk].beam, found[i - kk].token)});
+          next.push_back(
+              {score, counts, extended(history, first + found[i - num_beams].beam, found[i - num_beams].token)});
       }
       finished = std::move(next);
 
-      const auto running_score = [&](size_t i) { return found[i].score + (ends(i) ? unborn : 0.0F); };
+      const auto running_score = [&](size_t i) { return found[i].score + (ends(i) ? no_score : 0.0F); };
       const auto running = best_first(running_score, found.size(), k);
-      for (size_t j = 0; j < kk; ++j) {
+      for (size_t j = 0; j < num_beams; ++j) {
         scores[j] = running_score(running[j]);
         feed.set(first + static_cast<int64_t>(j), found[running[j]].token, first + found[running[j]].beam);
       }
 
-      // Can a running beam still become better than the worst finished one?
+      // Can a running beam still score better than the worst finished one?
       const auto full = [](const Hypothesis& h) { return h.finished; };
-      const double length = static_cast<double>(never && c.length_penalty > 0 ? c.max_new_tokens : made);
-      const float hope = scores[0] / static_cast<float>(std::pow(length, c.length_penalty));
-      const bool taken = std::any_of(finished.begin(), finished.end(), full),
-                 whole = std::all_of(finished.begin(), finished.end(), full);
-      const bool improvable = (taken && hope > finished.back().score) || (!whole && hope > unborn);
-      done = !improvable || (early && whole);
+      const double length = static_cast<double>(never && c.length_penalty > 0 ? c.max_new_tokens : generated);
+      const float best_possible = scores[0] / static_cast<float>(std::pow(length, c.length_penalty));
+      const bool any_finished = std::any_of(finished.begin(), finished.end(), full),
+                 all_finished = std::all_of(finished.begin(), finished.end(), full);
+      const bool improvable =
+          (any_finished && best_possible > finished.back().score) || (!all_finished && best_possible > no_score);
+      done = !improvable || (early && all_finished);
       open = open || !done;
     }
     if (!open) break;
     feed.end();
     history.append(feed.tokens, feed.origins);
   }
-  // transformers fills up with eos where the padding id is 0, since it reads that as "none".
+  // transformers pads with eos if the padding id is 0, since it takes 0 for "none".
   const int64_t fill = c.pad_token_id == 0 && c.eos_token_id >= 0 ? c.eos_token_id : c.pad_token_id;
   size_t longest = 0;
   const auto returned = static_cast<size_t>(c.num_return_sequences);
@@ -293,35 +295,35 @@ struct Group {
     if (list.size() > size) list.erase(std::min_element(list.begin(), list.end(), less));
     worst = std::min_element(list.begin(), list.end(), less)->score;
   }
-  bool finished(double best_sum, int64_t made, const SearchConfig& c, size_t size) const {
+  bool finished(double best_sum, int64_t generated, const SearchConfig& c, size_t size) const {
     if (list.size() < size) return false;
     if (c.early_stopping == "true") return true;
-    const int64_t length = c.early_stopping == "never" && c.length_penalty > 0 ? c.max_new_tokens : made;
+    const int64_t length = c.early_stopping == "never" && c.length_penalty > 0 ? c.max_new_tokens : generated;
     return worst >= best_sum / std::pow(static_cast<double>(length), c.length_penalty);
   }
 };
 
-Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c) {
+Results diverse_beam_search(NextTokenModel& model, const Prompts& prompts, const SearchConfig& c) {
   const int64_t vocab = model.vocab(), k = c.num_beams, groups = c.num_beam_groups, size = k / groups;
   History history(prompts, k, c.max_new_tokens);
   const auto prompt_length = static_cast<size_t>(history.length);
   ScoreRules rules(c, vocab, history.length);
   Feed feed(prompts, k);
-  Best best;
+  TopCandidates best;
   std::vector<Group> all(prompts.size() * static_cast<size_t>(groups));
-  std::vector<float> scores(prompts.size() * static_cast<size_t>(k), unborn);
+  std::vector<float> scores(prompts.size() * static_cast<size_t>(k), no_score);
   for (size_t i = 0; i < scores.size(); i += static_cast<size_t>(size)) scores[i] = 0;
-  for (int64_t made = 1; made <= c.max_new_tokens; ++made) {
+  for (int64_t generated = 1; generated <= c.max_new_tokens; ++generated) {
     const float* logits = model.step(feed.tokens, feed.origins);
     feed.begin();
     bool open = false;
     for (size_t g = 0; g < all.size();
-         ++g) {  // group after group of each prompt: the later ones see what the earlier ones took
+         ++g) {  // groups of a prompt in order: later ones are penalised for tokens of earlier ones
       auto& group = all[g];
       const int64_t first = static_cast<int64_t>(g) * size, prompt_first = first / k * k;
       if (group.done) {
         for (int64_t j = 0; j < size; ++j)
-          feed.set(first + j, c.pad_token_id, first + j);  // which counts as taken, as in transformers
+          feed.set(first + j, c.pad_token_id, first + j);  // which counts as chosen, as in transformers
         continue;
       }
       best.begin(2 * size);
@@ -335,14 +337,14 @@ Results diverse(NextToken& model, const Prompts& prompts, const SearchConfig& c)
         const int64_t row = first + found[i].beam;
         if (found[i].token == c.eos_token_id) {
           if (i < static_cast<size_t>(size))
-            group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, made, c,
+            group.add({history.row(row), history.row(row) + history.length}, double{found[i].score}, generated, c,
                       static_cast<size_t>(size));
           continue;
         }
         scores[static_cast<size_t>(first + running)] = found[i].score;
         feed.set(first + running++, found[i].token, row);
       }
-      group.done = group.finished(double{found[0].score}, made, c, static_cast<size_t>(size));
+      group.done = group.finished(double{found[0].score}, generated, c, static_cast<size_t>(size));
       open = open || !group.done;
     }
     feed.end();
@@ -382,9 +384,9 @@ int64_t rows_of_prompt(const SearchConfig& config) {
   return config.do_sample ? config.num_return_sequences : config.num_beams;
 }
 
-std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<std::vector<int64_t>>& prompts,
-                                           const SearchConfig& config, const std::function<void(int64_t)>& emit,
-                                           const std::vector<uint64_t>& numbers) {
+std::vector<std::vector<GeneratedIds>> search(NextTokenModel& model, const std::vector<std::vector<int64_t>>& prompts,
+                                              const SearchConfig& config, const std::function<void(int64_t)>& emit,
+                                              const std::vector<uint64_t>& numbers) {
   check(config);
   check_ids(config, model.vocab());
   if (prompts.empty()) return {};
@@ -395,10 +397,10 @@ std::vector<std::vector<Generated>> search(NextToken& model, const std::vector<s
   }
   require<ShapeError>(numbers.empty() || numbers.size() == prompts.size(), numbers.size(), " numbers for ",
                       prompts.size(), " prompts; give one for each");
-  if (config.num_beams == 1) return follow(model, prompts, config, emit, numbers);
+  if (config.num_beams == 1) return greedy_or_sample(model, prompts, config, emit, numbers);
   require<ConfigError>(model.vocab() > 1, "num_beams is ", config.num_beams,
                        ", but the model has one token; set num_beams to 1");
-  return config.num_beam_groups > 1 ? diverse(model, prompts, config) : beam(model, prompts, config);
+  return config.num_beam_groups > 1 ? diverse_beam_search(model, prompts, config) : beam_search(model, prompts, config);
 }
 
 std::vector<std::pair<int64_t, double>> distribution(const float* logits, int64_t vocab,

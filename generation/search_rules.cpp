@@ -12,13 +12,13 @@ namespace {
 
 constexpr float lowest = ScoreRules::lowest;
 
-const kernels::Scores& over() { return kernels::table().scores; }
+const kernels::Scores& score_kernels() { return kernels::table().scores; }
 
 }  // namespace
 
 void check(const SearchConfig& c) {
-  const auto at_least = [](const char* name, int64_t value, int64_t least) {
-    require<ConfigError>(value >= least, name, " is ", value, "; give ", least, " or more");
+  const auto at_least = [](const char* name, int64_t value, int64_t minimum) {
+    require<ConfigError>(value >= minimum, name, " is ", value, "; give ", minimum, " or more");
   };
   at_least("max_new_tokens", c.max_new_tokens, 1);
   at_least("min_new_tokens", c.min_new_tokens, 0);
@@ -92,10 +92,10 @@ float* ScoreRules::logits(const float* given, const int64_t* ids, int64_t length
 
 const float* ScoreRules::log_probs(const float* given, const int64_t* ids, int64_t length, const int64_t* taken,
                                    int64_t n) {
-  const auto [max, log] = over().log_sum(vocab_, given);
-  require(!std::isnan(log) && max != lowest, not_numbers);
+  const auto [max, log] = score_kernels().log_sum(vocab_, given);
+  require(!std::isnan(log) && max != lowest, not_finite);
   float* x = scores_.data();
-  over().minus(vocab_, given, max, log, x);  // in this order: max + log may round the log away
+  score_kernels().minus(vocab_, given, max, log, x);  // in this order: max + log may round the log away
   for (int64_t j = 0; j < n; ++j)
     if (std::find(taken, taken + j, taken[j]) == taken + j)
       x[taken[j]] -=
@@ -120,8 +120,8 @@ void ScoreRules::apply(const int64_t* ids, int64_t length) {
     for (int64_t i = 0; i + n <= length; ++i)
       if (known(ids[i + n - 1]) && std::equal(ids + i, ids + i + n - 1, ids + length - n + 1))
         x[ids[i + n - 1]] = banned;
-  const int64_t least = c_.min_new_tokens > 0 ? prompt_ + c_.min_new_tokens : c_.min_length;
-  if (c_.eos_token_id >= 0 && length < least) x[c_.eos_token_id] = banned;
+  const int64_t min_length = c_.min_new_tokens > 0 ? prompt_ + c_.min_new_tokens : c_.min_length;
+  if (c_.eos_token_id >= 0 && length < min_length) x[c_.eos_token_id] = banned;
   if (c_.forced_bos_token_id >= 0 && length == 1) only(c_.forced_bos_token_id);
   if (c_.forced_eos_token_id >= 0 && length == prompt_ + c_.max_new_tokens - 1) only(c_.forced_eos_token_id);
 }
@@ -134,16 +134,16 @@ void ScoreRules::only(int64_t id) {
 const std::vector<TokenSampler::Kept>& TokenSampler::keep(float* x) {
   if (c_.temperature != 1)
     for (int64_t i = 0; i < vocab_; ++i) x[i] /= static_cast<float>(c_.temperature);
-  const float least =
-      c_.top_k > 0 && c_.top_k < vocab_ ? std::max(lowest, kth_of(x)) : lowest;  // ties with the last one stay
-  weigh(x, least);
+  const float threshold =
+      c_.top_k > 0 && c_.top_k < vocab_ ? std::max(lowest, kth_of(x)) : lowest;  // ties with the last one are kept
+  weigh(x, threshold);
   require(total_ > 0, "every token is forbidden; lower no_repeat_ngram_size");
-  // All tokens below this weight together hold less than 1 - top_p: they go without being put in order.
+  // All tokens below this weight together have less than 1 - top_p of the mass: they are dropped before sorting.
   const auto floor =
       static_cast<float>(c_.top_p < 1 ? (1 - c_.top_p) * total_ / static_cast<double>(vocab_) * (1 - 1e-6) : 0);
   kept_.clear();
   for (int64_t i = 0; i < vocab_; ++i)
-    if (const float w = weights_[static_cast<size_t>(i)]; x[i] >= least && w >= floor)
+    if (const float w = weights_[static_cast<size_t>(i)]; x[i] >= threshold && w >= floor)
       kept_.push_back({static_cast<int32_t>(i), x[i], w, -x[i]});
   if (c_.top_p < 1) cut(c_.top_p, false);
   if (c_.typical_p < 1) {
@@ -163,12 +163,13 @@ const TokenSampler::Kept& TokenSampler::draw(double u) const {
   return kept_.back();
 }
 
-/// The top_k-th largest number of a row.
+/// The top_k-th largest score of a row.
 float TokenSampler::kth_of(const float* x) {
-  const auto most = static_cast<size_t>(c_.top_k);
-  heap_.assign(x, x + most);  // the largest so far, the least of them in front
+  const auto size = static_cast<size_t>(c_.top_k);
+  heap_.assign(x, x + size);  // the largest so far, with their minimum in front
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-  for (int64_t i = c_.top_k; i < vocab_ && (i = over().next_above(x, i, vocab_, 0, heap_.front())) < vocab_; ++i) {
+  for (int64_t i = c_.top_k; i < vocab_ && (i = score_kernels().next_above(x, i, vocab_, 0, heap_.front())) < vocab_;
+       ++i) {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     heap_.back() = x[i];
     std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -176,19 +177,19 @@ float TokenSampler::kth_of(const float* x) {
   return heap_.front();
 }
 
-/// Sets the weights of the row: e^(x - max), 0 below `least`.
-void TokenSampler::weigh(const float* x, float least) {
-  const float max = over().largest(vocab_, x);
+/// Sets the weights of the row: e^(x - max), 0 below `threshold`.
+void TokenSampler::weigh(const float* x, float threshold) {
+  const float max = score_kernels().largest(vocab_, x);
   max_ = double{max};
-  total_ = over().weights(vocab_, x, least, max, weights_.data());
-  require(!std::isnan(total_), ScoreRules::not_numbers);
+  total_ = score_kernels().weights(vocab_, x, threshold, max, weights_.data());
+  require(!std::isnan(total_), ScoreRules::not_finite);
 }
 
-/// Keeps only those of the smallest keys, as long as those before hold less than `mass`; at least one; `ties` with the
-/// last key too.
+/// Keeps the tokens of the smallest keys until they reach the probability `mass`, at least one; with `ties`, also
+/// tokens with the same key as the last one.
 void TokenSampler::cut(double mass, bool ties) {
   const auto less = [](const Kept& a, const Kept& b) { return a.key != b.key ? a.key < b.key : a.id < b.id; };
-  auto from = kept_.begin(), to = kept_.end();  // the place of the cut lies between; halved until a sort is cheap
+  auto from = kept_.begin(), to = kept_.end();  // bounds of the cut, halved until sorting is cheap
   double before = 0;
   while (to - from > 32) {
     const auto middle = from + (to - from) / 2;

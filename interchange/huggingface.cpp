@@ -26,8 +26,8 @@ bool has(const Objectives& objectives, std::string_view kind) {
                      [&](const auto& o) { return kind == std::visit([](const auto& c) { return c.kind; }, o); });
 }
 
-/// Objectives that have the heads of a class; of an encoder with a decoder, the stack that the class has. Throws
-/// ConfigError for one that is unknown.
+/// The objectives that have the heads of a class. Reduces an encoder-decoder `model` to the stack of the class, if it
+/// has only one. Throws ConfigError for an unknown class.
 Objectives objectives_of(const std::string& architecture, ModelConfig& model, const std::string& path) {
   auto& c = backbone_of(model);
   const auto ends = [&](std::string_view end) { return architecture.ends_with(end); };
@@ -58,7 +58,7 @@ Objectives objectives_of(const std::string& architecture, ModelConfig& model, co
   } else if (ends("LMHeadModel") || ends("ForCausalLM")) {
     if (!c.is_decoder()) {
       log_warning("import", words(path, ": ", architecture,
-                                  " without is_decoder is bidirectional: it is taken as a masked language model"));
+                                  " without is_decoder is bidirectional; it is imported as a masked language model"));
       return {MlmConfig{}};
     }
     ClmConfig clm;
@@ -72,7 +72,7 @@ Objectives objectives_of(const std::string& architecture, ModelConfig& model, co
       "...LMHeadModel, ...ForCausalLM, ...ForConditionalGeneration, T5EncoderModel and ...Model can");
 }
 
-/// The class that has the heads of these objectives.
+/// The class with the heads of these objectives.
 std::string architecture_of(const ModelConfig& model, const Objectives& objectives) {
   const auto name = class_prefix(model);
   const auto& c = backbone_of(model);
@@ -87,37 +87,38 @@ std::string architecture_of(const ModelConfig& model, const Objectives& objectiv
   return name + (has(objectives, "mlm") ? "ForMaskedLM" : "Model");
 }
 
-/// The class of weights whose config.json names none.
+/// The class inferred from the weights, for a config.json that names none.
 std::string architecture_of(const ModelConfig& model, const std::map<std::string, at::Tensor>& tensors, bool bare) {
-  const auto there = [&](const std::string& name) { return tensors.count(name) > 0; };
-  const auto begins = [&](const std::string& name) {
-    const auto found = tensors.lower_bound(name);
-    return found != tensors.end() && found->first.starts_with(name);
+  const auto has_tensor = [&](const std::string& name) { return tensors.count(name) > 0; };
+  const auto has_prefix = [&](const std::string& prefix) {
+    const auto found = tensors.lower_bound(prefix);
+    return found != tensors.end() && found->first.starts_with(prefix);
   };
   const auto& c = backbone_of(model);
   if (c.is_encoder_decoder()) {
     const bool t5 = std::holds_alternative<T5Config>(model);
-    if (t5 && !begins("decoder.")) return class_prefix(model) + "EncoderModel";
-    if (!t5 && begins("model.decoder.") && !begins("model.encoder.")) return class_prefix(model) + "ForCausalLM";
+    if (t5 && !has_prefix("decoder.")) return class_prefix(model) + "EncoderModel";
+    if (!t5 && has_prefix("model.decoder.") && !has_prefix("model.encoder."))
+      return class_prefix(model) + "ForCausalLM";
   }
   Objectives guessed;
-  // A tied head has no tensor of its own. T5 has no name in front that would tell; its table is the whole head.
+  // A tied head has no tensor of its own. T5 has no prefix that would tell a base model; its head is the table alone.
   if (decoder_family(model))
-    guessed = there("lm_head.weight") || (c.tie_word_embeddings && !bare) ? Objectives{ClmConfig{}} : Objectives{};
+    guessed = has_tensor("lm_head.weight") || (c.tie_word_embeddings && !bare) ? Objectives{ClmConfig{}} : Objectives{};
   else if (c.is_two_stream())
-    guessed = there("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
-  else if (there("discriminator_predictions.dense.weight"))
+    guessed = has_tensor("lm_loss.bias") ? Objectives{PlmConfig{}} : Objectives{};
+  else if (has_tensor("discriminator_predictions.dense.weight"))
     guessed = {RtdConfig{}};
-  else if (there(huggingface_names(model, "mlm.head.transform.weight")[0]))
+  else if (has_tensor(huggingface_names(model, "mlm.head.transform.weight")[0]))
     guessed = c.is_decoder() ? Objectives{ClmConfig{}} : Objectives{MlmConfig{}};
-  if (there("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
-  if (there("sop_classifier.classifier.weight")) guessed.push_back(SopConfig{});
+  if (has_tensor("cls.seq_relationship.weight")) guessed.push_back(NspConfig{});
+  if (has_tensor("sop_classifier.classifier.weight")) guessed.push_back(SopConfig{});
   return architecture_of(model, guessed);
 }
 
-/// Settles which token tables are one. A table that the file lacks is that to which the class ties it; two that differ
-/// are not tied, whatever config.json says. Leaves in `tensors` those that the network has. Source: tie_weights of
-/// transformers 5, modeling_utils.py.
+/// Decides which token embedding tables are tied. A table missing from the file is tied as in its class; tables that
+/// differ are not tied, whatever config.json says. Keeps in `tensors` those that the network has. Source: tie_weights
+/// of transformers 5, modeling_utils.py.
 void tie_tables(ModelConfig& model, std::map<std::string, at::Tensor>& tensors) {
   auto& c = backbone_of(model);
   const auto tables = token_tables(model);
@@ -142,16 +143,16 @@ void tie_tables(ModelConfig& model, std::map<std::string, at::Tensor>& tensors) 
   }
   const bool same = head.defined() && at::equal(head, decoder);
   if (head.defined() && !same && c.tie_word_embeddings && !always_tied)
-    log_warning("import", words(tables.back(), " differs from ", tables[0],
-                                ", though config.json says that they are tied: each is kept"));
+    log_warning("import",
+                words(tables.back(), " differs from ", tables[0], ", although config.json ties them; both are kept"));
   if (head.defined()) c.tie_word_embeddings = c.tie_word_embeddings && same;
   tensors[huggingface_names(model, "backbone.embeddings.word")[0]] = encoder;
   if (!one_table) tensors[huggingface_names(model, "backbone.decoder_embeddings.word")[0]] = decoder;
   if (head.defined() && !c.tie_word_embeddings) tensors[tables.back()] = head;
 }
 
-/// The heads of encoders, whose names have nothing in front.
-const std::vector<std::string> heads_there{
+/// Prefixes of heads, whose names lack the prefix of the base model.
+const std::vector<std::string> head_prefixes{
     "cls.",   "lm_head.", "predictions.",     "sop_classifier.", "generator_", "discriminator_predictions.",
     "vocab_", "lm_loss.", "final_logits_bias"};
 
@@ -167,10 +168,10 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   auto& c = backbone_of(config);
   require<ConfigError>(
       !c.is_decoder() || std::holds_alternative<FullAttention>(c.attention), path,
-      ": is_decoder is true, and blocks of attention see both sides; set attention_type to 'original_full'");
+      ": is_decoder is true, but block-sparse attention is bidirectional; set attention_type to 'original_full'");
   model.tensors = read_weights(folder);
   const auto prefix = huggingface_prefix(config);
-  // A bare model is saved without the name of the model in front.
+  // A base model is saved without the prefix.
   const bool bare = std::none_of(model.tensors.begin(), model.tensors.end(),
                                  [&](const auto& item) { return item.first.starts_with(prefix); });
   if (j.contains("architectures") && j["architectures"].is_array() && !j["architectures"].empty() &&
@@ -181,14 +182,14 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   if (bare) {
     std::map<std::string, at::Tensor> full;
     for (const auto& [name, tensor] : model.tensors) {
-      const bool of_head =
-          std::any_of(heads_there.begin(), heads_there.end(), [&](const auto& head) { return name.starts_with(head); });
+      const bool of_head = std::any_of(head_prefixes.begin(), head_prefixes.end(),
+                                       [&](const auto& head) { return name.starts_with(head); });
       full.emplace(of_head ? name : prefix + name, tensor);
     }
     model.tensors = std::move(full);
   }
   tie_tables(config, model.tensors);
-  // The classes of BigBird have a pooler that their masked language model does not read.
+  // BigBird's masked language model has a pooler that it does not use.
   c.pooler = std::holds_alternative<BigBirdConfig>(config) && !model.config.objectives.empty() &&
              model.tensors.count("bert.pooler.weight") > 0;
   const auto decoding = decoding_ids_of(config);
@@ -197,13 +198,12 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
                                   {"decoder_start_token_id", decoding.decoder_start_token_id},
                                   {"forced_bos_token_id", decoding.forced_bos_token_id},
                                   {"forced_eos_token_id", decoding.forced_eos_token_id}})
-      require<ConfigError>(id < c.vocab_size, path, ": ", key, " is ", id, ", the vocabulary has ", c.vocab_size,
+      require<ConfigError>(id < c.vocab_size, path, ": ", key, " is ", id, ", but the vocabulary has ", c.vocab_size,
                            " tokens; the file is damaged");
-  model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.longest_input(), 512));
+  model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.max_input_length(), 512));
   model.config.train.budget.steps = 1000;
-  // The ranges of a config that a user writes hold for one that was read, and a run has nothing but what it writes
-  // down.
-  model.config = decode<RunConfig>(ConfigTree::parse(to_yaml(model.config), path + ", as the run.yaml of Cloze"));
+  // The config goes through YAML: it must satisfy the ranges of any config, and no fact may be lost in run.yaml.
+  model.config = decode<RunConfig>(ConfigTree::parse(to_yaml(model.config), path + ", as run.yaml"));
   return model;
 }
 
@@ -220,17 +220,17 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
   const auto& encoder = backbone_of(config);
   std::set<std::string> used;
   const auto params = collect_params(network);
-  initialize(params, encoder.initializer_range, false, Rng(1));  // for what the file lacks
+  initialize(params, encoder.initializer_range, false, Rng(1));  // for parameters missing from the file
   for (const auto& [name, param] : params) {
     const auto names = huggingface_names(config, name);
     std::vector<at::Tensor> parts;
-    for (auto theirs : names) {
+    for (auto stored : names) {
       for (const auto& alias : huggingface_aliases(config, name))
-        if (!model.tensors.count(theirs) && model.tensors.count(alias)) theirs = alias;
-      const auto found = model.tensors.find(theirs);
+        if (!model.tensors.count(stored) && model.tensors.count(alias)) stored = alias;
+      const auto found = model.tensors.find(stored);
       if (found == model.tensors.end()) continue;
-      used.insert(theirs);
-      require_weights(theirs, found->second);
+      used.insert(stored);
+      require_weights(stored, found->second);
       const auto tensor = found->second.to(at::kFloat);
       parts.push_back(encoder.is_two_stream()                                     ? xlnet_from_huggingface(name, tensor)
                       : huggingface_transposed(config, name) && tensor.dim() == 2 ? tensor.t()
@@ -241,13 +241,13 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") ||
                             name.starts_with("backbone.pooler.") || param.fixed();
       require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0],
-                               "'; they are not those of this config.json");
+                               "'; they do not belong to this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;
     }
     const auto whole = parts.size() == 1 ? parts[0] : at::cat(parts);
     require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ",
-                             parts[0].sizes(), ", config.json needs ", param.value().sizes(), " for ", name);
+                             parts[0].sizes(), ", but config.json needs ", param.value().sizes(), " for ", name);
     param.value().copy_(whole);
   }
   for (const auto& [name, param] : params)
@@ -256,7 +256,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
       if (found == model.tensors.end() || used.count(alias)) continue;
       require_weights(alias, found->second);
       if (found->second.sizes() == param.value().sizes())
-        param.value().copy_(found->second.to(at::kFloat));  // a bias that the decoder has under its own name counts
+        param.value().copy_(found->second.to(at::kFloat));  // the second name of the output bias takes precedence
       used.insert(alias);
     }
   for (const auto& [name, tensor] : model.tensors)
@@ -271,30 +271,30 @@ json huggingface_config(const RunConfig& config) {
 
 namespace {
 
-/// The class of a kind that writes is the kind as it stands, but for its sizes.
+/// Throws ConfigError unless a generative model has the architecture of its class, whatever its sizes.
 void require_decoder_class(const RunConfig& config) {
   const auto& c = backbone_of(config.model);
   const auto kind = kind_of(config.model);
-  const auto plain =
+  const auto standard =
       std::visit([](const auto& m) -> BackboneConfig { return std::decay_t<decltype(m)>{}; }, config.model);
   const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
-  const bool alone = plain.is_encoder_decoder() && !c.is_encoder_decoder(), t5 = kind == "t5";
-  const auto same = [&](const char* option, const std::string& value, const std::string& there) {
-    require<ConfigError>(value == there, "model.", option, " ", value, " has no class at Hugging Face for ", kind,
+  const bool single_stack = standard.is_encoder_decoder() && !c.is_encoder_decoder(), t5 = kind == "t5";
+  const auto same = [&](const char* option, const std::string& value, const std::string& expected) {
+    require<ConfigError>(value == expected, "model.", option, " ", value, " has no class at Hugging Face for ", kind,
                          "; export to torchscript");
   };
-  same("norm_place", name_of(c.norm_place), name_of(plain.norm_place));
-  same("norm_kind", name_of(c.norm_kind), name_of(plain.norm_kind));
-  same("position_embeddings", name_of(c.position_embeddings), name_of(plain.position_embeddings));
+  same("norm_place", name_of(c.norm_place), name_of(standard.norm_place));
+  same("norm_kind", name_of(c.norm_kind), name_of(standard.norm_kind));
+  same("position_embeddings", name_of(c.position_embeddings), name_of(standard.position_embeddings));
   same("relative_positions", std::to_string(c.relative_positions), "0");
   same("feed_forward", name_of(c.feed_forward), t5 ? name_of(c.feed_forward) : "plain");
-  const auto its_own = alone ? (t5 ? Architecture::encoder : Architecture::decoder) : plain.architecture;
-  same("architecture", name_of(c.architecture), name_of(its_own));
+  const auto architecture = single_stack ? (t5 ? Architecture::encoder : Architecture::decoder) : standard.architecture;
+  same("architecture", name_of(c.architecture), name_of(architecture));
   same("prefix_lm", text(c.prefix_lm), "false");
-  const bool writes = !config.objectives.empty() && is_generative(config.objectives[0]);
-  require<ConfigError>(!alone || (t5 ? config.objectives.empty() : writes),
+  const bool generative = !config.objectives.empty() && is_generative(config.objectives[0]);
+  require<ConfigError>(!single_stack || (t5 ? config.objectives.empty() : generative),
                        t5 ? "Hugging Face's class of T5's encoder has no head"
-                          : "Hugging Face's class of a decoder alone has a head, and this one has none",
+                          : "Hugging Face's class of a decoder without encoder needs a head, and this model has none",
                        "; export to torchscript");
   require<ConfigError>(std::holds_alternative<FullAttention>(c.attention),
                        "model.attention of another kind than full has no class at Hugging Face for ", kind,
@@ -310,9 +310,10 @@ void require_huggingface(const RunConfig& config) {
   if (decoder_family(config.model)) return require_decoder_class(config);
   require<ConfigError>(
       c.num_hidden_groups == 0 || c.share == Sharing::all || c.num_hidden_groups == c.num_hidden_layers,
-      "model.share '", c.share, "' has no class at Hugging Face, which shares whole layers; export to torchscript");
+      "model.share '", c.share,
+      "' has no class at Hugging Face, which only shares whole layers; export to torchscript");
   if (c.is_two_stream()) return;
-  require<ConfigError>(c.position_embeddings == PositionEmbeddings::learned || c.scores_distances() ||
+  require<ConfigError>(c.position_embeddings == PositionEmbeddings::learned || c.has_relative_keys() ||
                            std::holds_alternative<DistilBertConfig>(config.model),
                        "model.position_embeddings '", c.position_embeddings,
                        "' has a class at Hugging Face only for distilbert; export to torchscript");
@@ -337,21 +338,21 @@ void require_huggingface(const RunConfig& config) {
         {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
     require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model,
                          "; export to torchscript");
-  if (c.scores_distances()) {
+  if (c.has_relative_keys()) {
     require<ConfigError>(model == "bert" || model == "roberta" || model == "albert" || model == "electra",
                          "model.position_embeddings ", c.position_embeddings, " has no class at Hugging Face for ",
                          model, "; export to torchscript");
     log_warning("export", words("position_embedding_type ", c.position_embeddings,
-                                " is computed by transformers 4; transformers 5 passes it over"));
+                                " is computed by transformers 4, but ignored by transformers 5"));
   }
   if (c.is_generative()) {
     require<ConfigError>(model == "bert" || model == "roberta" || model == "electra" || model == "bigbird",
-                         "Hugging Face has no class of ", model, " that is a decoder; export to torchscript");
+                         "Hugging Face has no decoder class for ", model, "; export to torchscript");
     for (const auto& o : config.objectives) {
       const auto* clm = std::get_if<ClmConfig>(&o);
       require<ConfigError>(!is_generative(o) || (clm && clm->transform),
-                           "a head that writes without a transform has no class at Hugging Face for ", model,
-                           ", whose heads have one; train with `kind: clm, transform: true`, or export to torchscript");
+                           "a language modeling head without a transform has no class at Hugging Face for ", model,
+                           "; train with `kind: clm, transform: true`, or export to torchscript");
     }
   }
   for (const auto& o : config.objectives) {
@@ -359,7 +360,7 @@ void require_huggingface(const RunConfig& config) {
                rtd = std::holds_alternative<RtdConfig>(o);
     require<ConfigError>(
         (!sop || model == "albert") && (!nsp || model == "bert" || model == "bigbird") && (!rtd || model == "electra"),
-        "Hugging Face has no class of ", model, " with the head of ",
+        "Hugging Face has no class for ", model, " with the head of ",
         sop   ? "sop"
         : nsp ? "nsp"
               : "rtd",
@@ -369,13 +370,12 @@ void require_huggingface(const RunConfig& config) {
 
 namespace {
 
-/// Makes the config of a discriminator that of both networks: the generator's sizes as shares of the discriminator's,
-/// and what of the embeddings is one. Throws ConfigError for a generator that a run cannot have beside this
-/// discriminator.
+/// Extends the config of a discriminator to both networks: the sizes of the generator as shares of the discriminator's,
+/// and which embeddings are tied. Throws ConfigError for a generator that cannot be in one run with this discriminator.
 void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, const std::string& folder) {
   const bool pair = model.architecture == "ElectraForPreTraining" && generator.architecture == "ElectraForMaskedLM";
   require<ConfigError>(pair, "--generator ", folder,
-                       ": a generator is an ElectraForMaskedLM beside an ElectraForPreTraining, these are ",
+                       ": needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these are ",
                        generator.architecture, " and ", model.architecture);
   auto& d = backbone_of(model.config.model);
   const auto& g = backbone_of(generator.config.model);
@@ -384,25 +384,26 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
   rtd.generator_layers =
       static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
   d.tie_word_embeddings = g.tie_word_embeddings;
-  const auto made = generator_of(rtd, d);
-  const auto same = [&](const char* key, const auto& there, const auto& here) {
-    require<ConfigError>(there == here, "--generator ", folder, ": its ", key, " is ", there,
-                         ", and beside this discriminator it is ", here, "; such a pair cannot be one run");
+  const auto expected = generator_of(rtd, d);
+  const auto same = [&](const char* key, const auto& given, const auto& wanted) {
+    require<ConfigError>(given == wanted, "--generator ", folder, ": its ", key, " is ", given,
+                         ", but with this discriminator it must be ", wanted, "; the two cannot be one run");
   };
-  same("hidden_size", g.hidden_size, made.hidden_size);
-  same("intermediate_size", g.intermediate_size, made.intermediate_size);
-  same("num_hidden_layers", g.num_hidden_layers, made.num_hidden_layers);
-  same("embedding_size", g.embedding_width(), made.embedding_width());
-  same("vocab_size", g.vocab_size, made.vocab_size);
-  same("max_position_embeddings", g.max_position_embeddings, made.max_position_embeddings);
-  same("type_vocab_size", g.type_vocab_size, made.type_vocab_size);
-  same("hidden_act", g.hidden_act, made.hidden_act);
-  same("layer_norm_eps", g.layer_norm_eps, made.layer_norm_eps);
+  same("hidden_size", g.hidden_size, expected.hidden_size);
+  same("intermediate_size", g.intermediate_size, expected.intermediate_size);
+  same("num_hidden_layers", g.num_hidden_layers, expected.num_hidden_layers);
+  same("embedding_size", g.embedding_width(), expected.embedding_width());
+  same("vocab_size", g.vocab_size, expected.vocab_size);
+  same("max_position_embeddings", g.max_position_embeddings, expected.max_position_embeddings);
+  same("type_vocab_size", g.type_vocab_size, expected.type_vocab_size);
+  same("hidden_act", g.hidden_act, expected.hidden_act);
+  same("layer_norm_eps", g.layer_norm_eps, expected.layer_norm_eps);
   const auto equal = [&](const char* part) {
     const auto name = "electra.embeddings." + std::string(part);
-    const auto here = model.tensors.find(name);
-    const auto there = generator.tensors.find(name);
-    return here != model.tensors.end() && there != generator.tensors.end() && at::equal(here->second, there->second);
+    const auto of_discriminator = model.tensors.find(name);
+    const auto of_generator = generator.tensors.find(name);
+    return of_discriminator != model.tensors.end() && of_generator != generator.tensors.end() &&
+           at::equal(of_discriminator->second, of_generator->second);
   };
   const bool tables = equal("word_embeddings.weight") && equal("position_embeddings.weight");
   const bool all =
@@ -412,27 +413,27 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
   model.config.objectives = {rtd};
 }
 
-/// The generator's weights, read into the network that holds both.
+/// Loads the weights of the generator into the network that holds both.
 void load_generator(const HuggingFaceModel& generator, Network& network, ImportReport& report) {
-  Network alone(generator.config.model, generator.config.objectives);
-  load_huggingface(generator, alone, report.ignored, report.fresh);
+  Network own_network(generator.config.model, generator.config.objectives);
+  load_huggingface(generator, own_network, report.ignored, report.fresh);
   at::NoGradGuard no_grad;
-  for (const auto& [together, own] : generator_params(network, alone)) together.value().copy_(own.value());
+  for (const auto& [joint, own] : generator_params(network, own_network)) joint.value().copy_(own.value());
   report.tensors += static_cast<int64_t>(generator.tensors.size());
 }
 
-/// Throws ConfigError for a config of far more parameters than the file has, before memory is written for them.
+/// Throws ConfigError for a config with far more parameters than the file, before memory is written for them.
 void check_size(const Network& network, const HuggingFaceModel& model, const HuggingFaceModel* generator,
                 const std::string& path) {
-  constexpr int64_t heads = 1 << 26;  // of parameters that may be drawn anew
+  constexpr int64_t max_head = 1 << 26;  // parameters of a newly initialized head
   int64_t described = 0, stored = 0;
   for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
   for (const auto* part : {&model, generator})
     for (const auto& [name, tensor] : part ? part->tensors : std::map<std::string, at::Tensor>())
       stored += tensor.numel();
-  require<ConfigError>(described <= 4 * stored + heads, path, ": describes a model of ",
-                       thousands(static_cast<uint64_t>(described)), " parameters, the weights are ",
-                       thousands(static_cast<uint64_t>(stored)), " numbers; they do not belong together");
+  require<ConfigError>(described <= 4 * stored + max_head, path, ": describes a model of ",
+                       thousands(static_cast<uint64_t>(described)), " parameters, but the weights have ",
+                       thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
 }
 
 }  // namespace
@@ -466,14 +467,14 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
   if (has_tokenizer) {
     const auto tokenizer = Tokenizer::open(folder);
     require<CheckpointError>(tokenizer.size() <= backbone_of(model.config.model).vocab_size, folder,
-                             ": the tokenizer has ", tokenizer.size(), " pieces, the model ",
-                             backbone_of(model.config.model).vocab_size, " rows; they do not belong together");
+                             ": the tokenizer has ", tokenizer.size(), " tokens, the model has ",
+                             backbone_of(model.config.model).vocab_size, "; they do not belong together");
     tokenizer.save(staged.path() + "/tokenizer");
   } else {
     log_info(
         "import",
         folder +
-            " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json): the run reads ids, not text");
+            " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json), so the run takes ids, not text");
   }
   write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
   write_atomic(
@@ -486,17 +487,17 @@ ImportReport import_huggingface(const std::string& folder, const std::string& ru
 
 namespace {
 
-/// The model as the reader of its tokenizer's texts.
+/// How the model reads text, for the export of its tokenizer.
 TextReader reader_of(const ModelConfig& model) {
   const auto& c = backbone_of(model);
   return {.kind = kind_of(model),
           .segments = c.token_types && c.type_vocab_size > 1,
-          .max_length = c.longest_input() < BackboneConfig::any_length ? c.longest_input() : 0,
+          .max_length = c.max_input_length() < BackboneConfig::unlimited_length ? c.max_input_length() : 0,
           .end = decoder_family(model) ? c.eos_token_id : -1};
 }
 
-/// Where not all token tables of an encoder with a decoder are one, the file holds each by its name: transformers ties
-/// what is not there.
+/// Adds all token tables of an encoder-decoder model by name unless they are one; transformers ties those that are
+/// missing from the file.
 void write_all_tables(const LoadedRun& run, bool bare, std::vector<NamedTensor>& tensors) {
   const auto& c = backbone_of(run.config.model);
   if (!c.is_encoder_decoder() || (shares_embeddings(run.config.model) && c.tie_word_embeddings)) return;
@@ -505,22 +506,23 @@ void write_all_tables(const LoadedRun& run, bool bare, std::vector<NamedTensor>&
     names.pop_back();  // the head
     for (auto& name : names) name = name.substr(huggingface_prefix(run.config.model).size());
   }
-  const auto holds = [&](const std::string& name) {
+  const auto contains = [&](const std::string& name) {
     return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
   };
   const auto& encoder = run.network->backbone->embedding_tables()->word.value();
   const auto& decoder = run.network->backbone->token_embedding().value();
   for (size_t i = 0; i < names.size(); ++i)
-    if (!holds(names[i])) tensors.push_back({names[i], (i < 2 ? encoder : decoder).detach()});
+    if (!contains(names[i])) tensors.push_back({names[i], (i < 2 ? encoder : decoder).detach()});
 }
 
 }  // namespace
 
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
-  const bool taken = fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out));
+  const bool occupied = fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out));
   const bool is_model = fs::exists(out + "/config.json");
-  require<ConfigError>(!taken || is_model, out, ": exists and is no model folder; name another --out");
-  require<ConfigError>(!taken || replace, out, ": is there already; name another folder, or replace it with --force");
+  require<ConfigError>(!occupied || is_model, out, ": exists and is not a model folder; name another --out");
+  require<ConfigError>(!occupied || replace, out,
+                       ": already exists; name another folder, or overwrite it with --force");
   auto opened = open_run(run);
   if (part == "generator") take_generator(opened);
   require_huggingface(opened.config);
@@ -528,12 +530,12 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   const auto prefix = huggingface_prefix(opened.config.model);
   std::vector<NamedTensor> tensors;
   for (const auto& [name, param] : collect_params(*opened.network)) {
-    const auto theirs = huggingface_names(opened.config.model, name);
-    if (theirs.empty()) continue;  // a generator beside the discriminator
+    const auto names = huggingface_names(opened.config.model, name);
+    if (names.empty()) continue;  // the generator of a discriminator
     const auto parts =
-        to_huggingface(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(theirs.size()));
-    for (size_t i = 0; i < theirs.size(); ++i)
-      tensors.push_back({bare ? theirs[i].substr(prefix.size()) : theirs[i], parts[i].contiguous()});
+        to_huggingface(opened.config.model, name, param.value().detach()).chunk(static_cast<int64_t>(names.size()));
+    for (size_t i = 0; i < names.size(); ++i)
+      tensors.push_back({bare ? names[i].substr(prefix.size()) : names[i], parts[i].contiguous()});
     if (name.ends_with("lm.head.bias") && !decoder_family(opened.config.model) &&
         !backbone_of(opened.config.model).tie_word_embeddings)
       for (const auto& alias : huggingface_aliases(opened.config.model, name))
@@ -545,19 +547,20 @@ void export_huggingface(const std::string& run, const std::string& out, const st
   auto config = huggingface_config(opened.config);
   if (opened.has_tokenizer) {
     const auto& special = opened.tokenizer.special();
-    if (const auto bos = model.texts_begin ? special.cls : special.bos; bos >= 0) config["bos_token_id"] = bos;
+    if (const auto bos = model.prepend_bos ? special.cls : special.bos; bos >= 0) config["bos_token_id"] = bos;
     if (!config.contains("eos_token_id") && special.eos >= 0) config["eos_token_id"] = special.eos;
   } else {
     if (model.bos_token_id >= 0) config["bos_token_id"] = model.bos_token_id;
     if (!config.contains("eos_token_id") && model.eos_token_id >= 0) config["eos_token_id"] = model.eos_token_id;
   }
-  // A run that was imported and not trained goes out as it came.
+  // An imported run that was not trained is exported unchanged.
   const auto* streams = as<TwoStreamConfig>(opened.config.model);
   if (streams && streams->bi_data && load_state(opened.checkpoint, nullptr).step > 0) {
     config["bi_data"] = false;
-    log_info("export",
-             "bi_data is of training and goes out as false: with it the class there reads the second half of every "
-             "batch backwards");
+    log_info(
+        "export",
+        "bi_data only applies to training and is exported as false; if true, transformers reads the second half of "
+        "every batch backwards");
   }
   write_atomic(staged.path() + "/config.json", config.dump(2) + "\n");
   save_safetensors(staged.path() + "/model.safetensors", tensors);

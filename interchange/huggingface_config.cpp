@@ -1,5 +1,5 @@
-// The tables of config.json. Defaults are those of transformers 5.23; tests/interchange/huggingface_defaults.json holds
-// them as they are there.
+// The tables of config.json. Defaults are those of transformers 5.23, as in
+// tests/interchange/huggingface_defaults.json.
 #include "interchange/huggingface_config.h"
 
 #include <algorithm>
@@ -17,34 +17,33 @@ using nlohmann::json;
 
 namespace {
 
-/// A value on its way in.
+/// A value to read.
 struct Given {
-  const json& value;  ///< the file's, else the class's default; null where either says so
-  const json& file;   ///< all keys
+  const json& value;  ///< of the file, else the default of the class; may be null
+  const json& file;   ///< the whole object
   std::string key, path;
 
   template <class T>
   T as() const {
     T field{};
-    require<ConfigError>(!value.is_null(), path, ": '", key,
-                         "' is null, which the class does not know here; write a value");
+    require<ConfigError>(!value.is_null(), path, ": '", key, "' is null, which the class does not allow; give a value");
     take(json{{key, value}}, key.c_str(), field, path);
     return field;
   }
 };
 
-/// A key of config.json and what stands for it here.
+/// A key of config.json and its conversion from and to a model config.
 struct Key {
   std::string name;
-  json absent{};             ///< what the class has where the file says nothing
-  bool may_be_null = false;  ///< null is a value; else it is as if the key were absent
+  json absent{};             ///< the default of the class for an absent key
+  bool may_be_null = false;  ///< if false, null means that the key is absent
   std::function<void(BackboneConfig&, const Given&)> read = [](BackboneConfig&, const Given&) {};
-  std::function<json(const BackboneConfig&)> write = [](const BackboneConfig&) { return unsaid; };
-  inline static const json unsaid = json(json::value_t::discarded);  ///< the key is left out
+  std::function<json(const BackboneConfig&)> write = [](const BackboneConfig&) { return omitted; };
+  inline static const json omitted = json(json::value_t::discarded);  ///< from `write`: no such key
 };
 using Keys = std::vector<Key>;
 
-/// What a table of a family reads and writes of its config.
+/// The part of a model config that declares a field, for `field` and others.
 template <class Owner>
 Owner& part(BackboneConfig& c) {
   return static_cast<Owner&>(c);
@@ -53,18 +52,18 @@ template <class Owner>
 const Owner& part(const BackboneConfig& c) {
   return static_cast<const Owner&>(c);
 }
-EncoderDecoderConfig& both(BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
-const EncoderDecoderConfig& both(const BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
+EncoderDecoderConfig& encoder_decoder(BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
+const EncoderDecoderConfig& encoder_decoder(const BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
 template <>
 DecodingIds& part<DecodingIds>(BackboneConfig& c) {
-  return both(c);
+  return encoder_decoder(c);
 }
 template <>
 const DecodingIds& part<DecodingIds>(const BackboneConfig& c) {
-  return both(c);
+  return encoder_decoder(c);
 }
 
-/// A field that has the same meaning on both sides.
+/// A key with the same meaning in Cloze.
 template <class T, class Owner>
 Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
   return {.name = name,
@@ -73,7 +72,7 @@ Key field(const char* name, T Owner::* member, std::type_identity_t<T> absent) {
           .write = [member](const BackboneConfig& c) { return json(part<Owner>(c).*member); }};
 }
 
-/// An id, or null for none (-1 here). A list of one is that one.
+/// An id; null means none, -1 in Cloze. A list of one id is that id.
 template <class Owner>
 Key id(const char* name, int64_t Owner::* member, json absent) {
   return {.name = name,
@@ -82,7 +81,7 @@ Key id(const char* name, int64_t Owner::* member, json absent) {
           .read =
               [member](BackboneConfig& c, const Given& in) {
                 require<ConfigError>(!in.value.is_array() || in.value.size() == 1, in.path, ": '", in.key, "' is ",
-                                     in.value.dump(), "; here it is one id: write that one");
+                                     in.value.dump(), ", but Cloze supports one id; give that one");
                 const json one = in.value.is_array() ? in.value[0] : in.value;
                 part<Owner>(c).*member = one.is_null() ? -1 : Given{one, in.file, in.key, in.path}.as<int64_t>();
               },
@@ -93,7 +92,7 @@ Key id(const char* name, int64_t Owner::* member, json absent) {
               }};
 }
 
-/// A count that may be null: 0 here.
+/// A count; null means 0 in Cloze.
 template <class Owner>
 Key count_or_null(const char* name, int64_t Owner::* member, json absent) {
   return {.name = name,
@@ -108,18 +107,22 @@ Key count_or_null(const char* name, int64_t Owner::* member, json absent) {
               }};
 }
 
-/// A size of the decoder, which is that of the encoder where it is 0 here.
+/// A size of the decoder; 0 in Cloze means that of the encoder.
 template <class Owner>
-Key of_decoder(const char* name, int64_t EncoderDecoderConfig::* member, int64_t Owner::* encoder, json absent) {
-  return {.name = name,
-          .absent = std::move(absent),
-          .may_be_null = true,
-          .read = [=](BackboneConfig& c,
-                      const Given& in) { both(c).*member = in.value.is_null() ? c.*encoder : in.as<int64_t>(); },
-          .write = [=](const BackboneConfig& c) { return json(both(c).*member > 0 ? both(c).*member : c.*encoder); }};
+Key decoder_size(const char* name, int64_t EncoderDecoderConfig::* member, int64_t Owner::* encoder, json absent) {
+  return {
+      .name = name,
+      .absent = std::move(absent),
+      .may_be_null = true,
+      .read = [=](BackboneConfig& c,
+                  const Given& in) { encoder_decoder(c).*member = in.value.is_null() ? c.*encoder : in.as<int64_t>(); },
+      .write =
+          [=](const BackboneConfig& c) {
+            return json(encoder_decoder(c).*member > 0 ? encoder_decoder(c).*member : c.*encoder);
+          }};
 }
 
-/// What Cloze computes in one way only.
+/// A key of which Cloze supports a single value.
 Key only(const char* name, json value) {
   return {.name = name, .absent = value, .read = [value](BackboneConfig&, const Given& in) {
             require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ",
@@ -127,12 +130,12 @@ Key only(const char* name, json value) {
           }};
 }
 
-/// What is told there and follows from other keys here.
-Key told(const char* name, json absent, std::function<json(const BackboneConfig&)> write) {
+/// A key that is written only, derived from other fields.
+Key derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write) {
   return {.name = name, .absent = std::move(absent), .may_be_null = true, .write = std::move(write)};
 }
 
-/// One rate of dropout there, several here.
+/// One dropout rate, for several fields of Cloze.
 Key dropout(const char* name, double absent) {
   return {.name = name,
           .absent = absent,
@@ -143,7 +146,7 @@ Key dropout(const char* name, double absent) {
           .write = [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }};
 }
 
-/// The padding id of a table whose row of it gets no gradient; null: every row gets one.
+/// The padding id, whose embedding gets no gradient; null: all embeddings get gradients.
 Key padding(int64_t absent) {
   return {.name = "pad_token_id",
           .absent = absent,
@@ -162,7 +165,7 @@ Keys operator+(Keys a, const Keys& b) {
 }
 
 /// The same keys with other defaults.
-Keys but(Keys keys, const json& absent) {
+Keys with_defaults(Keys keys, const json& absent) {
   for (auto& key : keys)
     if (absent.contains(key.name)) key.absent = absent[key.name];
   return keys;
@@ -190,39 +193,39 @@ const Key is_decoder{
                const Given& in) { c.architecture = in.as<bool>() ? Architecture::decoder : Architecture::encoder; },
     .write = [](const BackboneConfig& c) { return json(c.is_decoder()); }};
 
-/// Of classes whose stack may be a decoder; only that one ends its texts.
+/// Keys of classes that may be encoder or decoder; only a decoder has an end token.
 Keys causal(json eos_token_id) {
   auto end = id("eos_token_id", &BackboneConfig::eos_token_id, std::move(eos_token_id));
   end.write = [](const BackboneConfig& c) {
-    if (!c.is_decoder()) return Key::unsaid;
+    if (!c.is_decoder()) return Key::omitted;
     return c.eos_token_id >= 0 ? json(c.eos_token_id) : json();
   };
   return {is_decoder, only("add_cross_attention", false), end};
 }
 
-/// A key of transformers 4 that 5 has dropped.
-const Key positions{.name = "position_embedding_type",
-                    .absent = "absolute",
-                    .read =
-                        [](BackboneConfig& c, const Given& in) {
-                          const auto type = in.as<std::string>();
-                          require<ConfigError>(
-                              type == "absolute" || type == "relative_key" || type == "relative_key_query", in.path,
-                              ": position_embedding_type is '", type,
-                              "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
-                          if (type != "absolute") c.position_embeddings = choice_of<PositionEmbeddings>(type);
-                        },
-                    .write =
-                        [](const BackboneConfig& c) {
-                          return c.scores_distances() ? json(name_of(c.position_embeddings)) : Key::unsaid;
-                        }};
+/// A key of transformers 4, removed in 5.
+const Key position_type{.name = "position_embedding_type",
+                        .absent = "absolute",
+                        .read =
+                            [](BackboneConfig& c, const Given& in) {
+                              const auto type = in.as<std::string>();
+                              require<ConfigError>(
+                                  type == "absolute" || type == "relative_key" || type == "relative_key_query", in.path,
+                                  ": position_embedding_type is '", type,
+                                  "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
+                              if (type != "absolute") c.position_embeddings = choice_of<PositionEmbeddings>(type);
+                            },
+                        .write =
+                            [](const BackboneConfig& c) {
+                              return c.has_relative_keys() ? json(name_of(c.position_embeddings)) : Key::omitted;
+                            }};
 
-const Key embedding{.name = "embedding_size",
-                    .absent = 128,
-                    .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.as<int64_t>(); },
-                    .write = [](const BackboneConfig& c) { return json(c.embedding_width()); }};
+const Key embedding_size{.name = "embedding_size",
+                         .absent = 128,
+                         .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.as<int64_t>(); },
+                         .write = [](const BackboneConfig& c) { return json(c.embedding_width()); }};
 
-const Key windows{
+const Key attention_window{
     .name = "attention_window",
     .absent = 512,
     .read =
@@ -234,9 +237,9 @@ const Key windows{
           require<ConfigError>(odd == list.end(), in.path, ": attention_window is ", in.value.dump(),
                                "; windows must be even numbers of at least 2");
           const auto count = static_cast<int64_t>(list.size());
-          require<ConfigError>(count == 1 || count == c.num_hidden_layers, in.path, ": attention_window names ", count,
+          require<ConfigError>(count == 1 || count == c.num_hidden_layers, in.path, ": attention_window has ", count,
                                " windows for ", c.num_hidden_layers, " layers");
-          // transformers has global tokens only where a mask names them.
+          // transformers has no global tokens unless a mask marks them.
           c.attention = WindowAttention{.attention_window = list, .global_tokens = GlobalTokens::none};
         },
     .write =
@@ -246,8 +249,8 @@ const Key windows{
           return json(list);
         }};
 
-/// A key of BigBird's blocks, which a stack with full attention does not have.
-Key of_blocks(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
+/// A key of block-sparse attention, omitted for full attention.
+Key block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
   return {.name = name,
           .absent = absent,
           .read =
@@ -257,10 +260,10 @@ Key of_blocks(const char* name, int64_t BigBirdAttention::* member, int64_t abse
           .write =
               [member](const BackboneConfig& c) {
                 const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
-                return blocks ? json(blocks->*member) : Key::unsaid;
+                return blocks ? json(blocks->*member) : Key::omitted;
               }};
 }
-const Key blocks{
+const Key attention_type{
     .name = "attention_type",
     .absent = "block_sparse",
     .read =
@@ -274,9 +277,8 @@ const Key blocks{
           }
           c.attention = BigBirdAttention{};
           log_info("import",
-                   "attention_type is block_sparse: random blocks are Cloze's own, so outputs differ from those of "
-                   "transformers, "
-                   "which has none in evaluation");
+                   "attention_type is block_sparse: outputs differ from those of transformers, which has no random "
+                   "blocks in evaluation");
         },
     .write =
         [](const BackboneConfig& c) {
@@ -284,26 +286,28 @@ const Key blocks{
         }};
 
 const Keys big_bird =
-    but(encoder, {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) + causal(2) +
-    Keys{blocks,
-         of_blocks("block_size", &BigBirdAttention::block_size, 64),
-         of_blocks("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
+    with_defaults(encoder, {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) +
+    causal(2) +
+    Keys{attention_type,
+         block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
+         block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
          only("use_bias", true),
          only("rescale_embeddings", false),
          only("position_embedding_type", "absolute")};
 
-const Keys albert = but(encoder, {{"vocab_size", 30000},
-                                  {"hidden_size", 4096},
-                                  {"num_attention_heads", 64},
-                                  {"intermediate_size", 16384},
-                                  {"hidden_act", "gelu_new"},
-                                  {"hidden_dropout_prob", 0},
-                                  {"attention_probs_dropout_prob", 0}}) +
-                    Keys{embedding, field("num_hidden_groups", &BackboneConfig::num_hidden_groups, 1),
-                         field("inner_group_num", &BackboneConfig::inner_group_num, 1), positions};
+const Keys albert = with_defaults(encoder, {{"vocab_size", 30000},
+                                            {"hidden_size", 4096},
+                                            {"num_attention_heads", 64},
+                                            {"intermediate_size", 16384},
+                                            {"hidden_act", "gelu_new"},
+                                            {"hidden_dropout_prob", 0},
+                                            {"attention_probs_dropout_prob", 0}}) +
+                    Keys{embedding_size, field("num_hidden_groups", &BackboneConfig::num_hidden_groups, 1),
+                         field("inner_group_num", &BackboneConfig::inner_group_num, 1), position_type};
 
-const Keys electra = but(encoder, {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
-                     causal(nullptr) + Keys{embedding, positions};
+const Keys electra =
+    with_defaults(encoder, {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
+    causal(nullptr) + Keys{embedding_size, position_type};
 
 const Keys distilbert{
     field("vocab_size", &BackboneConfig::vocab_size, 30522),
@@ -320,7 +324,7 @@ const Keys distilbert{
     padding(0),
     {.name = "sinusoidal_pos_embds",
      .absent = false,
-     // transformers 5 trains that table too.
+     // transformers 5 trains this table too.
      .read =
          [](BackboneConfig& c, const Given& in) {
            c.position_embeddings = in.as<bool>() ? PositionEmbeddings::sinusoidal_start : PositionEmbeddings::learned;
@@ -340,14 +344,14 @@ const Keys gpt2{
      .write = [](const BackboneConfig& c) { return json(c.intermediate_size); }},
     field("activation_function", &BackboneConfig::hidden_act, "gelu_new"),
     field("resid_pdrop", &BackboneConfig::hidden_dropout_prob, 0.1),
-    told("embd_pdrop", 0.1, [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }),
+    derived("embd_pdrop", 0.1, [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }),
     field("attn_pdrop", &BackboneConfig::attention_probs_dropout_prob, 0.1),
     field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-5),
     field("initializer_range", &BackboneConfig::initializer_range, 0.02),
     field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
     id("eos_token_id", &BackboneConfig::eos_token_id, 50256),
-    told("bos_token_id", 50256,
-         [](const BackboneConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
+    derived("bos_token_id", 50256,
+            [](const BackboneConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
     {.name = "pad_token_id",
      .may_be_null = true,
      .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
@@ -355,7 +359,7 @@ const Keys gpt2{
     only("scale_attn_by_inverse_layer_idx", false),
     only("add_cross_attention", false)};
 
-/// What T5 and its relatives have in common.
+/// Keys that T5 and mT5 share.
 const Keys t5_and_mt5{
     field("vocab_size", &BackboneConfig::vocab_size, 32128),
     field("d_model", &BackboneConfig::hidden_size, 512),
@@ -365,8 +369,8 @@ const Keys t5_and_mt5{
      .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
     field("d_ff", &BackboneConfig::intermediate_size, 2048),
     field("num_layers", &BackboneConfig::num_hidden_layers, 6),
-    of_decoder("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers,
-               nullptr),
+    decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers,
+                 nullptr),
     field("num_heads", &BackboneConfig::num_attention_heads, 8),
     dropout("dropout_rate", 0.1),
     field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
@@ -376,11 +380,11 @@ const Keys t5_and_mt5{
      .absent = "relu",
      .read =
          [](BackboneConfig& c, const Given& in) {
-           const auto feed = in.as<std::string>();
-           const bool gated = feed.starts_with("gated-");
+           const auto activation = in.as<std::string>();
+           const bool gated = activation.starts_with("gated-");
            c.feed_forward = gated ? FeedForward::gated : FeedForward::plain;
-           c.hidden_act = gated ? feed.substr(6) : feed;
-           if (feed == "gated-gelu") c.hidden_act = "gelu_new";
+           c.hidden_act = gated ? activation.substr(6) : activation;
+           if (activation == "gated-gelu") c.hidden_act = "gelu_new";
          },
      .write =
          [](const BackboneConfig& c) {
@@ -395,11 +399,11 @@ const Keys t5_and_mt5{
     field("decoder_start_token_id", &EncoderDecoderConfig::decoder_start_token_id, 0),
     id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
     id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, nullptr),
-    told("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
+    derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
 };
 
-/// The class holds its head to be tied whatever the file says, and lets the weights decide (`tie_tables`). What the
-/// file says tells whether states are scaled before the head: version 1.1 writes that it is not tied.
+/// The class ties its head whatever the file says, unless the weights differ (`tie_tables`). The value in the file
+/// decides whether states are scaled before the head: version 1.1 has false.
 const Keys t5 =
     t5_and_mt5 +
     Keys{{.name = "tie_word_embeddings",
@@ -413,11 +417,11 @@ const Keys t5 =
                 if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
               },
           .write = [](const BackboneConfig& c) { return json(c.scale_decoder_outputs); }}};
-const Keys mt5 = but(t5_and_mt5, {{"vocab_size", 250112},
-                                  {"d_ff", 1024},
-                                  {"num_layers", 8},
-                                  {"num_heads", 6},
-                                  {"feed_forward_proj", "gated-gelu"}}) +
+const Keys mt5 = with_defaults(t5_and_mt5, {{"vocab_size", 250112},
+                                            {"d_ff", 1024},
+                                            {"num_layers", 8},
+                                            {"num_heads", 6},
+                                            {"feed_forward_proj", "gated-gelu"}}) +
                  Keys{{.name = "tie_word_embeddings",
                        .absent = true,
                        .read =
@@ -433,10 +437,10 @@ const Keys bart{
     field("encoder_layers", &BackboneConfig::num_hidden_layers, 12),
     field("encoder_attention_heads", &BackboneConfig::num_attention_heads, 16),
     field("encoder_ffn_dim", &BackboneConfig::intermediate_size, 4096),
-    of_decoder("decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers, 12),
-    of_decoder("decoder_attention_heads", &EncoderDecoderConfig::decoder_attention_heads,
-               &BackboneConfig::num_attention_heads, 16),
-    of_decoder("decoder_ffn_dim", &EncoderDecoderConfig::decoder_ffn_dim, &BackboneConfig::intermediate_size, 4096),
+    decoder_size("decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers, 12),
+    decoder_size("decoder_attention_heads", &EncoderDecoderConfig::decoder_attention_heads,
+                 &BackboneConfig::num_attention_heads, 16),
+    decoder_size("decoder_ffn_dim", &EncoderDecoderConfig::decoder_ffn_dim, &BackboneConfig::intermediate_size, 4096),
     field("activation_function", &BackboneConfig::hidden_act, "gelu"),
     field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
     field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
@@ -447,28 +451,28 @@ const Keys bart{
     field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
     padding(1),
     id("eos_token_id", &BackboneConfig::eos_token_id, 2),
-    told("bos_token_id", 0, [](const BackboneConfig&) { return json(0); }),
+    derived("bos_token_id", 0, [](const BackboneConfig&) { return json(0); }),
     {.name = "decoder_start_token_id",
      .absent = 2,
      .may_be_null = true,
-     // Without a start token, that of the beginning is read first.
+     // Without a start token, the decoder starts with bos_token_id.
      .read =
          [](BackboneConfig& c, const Given& in) {
-           auto& start = both(c).decoder_start_token_id;
+           auto& start = encoder_decoder(c).decoder_start_token_id;
            start = 0;
            if (in.value.is_null())
              take(in.file, "bos_token_id", start, in.path);
            else
              start = in.as<int64_t>();
          },
-     .write = [](const BackboneConfig& c) { return json(both(c).decoder_start_token_id); }},
+     .write = [](const BackboneConfig& c) { return json(encoder_decoder(c).decoder_start_token_id); }},
     id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
     id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, 2),
-    told("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
-    told("is_decoder", false, [](const BackboneConfig& c) { return json(c.is_decoder()); }),
+    derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
+    derived("is_decoder", false, [](const BackboneConfig& c) { return json(c.is_decoder()); }),
 };
-const Keys pegasus =
-    but(bart, {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}});
+const Keys pegasus = with_defaults(
+    bart, {{"pad_token_id", 0}, {"eos_token_id", 1}, {"decoder_start_token_id", 0}, {"forced_eos_token_id", 1}});
 
 const Keys xlnet{
     field("vocab_size", &BackboneConfig::vocab_size, 32000),
@@ -513,10 +517,10 @@ const Keys xlnet{
     count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
     field("bi_data", &TwoStreamConfig::bi_data, false),
     field("same_length", &TwoStreamConfig::same_length, false),
-    told("untie_r", true, [](const BackboneConfig&) { return json(true); }),
+    derived("untie_r", true, [](const BackboneConfig&) { return json(true); }),
 };
 
-/// A model_type and what it is here.
+/// A model_type and its counterpart in Cloze.
 struct Type {
   std::string name, class_prefix;
   ModelConfig model;
@@ -524,30 +528,31 @@ struct Type {
 };
 
 const std::vector<Type>& types() {
-  static const Keys roberta = but(encoder, {{"pad_token_id", 1}}) + causal(2) + Keys{positions};
+  static const Keys roberta = with_defaults(encoder, {{"pad_token_id", 1}}) + causal(2) + Keys{position_type};
   static const std::vector<Type> list{
-      {"bert", "Bert", BertConfig{}, encoder + causal(nullptr) + Keys{positions}},
-      {"roberta", "Roberta", RobertaConfig{}, but(roberta, {{"vocab_size", 50265}})},
+      {"bert", "Bert", BertConfig{}, encoder + causal(nullptr) + Keys{position_type}},
+      {"roberta", "Roberta", RobertaConfig{}, with_defaults(roberta, {{"vocab_size", 50265}})},
       {"xlm-roberta", "XLMRoberta", RobertaConfig{}, roberta},
       {"camembert", "Camembert", RobertaConfig{}, roberta},
       {"albert", "Albert", AlbertConfig{}, albert},
       {"electra", "Electra", ElectraConfig{}, electra},
       {"distilbert", "DistilBert", DistilBertConfig{}, distilbert},
       {"longformer", "Longformer", LongformerConfig{},
-       but(encoder, {{"pad_token_id", 1}}) + Keys{windows, only("position_embedding_type", "absolute")}},
+       with_defaults(encoder, {{"pad_token_id", 1}}) +
+           Keys{attention_window, only("position_embedding_type", "absolute")}},
       {"big_bird", "BigBird", BigBirdConfig{}, big_bird},
       {"gpt2", "GPT2", Gpt2Config{}, gpt2},
       {"t5", "T5", T5Config{}, t5},
       {"mt5", "MT5", T5Config{}, mt5},
       {"bart", "Bart", BartConfig{}, bart},
-      {"mbart", "MBart", MBartConfig{}, but(bart, {{"decoder_start_token_id", nullptr}})},
+      {"mbart", "MBart", MBartConfig{}, with_defaults(bart, {{"decoder_start_token_id", nullptr}})},
       {"pegasus", "Pegasus", PegasusConfig{}, pegasus},
       {"xlnet", "XLNet", XlnetConfig{}, xlnet},
   };
   return list;
 }
 
-/// Whether a T5 scales its states is told by its name: mT5 never does.
+/// The type of a model. A T5 with a tied head and unscaled states is an mT5.
 const Type& type_of(const ModelConfig& model) {
   const auto& c = backbone_of(model);
   const bool is_mt5 = std::holds_alternative<T5Config>(model) && c.tie_word_embeddings && !c.scale_decoder_outputs;
@@ -556,8 +561,7 @@ const Type& type_of(const ModelConfig& model) {
   fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
 }
 
-/// Ids that the folder's generation_config.json tells: forced ones count, of the others those that config.json leaves
-/// open.
+/// Reads ids of generation_config.json: forced ids take precedence over config.json, other ids only fill gaps.
 void read_generation_ids(const json& config, const Type& type, BackboneConfig& c, const std::string& config_path) {
   const auto path = std::filesystem::path(config_path).replace_filename("generation_config.json").string();
   if (!std::filesystem::exists(path)) return;
@@ -567,12 +571,12 @@ void read_generation_ids(const json& config, const Type& type, BackboneConfig& c
                open = key.name == "eos_token_id" || key.name == "pad_token_id" || key.name == "decoder_start_token_id";
     if (!j.contains(key.name) || (!forced && !open)) continue;
     const auto& value = j[key.name];
-    const bool told = config.contains(key.name) && !config[key.name].is_null();
-    if (forced || (!told && !value.is_null()))
+    const bool given = config.contains(key.name) && !config[key.name].is_null();
+    if (forced || (!given && !value.is_null()))
       key.read(c, {value.is_array() && value.size() == 1 ? value[0] : value, j, key.name, path});
-    else if (told && !value.is_null() && value != config[key.name])
-      log_warning("import", words(path, ": '", key.name, "' is ", value.dump(), ", in config.json ",
-                                  config[key.name].dump(), ", which is taken"));
+    else if (given && !value.is_null() && value != config[key.name])
+      log_warning("import", words(path, ": '", key.name, "' is ", value.dump(), ", but ", config[key.name].dump(),
+                                  " in config.json, which is used"));
   }
 }
 
@@ -607,8 +611,8 @@ ModelConfig read_model(const json& j, const std::string& path) {
   c.freeze_pad_embedding = false;
   for (const auto& key : type->keys) {
     const auto found = j.find(key.name);
-    const bool told = found != j.end() && (key.may_be_null || !found->is_null());
-    key.read(c, {told ? *found : key.absent, j, key.name, path});
+    const bool given = found != j.end() && (key.may_be_null || !found->is_null());
+    key.read(c, {given ? *found : key.absent, j, key.name, path});
   }
   read_generation_ids(j, *type, c, path);
   require<ConfigError>(
@@ -620,16 +624,16 @@ ModelConfig read_model(const json& j, const std::string& path) {
   for (const int64_t size :
        {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, c.num_hidden_groups, c.pad_token_id})
     require<ConfigError>(size >= 0, path, ": a size is negative; the file is damaged");
-  // Ids that only a tokenizer reads here; where the folder has none, they go out again with the model.
-  const auto told = [&](const char* key) {
+  // Ids that Cloze takes from the tokenizer; without one, they are exported again with the model.
+  const auto id_or_none = [&](const char* key) {
     const auto found = j.find(key);
     return found != j.end() && found->is_number_integer() ? std::max<int64_t>(found->get<int64_t>(), -1) : -1;
   };
-  const bool reads_end =
+  const bool has_eos_key =
       std::any_of(type->keys.begin(), type->keys.end(), [](const auto& key) { return key.name == "eos_token_id"; });
-  c.bos_token_id = told("bos_token_id");
-  if (!reads_end) c.eos_token_id = told("eos_token_id");
-  // The class's own, of a vocabulary cut down: no text begins or ends with it.
+  c.bos_token_id = id_or_none("bos_token_id");
+  if (!has_eos_key) c.eos_token_id = id_or_none("eos_token_id");
+  // A default of the class beyond a reduced vocabulary is unused.
   if (c.bos_token_id >= c.vocab_size) c.bos_token_id = -1;
   if (c.eos_token_id >= c.vocab_size) c.eos_token_id = -1;
   return model;

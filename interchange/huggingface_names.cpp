@@ -1,4 +1,4 @@
-// Names of parameters at Hugging Face, family by family.
+// Parameter names of Hugging Face, by family.
 #include "interchange/huggingface_names.h"
 
 #include <array>
@@ -9,18 +9,18 @@ namespace cloze {
 
 namespace {
 
-/// Cloze's words and Hugging Face's, longest first where one is part of another.
+/// A name prefix in Cloze and at Hugging Face; longer prefixes come first if one contains another.
 struct Pair {
-  std::string_view ours, theirs;
+  std::string_view cloze, huggingface;
 };
 
-/// How a family spells what every encoder has.
+/// Names of the parts of an encoder in one family.
 struct Family {
   std::string_view prefix;
   std::string_view projection, pooler;
   std::array<std::string_view, 3> qkv;
   std::array<Pair, 5> block;
-  std::array<Pair, 4> head;  ///< of masked language modelling: transform, norm, decoder, bias
+  std::array<Pair, 4> head;  ///< MLM head: transform, norm, decoder, bias
 };
 
 constexpr std::array<std::string_view, 3> bert_qkv = {"attention.self.query.", "attention.self.key.",
@@ -99,7 +99,7 @@ constexpr std::array<Pair, 4> embeddings = {{{"embeddings.word", "embeddings.wor
                                              {"embeddings.token_type", "embeddings.token_type_embeddings.weight"},
                                              {"embeddings.norm.", "embeddings.LayerNorm."}}};
 
-/// What stands before the parts of a block.
+/// The name prefix of a block.
 std::string block_name(const ModelConfig& model, const Family& family, int64_t block) {
   const std::string prefix(family.prefix);
   if (std::holds_alternative<DistilBertConfig>(model))
@@ -149,12 +149,13 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
       return {block + "attention.self.key_global." + part, block + "attention.self.value_global." + part};
     }
     for (const auto& pair : family.block)
-      if (rest.starts_with(pair.ours)) return {joined(block, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+      if (rest.starts_with(pair.cloze))
+        return {joined(block, pair.huggingface) + std::string(rest.substr(pair.cloze.size()))};
   } else if (whole.starts_with("backbone.")) {
     const auto rest = whole.substr(9);
     for (const auto& pair : embeddings)
-      if (rest.starts_with(pair.ours))
-        return {joined(family.prefix, pair.theirs) + std::string(rest.substr(pair.ours.size()))};
+      if (rest.starts_with(pair.cloze))
+        return {joined(family.prefix, pair.huggingface) + std::string(rest.substr(pair.cloze.size()))};
     if (rest.starts_with("projection.") && !family.projection.empty())
       return {joined(family.prefix, family.projection) + std::string(rest.substr(11))};
     if (rest.starts_with("pooler.") && !family.pooler.empty())
@@ -162,7 +163,7 @@ std::vector<std::string> huggingface_names(const ModelConfig& model, const std::
   } else if (whole.starts_with("mlm.head.") || whole.starts_with("lm.head.")) {
     const auto rest = whole.substr(whole.find("head.") + 5);
     for (const auto& pair : family.head)
-      if (rest.starts_with(pair.ours)) return {joined(pair.theirs, rest.substr(pair.ours.size()))};
+      if (rest.starts_with(pair.cloze)) return {joined(pair.huggingface, rest.substr(pair.cloze.size()))};
   } else if (whole.starts_with("sop.head.") && std::holds_alternative<AlbertConfig>(model)) {
     return {joined("sop_classifier.classifier.", whole.substr(9))};
   } else if (whole.starts_with("nsp.head.") || whole.starts_with("sop.head.")) {
@@ -190,7 +191,7 @@ std::vector<std::string> token_tables(const ModelConfig& model) {
 
 std::vector<std::string> huggingface_aliases(const ModelConfig& model, const std::string& name) {
   if (name == "mlm.head.bias" || (name == "lm.head.bias" && !decoder_family(model))) {
-    // The decoder has a bias under its own name too; some versions store that one, some both.
+    // The output bias has a second name; some versions store that one, some both.
     if (std::holds_alternative<BertConfig>(model) || std::holds_alternative<BigBirdConfig>(model))
       return {"cls.predictions.decoder.bias"};
     if (std::holds_alternative<RobertaConfig>(model) || std::holds_alternative<LongformerConfig>(model))

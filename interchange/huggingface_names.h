@@ -1,5 +1,5 @@
 #pragma once
-// Names of parameters at Hugging Face, family by family. What other files use stands in huggingface.h.
+// Parameter names of Hugging Face, by family. The functions for other files are in huggingface.h.
 #include <ATen/ATen.h>
 
 #include <string>
@@ -10,35 +10,35 @@
 
 namespace cloze {
 
-/// The beginning of a parameter's name, and what stands there in its place.
+/// A prefix of a parameter name in Cloze, and its counterparts at Hugging Face.
 struct NamePair {
-  std::string_view ours;
-  std::vector<std::string> theirs;  ///< stacked in this order
+  std::string_view cloze;
+  std::vector<std::string> huggingface;  ///< several: stacked in this order
 };
 
-/// What the first pair that begins `name` makes of it, each after `before`; none where no pair does.
+/// The names at Hugging Face by the first pair that matches `name`, each after `prefix`; empty if none matches.
 inline std::vector<std::string> renamed(const std::vector<NamePair>& table, std::string_view name,
-                                        const std::string& before) {
+                                        const std::string& prefix) {
   std::vector<std::string> names;
-  for (const auto& [ours, theirs] : table) {
-    if (!name.starts_with(ours)) continue;
-    for (const auto& part : theirs) names.push_back(before + part + std::string(name.substr(ours.size())));
+  for (const auto& [cloze, huggingface] : table) {
+    if (!name.starts_with(cloze)) continue;
+    for (const auto& part : huggingface) names.push_back(prefix + part + std::string(name.substr(cloze.size())));
     break;
   }
   return names;
 }
 
-/// GPT-2, T5, BART and its relatives, whose classes have names of their own for everything.
+/// True for GPT-2, T5, BART and their relatives, which share no parameter names with BERT.
 bool decoder_family(const ModelConfig& model);
-/// As huggingface_names, of those.
+/// huggingface_names() of these families.
 std::vector<std::string> decoder_names(const ModelConfig& model, const std::string& name);
-/// Names of the token tables: the one that others are tied to comes first, the head's last.
+/// Names of the token embedding tables: first the one that others are tied to, last the output head.
 std::vector<std::string> token_tables(const ModelConfig& model);
 
-/// As huggingface_names, of XLNet.
+/// huggingface_names() of XLNet.
 std::vector<std::string> xlnet_names(const std::string& name);
-/// A parameter's value as it stands there, and back. Products of the attention are [D, H, C] there; those of one
-/// parameter follow each other.
+/// Converts the value of a parameter to and from Hugging Face. Attention weights are [D, H, C] there; parts of one
+/// parameter are concatenated.
 at::Tensor xlnet_to_huggingface(const BackboneConfig& model, const std::string& name, const at::Tensor& value);
 at::Tensor xlnet_from_huggingface(const std::string& name, const at::Tensor& value);
 

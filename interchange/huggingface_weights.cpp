@@ -24,7 +24,7 @@ Weights read_file(const std::string& path) {
   return found;
 }
 
-/// The files that an index names.
+/// The files listed in an index.
 std::set<std::string> shards(const std::string& folder, const std::string& index_name) {
   const auto path = folder + "/" + index_name;
   const auto index = read_json(path);
@@ -35,7 +35,7 @@ std::set<std::string> shards(const std::string& folder, const std::string& index
     if (file.is_string()) files.insert(file.get<std::string>());
   for (const auto& file : files)
     require<CheckpointError>(fs::path(file).filename() == file && fs::exists(folder + "/" + file), path, ": names '",
-                             file, "', which is not in the folder; get it again");
+                             file, "', which is not in the folder; download it again");
   return files;
 }
 
@@ -64,17 +64,16 @@ Weights read_weights(const std::string& folder) {
 }
 
 void require_weights(const std::string& name, const at::Tensor& tensor) {
-  require<CheckpointError>(tensor.is_floating_point(), "tensor '", name, "' holds values of type ",
+  require<CheckpointError>(tensor.is_floating_point(), "tensor '", name, "' has type ",
                            c10::toString(tensor.scalar_type()),
-                           ", where weights are floating-point numbers; undo the quantisation, or get the file again");
+                           ", but weights must be floating-point; dequantize it, or download the file again");
   const auto broken = tensor.isfinite().logical_not();
   const auto count = broken.sum().item<int64_t>();
   if (count == 0) return;
   const auto first = broken.flatten().to(at::kInt).argmax().item<int64_t>();
-  fail<CheckpointError>("tensor '", name, "' holds ",
-                        count == 1 ? "an entry that is" : words(count, " entries that are"), " no number, the first ",
-                        tensor.flatten()[first].item<double>(),
-                        "; such weights compute nothing, get the file again or take an earlier checkpoint");
+  fail<CheckpointError>("tensor '", name, "' has ", count, count == 1 ? " non-finite value" : " non-finite values",
+                        ", first ", tensor.flatten()[first].item<double>(),
+                        "; download the file again, or use an earlier checkpoint");
 }
 
 }  // namespace cloze

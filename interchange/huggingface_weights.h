@@ -1,5 +1,5 @@
 #pragma once
-// Weights of a Hugging Face folder: safetensors or a pickle of torch, in one file or in shards.
+// Weights of a Hugging Face folder: safetensors or a PyTorch pickle, in one file or sharded.
 #include <ATen/ATen.h>
 
 #include <map>
@@ -7,11 +7,11 @@
 
 namespace cloze {
 
-/// Every tensor of the folder by its name there; `gamma` and `beta` of old norms are `weight` and `bias`. Throws
+/// All tensors of the folder by name; the old LayerNorm names `gamma` and `beta` become `weight` and `bias`. Throws
 /// CheckpointError naming file and tensor.
 std::map<std::string, at::Tensor> read_weights(const std::string& folder);
 
-/// Throws CheckpointError naming a tensor whose entries are no weights: whole numbers, NaN, infinity.
+/// Throws CheckpointError naming a tensor that is not floating-point, or that contains NaN or infinity.
 void require_weights(const std::string& name, const at::Tensor& tensor);
 
 }  // namespace cloze

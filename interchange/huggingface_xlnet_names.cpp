@@ -1,11 +1,11 @@
-// Names and shapes of parameters at Hugging Face: XLNet.
+// Parameter names and shapes of Hugging Face: XLNet.
 #include "interchange/huggingface_names.h"
 
 namespace cloze {
 
 namespace {
 
-/// Tensors of the attention have no `.weight` there; r_w_bias and its kin are called as here.
+/// Attention weights have no `.weight` suffix there; r_w_bias and similar biases have the same names.
 const std::vector<NamePair> attention{
     {"query.weight", {"q"}}, {"key_value.weight", {"k", "v"}}, {"position.weight", {"r"}}, {"output.weight", {"o"}}};
 const std::vector<NamePair> block{{"attention_norm.", {"rel_attn.layer_norm."}},
@@ -13,10 +13,10 @@ const std::vector<NamePair> block{{"attention_norm.", {"rel_attn.layer_norm."}},
                                   {"intermediate.", {"ff.layer_1."}},
                                   {"output.", {"ff.layer_2."}}};
 
-bool is_product(std::string_view name) {
+bool is_attention_weight(std::string_view name) {
   return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos;
 }
-bool is_output(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
+bool is_output_weight(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
 
 }  // namespace
 
@@ -30,23 +30,23 @@ std::vector<std::string> xlnet_names(const std::string& name) {
   const auto layer = "transformer.layer." + name.substr(15, dot - 15) + ".";
   const auto rest = name.substr(dot + 1);
   if (!rest.starts_with("attention.")) return renamed(block, rest, layer);
-  const auto part = rest.substr(10), there = layer + "rel_attn.";
-  const auto names = renamed(attention, part, there);
-  return names.empty() ? std::vector<std::string>{there + part} : names;
+  const auto part = rest.substr(10), prefix = layer + "rel_attn.";
+  const auto names = renamed(attention, part, prefix);
+  return names.empty() ? std::vector<std::string>{prefix + part} : names;
 }
 
 at::Tensor xlnet_to_huggingface(const BackboneConfig& c, const std::string& name, const at::Tensor& value) {
-  if (!is_product(name)) return value;
+  if (!is_attention_weight(name)) return value;
   const int64_t heads = c.num_attention_heads, width = c.head_width();
-  if (is_output(name)) return value.reshape({c.hidden_size, heads, width});
+  if (is_output_weight(name)) return value.reshape({c.hidden_size, heads, width});
   return value.reshape({-1, heads * width, c.hidden_size})
       .transpose(1, 2)
-      .reshape({-1, heads, width});  // one behind the other: [n D, H, C]
+      .reshape({-1, heads, width});  // n parts concatenated: [n D, H, C]
 }
 
 at::Tensor xlnet_from_huggingface(const std::string& name, const at::Tensor& value) {
-  if (!is_product(name) || value.dim() != 3) return value;
-  return is_output(name) ? value.flatten(1) : value.flatten(1).t();
+  if (!is_attention_weight(name) || value.dim() != 3) return value;
+  return is_output_weight(name) ? value.flatten(1) : value.flatten(1).t();
 }
 
 }  // namespace cloze

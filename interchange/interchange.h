@@ -1,31 +1,31 @@
 #pragma once
-// Models in and out: Hugging Face folders, TorchScript files with a receipt, and the proof that numbers agree.
+// Import and export of models: Hugging Face folders, TorchScript files with a receipt, and parity checks.
 #include "run/run.h"
 
 namespace cloze {
 
-/// What an import did, for the log.
+/// Summary of an import, for the log.
 struct ImportReport {
   std::string architecture;  ///< `BertForPreTraining`
   int64_t tensors = 0, parameters = 0;
-  std::vector<std::string> ignored, fresh;  ///< in the file but not used; in the network but not in the file
+  std::vector<std::string> ignored, fresh;  ///< tensors not used; parameters not in the file
 };
 
-/// Makes a run directory from a Hugging Face folder: config.json; model.safetensors or pytorch_model.bin, or shards of
-/// either with an index; tokenizer files are taken along. `generator`: the folder of ELECTRA's generator, beside that
-/// of its discriminator; the run holds both and trains them on. Throws CheckpointError or ConfigError in words.
+/// Creates a run directory from a Hugging Face folder: config.json; model.safetensors or pytorch_model.bin, or shards
+/// of either with an index; tokenizer files, if any. `generator`: the folder of ELECTRA's generator if `folder` is that
+/// of the discriminator; the run holds both, for further pretraining. Throws CheckpointError or ConfigError.
 ImportReport import_huggingface(const std::string& folder, const std::string& run, const std::string& generator = "");
 
-/// Writes config.json, model.safetensors, tokenizer files: what `from_pretrained` loads. `part`: `generator` of a run
-/// with replaced token detection, or empty. A model folder that is there is refused, or with `replace` replaced; other
-/// folders that hold something never are. The folder appears whole or not at all. Throws ConfigError.
+/// Writes config.json, model.safetensors and tokenizer files, as `from_pretrained` loads them. `part`: `generator` of a
+/// run with replaced token detection, or empty. An existing model folder is refused, or with `replace` replaced; other
+/// non-empty folders are never replaced. The folder is written atomically. Throws ConfigError.
 void export_huggingface(const std::string& run, const std::string& out, const std::string& part = "",
                         bool replace = false);
 
-/// What was compared after an export.
+/// The comparison of an exported file with its model.
 struct Receipt {
   std::string path;
-  std::vector<std::pair<std::string, double>> largest_error;  ///< by output name, over all shapes tried
+  std::vector<std::pair<std::string, double>> largest_error;  ///< by output name, over all tested shapes
   std::vector<std::string> shapes;                            ///< `1x1`, `3x11`, ...
   double tolerance = 0;
   bool passed = false;
@@ -33,23 +33,23 @@ struct Receipt {
 
 /// Writes a TorchScript file that needs only LibTorch or PyTorch: forward(input_ids, attention_mask=None,
 /// token_type_ids=None) -> Dict[str, Tensor]. Then loads it in a new process (`self` is the program to start), runs it
-/// at other shapes, compares with the network, and writes the receipt next to it as PATH.receipt.json. dtype: float32,
-/// bfloat16. A file that is there is refused (ConfigError), or with `replace` replaced; file and receipt are written
-/// when both are complete.
+/// at other shapes, compares it with the network, and writes the receipt next to it as PATH.receipt.json. dtype:
+/// float32, bfloat16. An existing file is refused (ConfigError), or with `replace` replaced; file and receipt are
+/// written when both are complete.
 Receipt export_torchscript(const std::string& run, const std::string& out, const std::string& dtype,
                            const std::string& self, const std::string& part = "", bool replace = false);
 
-/// The other half of `export_torchscript`, in the new process: runs `script` on the inputs of `cases` (safetensors:
+/// The part of `export_torchscript` in the new process: runs `script` on the inputs of `cases` (safetensors:
 /// input_ids.K, attention_mask.K, token_type_ids.K) and writes its outputs (NAME.K) to `out`.
 void run_torchscript(const std::string& script, const std::string& cases, const std::string& out);
 
 /// One tensor of a parity case.
 struct ParityRow {
   std::string name;
-  double error = 0, tolerance = 0;  ///< absolute for outputs (0 for ids, else 1e-5 of the largest entry, at least
-                                    ///< 1e-5), relative for the loss, relative to the largest entry for gradients
+  double error = 0, tolerance = 0;  ///< absolute for outputs (tolerance 0 for ids, else 1e-5 of the largest entry, at
+                                    ///< least 1e-5), relative for the loss, relative to the largest entry for gradients
   bool passed = false;
-  std::string note;  ///< why nothing was compared, where so
+  std::string note;  ///< why nothing was compared; empty if it was
 };
 
 /// Runs a golden case (config.json, model.safetensors, inputs.safetensors, expected.safetensors) and compares every

@@ -22,10 +22,10 @@ using caffe2::serialize::PyTorchStreamReader;
 /// A value on the stack.
 struct Value {
   enum class Kind { nothing, mark, number, text, list, dictionary, global, tensor, object } kind = Kind::nothing;
-  int64_t number = 0;           ///< true and false are 1 and 0; fractions, which no tensor needs, are 0
-  std::string text{};           ///< of a global or an object the name of its class
-  std::vector<Value*> items{};  ///< of a list or tuple; of a dictionary keys and values in turns
-  at::Tensor tensor{};          ///< of a storage all of it, flat
+  int64_t number = 0;           ///< booleans are 1 and 0; floats, which no tensor needs, are 0
+  std::string text{};           ///< of a global or an object: the name of its class
+  std::vector<Value*> items{};  ///< of a list or tuple; of a dictionary: keys and values alternate
+  at::Tensor tensor{};          ///< of a storage: flat
 };
 using Kind = Value::Kind;
 
@@ -39,14 +39,14 @@ std::optional<at::ScalarType> storage_type(const std::string& name) {
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// So many entries hold every one of a tensor; an axis of stride 0 is the same entry again.
-bool holds(int64_t entries, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
-  constexpr int64_t most_entries = int64_t{1} << 40;
+/// True if a storage of `entries` elements contains all elements of a tensor; an axis of stride 0 repeats its elements.
+bool contains(int64_t entries, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
+  constexpr int64_t max_elements = int64_t{1} << 40;
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return offset <= entries;
   if (offset >= entries) return false;
   int64_t count = 1, last = offset;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] > most_entries / count) return false;
+    if (sizes[i] > max_elements / count) return false;
     count *= sizes[i];
     if (strides[i] > 0 && sizes[i] - 1 > (entries - 1 - last) / strides[i]) return false;
     last += (sizes[i] - 1) * strides[i];
@@ -54,13 +54,13 @@ bool holds(int64_t entries, const std::vector<int64_t>& sizes, const std::vector
   return true;
 }
 
-/// Throws CheckpointError for a record that is longer than its file: torch stores records as they are.
+/// Throws CheckpointError for a record longer than its file: torch stores records uncompressed.
 void require_stored(PyTorchStreamReader& file, const std::string& record, const std::string& path) {
   require<CheckpointError>(file.getRecordSize(record) <= std::filesystem::file_size(path), path, ": its ", record,
                            " is longer than the whole file; the file is damaged");
 }
 
-/// Runs the instructions of a data.pkl; classes are names, and nothing but dictionaries and tensors is made of them.
+/// Interprets the opcodes of a data.pkl. Classes are names only: nothing but dictionaries and tensors is constructed.
 class Machine {
  public:
   Machine(std::string path, std::string pickle, PyTorchStreamReader& file)
@@ -75,17 +75,17 @@ class Machine {
   }
 
  private:
-  [[noreturn]] void damaged(const std::string& what) const {
-    fail<CheckpointError>(path_, ": cannot be read (", what, " at byte ", at_, " of data.pkl); the file is damaged");
+  [[noreturn]] void damaged(const std::string& fault) const {
+    fail<CheckpointError>(path_, ": cannot be read (", fault, " at byte ", at_, " of data.pkl); the file is damaged");
   }
 
   std::string_view take(uint64_t count) {
-    if (count > pickle_.size() - at_) damaged("it ends early");
+    if (count > pickle_.size() - at_) damaged("unexpected end");
     const auto found = std::string_view(pickle_).substr(at_, count);
     at_ += count;
     return found;
   }
-  /// A number of so many bytes, the least one first.
+  /// A little-endian unsigned integer.
   uint64_t take_number(size_t bytes) {
     uint64_t number = 0;
     std::memcpy(&number, take(bytes).data(), bytes);
@@ -98,7 +98,7 @@ class Machine {
   }
   std::string take_line() {
     const auto end = pickle_.find('\n', at_);
-    if (end == std::string::npos) damaged("it ends early");
+    if (end == std::string::npos) damaged("unexpected end");
     const std::string line(take(end - at_));
     take(1);
     return line;
@@ -110,7 +110,7 @@ class Machine {
     push(make(Kind::number));
     stack_.back()->number = number;
   }
-  /// One of more than 64 bits is no size, and is nothing here.
+  /// An integer of more than 64 bits is no size, and becomes `nothing`.
   void push_long(uint64_t bytes) {
     if (bytes <= 8) return push_number(take_signed(bytes));
     take(bytes);
@@ -128,7 +128,7 @@ class Machine {
   }
   Value* pop(Kind kind) {
     auto* value = pop();
-    if (value->kind != kind) damaged("a value of another kind than is needed");
+    if (value->kind != kind) damaged("a value of the wrong type");
     return value;
   }
   std::vector<Value*> pop_to_mark() {
@@ -148,11 +148,11 @@ class Machine {
     for (size_t i = count; i > 0; --i) items[i - 1] = pop();
     push_list(std::move(items));
   }
-  /// Adds to the container on top; an object's own items are nobody's business here.
+  /// Adds to the container on top of the stack; items of an object are ignored.
   void add(const std::vector<Value*>& items, Kind kind) {
     auto* top = stack_.empty() ? pop() : stack_.back();
     if (top->kind == Kind::object) return;
-    if (top->kind != kind || (kind == Kind::dictionary && items.size() % 2 != 0)) damaged("items of nothing");
+    if (top->kind != kind || (kind == Kind::dictionary && items.size() % 2 != 0)) damaged("items without a container");
     top->items.insert(top->items.end(), items.begin(), items.end());
   }
   void add_last(size_t count, Kind kind) {
@@ -163,13 +163,13 @@ class Machine {
     push(make(Kind::global));
     stack_.back()->text = module + "." + name;
   }
-  void remember(uint64_t index) {
+  void memoize(uint64_t index) {
     if (stack_.empty()) damaged("a value is missing");
     memo_[index] = stack_.back();
   }
-  void recall(uint64_t index) {
+  void push_memo(uint64_t index) {
     const auto found = memo_.find(index);
-    if (found == memo_.end()) damaged("a value is recalled that was not remembered");
+    if (found == memo_.end()) damaged("a memo entry is missing");
     push(found->second);
   }
 
@@ -177,7 +177,7 @@ class Machine {
     switch (code) {
       case 0x80:  // PROTO
         if (const auto version = take_number(1); version > 5)
-          damaged("it is of pickle protocol " + std::to_string(version));
+          damaged("unknown pickle protocol " + std::to_string(version));
         return;
       case 0x95:  // FRAME
         take(8);
@@ -246,15 +246,15 @@ class Machine {
       case 'u':  // SETITEMS
         return add(pop_to_mark(), Kind::dictionary);
       case 'q':  // BINPUT
-        return remember(take_number(1));
+        return memoize(take_number(1));
       case 'r':  // LONG_BINPUT
-        return remember(take_number(4));
+        return memoize(take_number(4));
       case 0x94:  // MEMOIZE
-        return remember(memo_.size());
+        return memoize(memo_.size());
       case 'h':  // BINGET
-        return recall(take_number(1));
+        return push_memo(take_number(1));
       case 'j':  // LONG_BINGET
-        return recall(take_number(4));
+        return push_memo(take_number(4));
       case 'c': {  // GLOBAL
         const auto module = take_line();
         return push_global(module, take_line());
@@ -269,17 +269,17 @@ class Machine {
         return call(pop(Kind::global)->text, arguments->items);
       }
       case 0x92: {  // NEWOBJ_EX
-        pop();      // arguments by name
+        pop();      // keyword arguments
         const auto* arguments = pop(Kind::list);
         return call(pop(Kind::global)->text, arguments->items);
       }
-      case 'b':  // BUILD: what an object holds; of a state_dict the versions of its modules
+      case 'b':  // BUILD: the state of an object; of a state_dict: module versions
         pop();
         return;
       case 'Q':  // BINPERSID
         return push_storage(pop(Kind::list)->items);
       default:
-        damaged("an instruction " + std::to_string(code));
+        damaged("unknown opcode " + std::to_string(code));
     }
   }
 
@@ -298,8 +298,8 @@ class Machine {
     if (id.size() != 5 || id[1]->kind != Kind::global || id[2]->kind != Kind::text || id[4]->kind != Kind::number)
       damaged("a storage without its record");
     const auto type = storage_type(id[1]->text);
-    require<CheckpointError>(type.has_value(), path_, ": holds numbers of ", id[1]->text,
-                             ", which cannot be read; save them as floats");
+    require<CheckpointError>(type.has_value(), path_, ": has values of ", id[1]->text,
+                             ", which are not supported; save them as floats");
     push(make(Kind::tensor));
     auto& bytes = records_[id[2]->text];
     if (!bytes.defined()) {
@@ -313,10 +313,10 @@ class Machine {
   }
 
   std::vector<int64_t> numbers(const Value& list) const {
-    if (list.kind != Kind::list) damaged("sizes that are no list");
+    if (list.kind != Kind::list) damaged("sizes that are not a list");
     std::vector<int64_t> found;
     for (const auto* one : list.items) {
-      if (one->kind != Kind::number || one->number < 0) damaged("a size that is none");
+      if (one->kind != Kind::number || one->number < 0) damaged("an invalid size");
       found.push_back(one->number);
     }
     return found;
@@ -329,29 +329,29 @@ class Machine {
     const auto& storage = arguments[0]->tensor;
     const auto sizes = numbers(*arguments[2]), strides = numbers(*arguments[3]);
     const auto offset = arguments[1]->number;
-    constexpr size_t most_axes = 64;  // as many as tensors of torch have
+    constexpr size_t max_axes = 64;  // the limit of torch
     if (sizes.size() != strides.size() || offset < 0) damaged("a tensor without its strides");
-    if (sizes.size() > most_axes) damaged("a tensor of more axes than any has");
+    if (sizes.size() > max_axes) damaged("a tensor with too many axes");
     push(make(Kind::tensor));
-    if (holds(storage.numel(), sizes, strides, offset))  // else it stays undefined, which is told with its name
+    if (contains(storage.numel(), sizes, strides, offset))  // else it stays undefined, which tensors_of reports
       stack_.back()->tensor = storage.as_strided(sizes, strides, offset);
   }
 
   std::string path_, pickle_;
   size_t at_ = 0;
   PyTorchStreamReader& file_;
-  std::deque<Value> all_;  ///< owns every value, whatever holds which
+  std::deque<Value> all_;  ///< owns every value
   std::vector<Value*> stack_;
   std::unordered_map<uint64_t, Value*> memo_;
-  std::map<std::string, at::Tensor> records_;  ///< their bytes
+  std::map<std::string, at::Tensor> records_;  ///< as bytes
 };
 
-/// The dictionary of tensors: the whole, or what a training script put next to other things.
+/// The dictionary of tensors: the whole file, or an entry of a training checkpoint.
 const Value& state_dict(const Value& root, const std::string& path) {
-  const std::string mend = "; save the model's state_dict alone";
-  require<CheckpointError>(root.kind != Kind::object, path, ": holds an object of ", root.text,
-                           ", and only tensors by their names are read", mend);
-  require<CheckpointError>(root.kind == Kind::dictionary, path, ": holds no tensors by their names", mend);
+  const std::string mend = "; save only the state_dict of the model";
+  require<CheckpointError>(root.kind != Kind::object, path, ": has an object of ", root.text,
+                           " instead of tensors by name", mend);
+  require<CheckpointError>(root.kind == Kind::dictionary, path, ": has no tensors by name", mend);
   const auto holds_tensors = [](const Value& dictionary) {
     for (size_t i = 1; i < dictionary.items.size(); i += 2)
       if (dictionary.items[i]->kind == Kind::tensor) return true;
@@ -370,26 +370,25 @@ std::map<std::string, at::Tensor> tensors_of(const Value& dictionary, const std:
   for (size_t i = 0; i < dictionary.items.size(); i += 2) {
     const auto &key = *dictionary.items[i], &value = *dictionary.items[i + 1];
     require<CheckpointError>(key.kind == Kind::text, path,
-                             ": holds something that has no name; save the model's state_dict alone");
+                             ": has an entry without a name; save only the state_dict of the model");
     require<CheckpointError>(value.kind != Kind::object, path, ": '", key.text, "' is an object of ", value.text,
-                             ", and only tensors are read; save the model's state_dict alone, its tensors dense and "
-                             "not quantised");
+                             " instead of a tensor; save only the state_dict of the model, with dense, unquantized "
+                             "tensors");
     if (value.kind != Kind::tensor) continue;  // a count, a version
     require<CheckpointError>(value.tensor.defined(), path, ": tensor '", key.text,
-                             "' is longer than what the file holds of it; the file is damaged");
+                             "' is longer than its data in the file; the file is damaged");
     found[key.text] = value.tensor;
   }
-  require<CheckpointError>(!found.empty(), path,
-                           ": holds no tensors by their names; save the model's state_dict alone");
+  require<CheckpointError>(!found.empty(), path, ": has no tensors by name; save only the state_dict of the model");
   return found;
 }
 
-/// Throws CheckpointError for what is not a zip.
+/// Throws CheckpointError unless the file is a zip archive.
 void check_begin(const std::string& path) {
   char begin[2] = {};
   std::ifstream(path, std::ios::binary).read(begin, 2);
   const std::string mend =
-      "; in Python, torch.save(torch.load(PATH, map_location='cpu'), PATH) writes it anew, or save it as safetensors";
+      "; in Python, torch.save(torch.load(PATH, map_location='cpu'), PATH) converts it, or save it as safetensors";
   require<CheckpointError>(begin[0] != '\x80', path, ": is in the format that torch.save wrote before version 1.6",
                            mend);
   require<CheckpointError>(begin[0] == 'P' && begin[1] == 'K', path,
@@ -399,25 +398,25 @@ void check_begin(const std::string& path) {
 }  // namespace
 
 std::map<std::string, at::Tensor> read_torch_pickle(const std::string& path) {
-  constexpr size_t most_bytes = 16 << 20;  // of instructions; a tensor takes a hundred or two
+  constexpr size_t max_bytes = 16 << 20;  // of opcodes; a tensor takes 100 to 200
   check_begin(path);
   try {
     PyTorchStreamReader file(path);
     require_stored(file, "data.pkl", path);
     const auto length = file.getRecordSize("data.pkl");
-    require<CheckpointError>(length <= most_bytes, path, ": has ", length,
-                             " bytes of instructions in its data.pkl, which no weights need; the file is damaged");
+    require<CheckpointError>(length <= max_bytes, path, ": has ", length,
+                             " bytes of opcodes in its data.pkl, more than any weights need; the file is damaged");
     const auto [bytes, size] = file.getRecord("data.pkl");
     std::string pickle(static_cast<const char*>(bytes.get()), size);
     require<CheckpointError>(pickle.starts_with('\x80'), path,
-                             ": is of pickle's protocol 0 or 1, which are not read; save it by torch.save without "
+                             ": uses pickle protocol 0 or 1, which are not supported; save it without "
                              "pickle_protocol");
     Machine machine(path, std::move(pickle), file);
     return tensors_of(state_dict(machine.run(), path), path);
   } catch (const c10::Error& e) {
     fail<CheckpointError>(path, ": cannot be read (", e.what_without_backtrace(), "); the file is damaged");
   } catch (const std::bad_alloc&) {
-    fail<CheckpointError>(path, ": cannot be read (a part of it is longer than memory); the file is damaged");
+    fail<CheckpointError>(path, ": cannot be read (out of memory); the file is damaged");
   }
 }
 

@@ -45,10 +45,10 @@ void add_traced(torch::jit::Module& module, const std::string& name, const torch
   const auto [state, result] = torch::jit::tracer::trace(
       example,
       [&](torch::jit::Stack in) -> torch::jit::Stack {
-        std::vector<Tensor> given;
-        for (const auto& value : in) given.push_back(value.toTensor());
+        std::vector<Tensor> inputs;
+        for (const auto& value : in) inputs.push_back(value.toTensor());
         std::vector<c10::IValue> tensors;
-        for (const auto& tensor : f(given)) tensors.emplace_back(tensor);
+        for (const auto& tensor : f(inputs)) tensors.emplace_back(tensor);
         return {c10::ivalue::Tuple::create(std::move(tensors))};
       },
       [](const torch::autograd::Variable&) { return std::string(); }, /*strict=*/true, /*force_outplace=*/false,
@@ -60,14 +60,14 @@ void add_traced(torch::jit::Module& module, const std::string& name, const torch
 namespace {
 
 struct Case {
-  Tensor ids, mask, types, global;  // global: of attention in a window, else undefined
-  Tensor read{};                    // what a decoder beside an encoder reads
+  Tensor ids, mask, types, global;  // global: for sliding-window attention, else undefined
+  Tensor decoder_ids{};             // for an encoder-decoder model, else undefined
 };
 
-/// Shapes that the tracer did not see, with padding and without.
+/// Inputs of other shapes than in tracing, with and without padding.
 std::vector<Case> make_cases(const BackboneConfig& c, bool generative) {
   std::vector<Case> cases;
-  const int64_t longest = std::min<int64_t>(c.longest_input(), 160);
+  const int64_t longest = std::min<int64_t>(c.max_input_length(), 160);
   for (const auto& [rows, length] :
        {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
     const auto ids = at::arange(rows * length, at::kLong).mul(7919).remainder(c.vocab_size).view({rows, length});
@@ -85,7 +85,7 @@ std::vector<Case> make_cases(const BackboneConfig& c, bool generative) {
   return cases;
 }
 
-std::string shape_words(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
+std::string shape_text(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
 
 std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
   at::NoGradGuard no_grad;
@@ -93,18 +93,18 @@ std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const 
                           .attention_mask = c.mask,
                           .token_type_ids = c.types,
                           .global_attention_mask = c.global,
-                          .decoder_input_ids = c.read});
+                          .decoder_input_ids = c.decoder_ids});
 }
 
-/// A search that a file with `generate` is tried with.
-struct Tried {
+/// A search to test `generate` with.
+struct TestSearch {
   const char* name;
   int64_t num_beams = 1, no_repeat_ngram_size = 0, min_new_tokens = 0;
   double repetition_penalty = 1;
   bool has_rules() const { return no_repeat_ngram_size > 0; }
 };
-constexpr int64_t tokens_tried = 6;
-constexpr std::array<Tried, 4> searches_tried{
+constexpr int64_t test_tokens = 6;
+constexpr std::array<TestSearch, 4> test_searches{
     {{.name = "1 beam"},
      {.name = "3 beams", .num_beams = 3},
      {.name = "1 beam with rules", .no_repeat_ngram_size = 2, .min_new_tokens = 5, .repetition_penalty = 1.3},
@@ -114,27 +114,27 @@ constexpr std::array<Tried, 4> searches_tried{
       .min_new_tokens = 4,
       .repetition_penalty = 0.8}}};
 
-/// Real tokens of the texts of a case, for `generate`; undefined: all. What a decoder alone goes on from is padded on
-/// the left, and not at all under rules, since n-grams there count padding, which the network does not see.
-Tensor prompts_mask(const BackboneConfig& model, const Case& c, const Tried& search) {
+/// The attention mask of the texts of a case, for `generate`; undefined: no padding. Prompts of a decoder are padded on
+/// the left; with rules they are not padded, because the n-grams of the file include padding and those of the network
+/// do not.
+Tensor prompt_mask(const BackboneConfig& model, const Case& c, const TestSearch& search) {
   if (model.is_encoder_decoder()) return c.mask;
   return search.has_rules() ? Tensor() : c.mask.flip(1);
 }
 
-/// The tokens that the network writes for the texts of a case, as the file's `generate` lays them out.
-Tensor written(Network& network, const Case& c, const Tried& search) {
+/// The ids that the network generates for the texts of a case, in the layout of the file's `generate`.
+Tensor generated_tokens(Network& network, const Case& c, const TestSearch& search) {
   const auto& model = backbone_of(network.model_config());
   const auto decoding = decoding_ids_of(network.model_config());
-  const auto mask = prompts_mask(model, c, search);
+  const auto mask = prompt_mask(model, c, search);
   std::vector<Prompt> prompts;
   for (int64_t row = 0; row < c.ids.size(0); ++row) {
     const auto real = mask.defined() ? c.ids[row].masked_select(mask[row]) : c.ids[row].contiguous();
     const std::vector<int64_t> text(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
-    prompts.push_back(model.is_encoder_decoder()
-                          ? Prompt{.source = text, .beginning = {decoding.decoder_start_token_id}}
-                          : Prompt{.beginning = text});
+    prompts.push_back(model.is_encoder_decoder() ? Prompt{.source = text, .prefix = {decoding.decoder_start_token_id}}
+                                                 : Prompt{.prefix = text});
   }
-  const SearchConfig config{.max_new_tokens = tokens_tried,
+  const SearchConfig config{.max_new_tokens = test_tokens,
                             .min_new_tokens = search.min_new_tokens,
                             .num_beams = search.num_beams,
                             .repetition_penalty = search.repetition_penalty,
@@ -146,24 +146,24 @@ Tensor written(Network& network, const Case& c, const Tried& search) {
   const auto lists = generate_ids(network, prompts, config);
   size_t longest = 0;
   for (size_t row = 0; row < lists.size(); ++row)
-    longest = std::max(longest, lists[row][0].ids.size() - prompts[row].beginning.size());
-  const bool ends_fill = search.num_beams > 1 && model.pad_token_id == 0 && model.eos_token_id >= 0;
+    longest = std::max(longest, lists[row][0].ids.size() - prompts[row].prefix.size());
+  const bool fill_with_eos = search.num_beams > 1 && model.pad_token_id == 0 && model.eos_token_id >= 0;
   std::vector<Tensor> rows;
   for (size_t row = 0; row < lists.size(); ++row) {
-    std::vector<int64_t> ids(lists[row][0].ids.begin() + static_cast<int64_t>(prompts[row].beginning.size()),
+    std::vector<int64_t> ids(lists[row][0].ids.begin() + static_cast<int64_t>(prompts[row].prefix.size()),
                              lists[row][0].ids.end());
-    ids.resize(longest, ends_fill ? model.eos_token_id : model.pad_token_id);
+    ids.resize(longest, fill_with_eos ? model.eos_token_id : model.pad_token_id);
     rows.push_back(at::tensor(ids, at::kLong));
   }
   return at::stack(rows);
 }
 
-/// The module of a network of two streams: without target_mapping the content stream answers at every place, with it
-/// the query stream at the places that it names.
+/// The module of a two-stream network: outputs of the content stream at all positions, or with target_mapping those of
+/// the query stream at its target positions.
 torch::jit::Module two_stream_module(Network& network) {
   auto module = mirror(network, "Cloze");
   const auto ids = at::zeros({2, 4}, at::kLong), mask = at::ones({2, 4}, at::kBool),
-             visible = at::ones({2, 4, 4}, at::kBool), places = at::ones({2, 2}, at::kLong);
+             visible = at::ones({2, 4, 4}, at::kBool), targets = at::ones({2, 2}, at::kLong);
   std::vector<std::string> names;
   const auto run = [&](const std::vector<Tensor>& in) {
     std::vector<Tensor> tensors;
@@ -178,7 +178,7 @@ torch::jit::Module two_stream_module(Network& network) {
   };
   add_traced(module, "_content", {ids, mask, ids, visible},
              {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
-  add_traced(module, "_query", {ids, mask, ids, visible, places},
+  add_traced(module, "_query", {ids, mask, ids, visible, targets},
              {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
   const auto dict = outputs_code(names);
   module.define(
@@ -191,9 +191,9 @@ torch::jit::Module two_stream_module(Network& network) {
       "    visible = torch.ones([input_ids.size(0), input_ids.size(1), input_ids.size(1)], dtype=11, "
       "device=input_ids.device)\n    if perm_mask is not None:\n        visible = torch.eq(perm_mask, 0)\n"
       "    if target_mapping is not None:\n"
-      "        places = torch.argmax(target_mapping, -1)\n        places = "
-      "torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(places, -1), places)\n"
-      "        out = self._query(input_ids, mask, types, visible, places)\n        return " +
+      "        targets = torch.argmax(target_mapping, -1)\n        targets = "
+      "torch.where(torch.eq(torch.sum(target_mapping, -1), 0), torch.full_like(targets, -1), targets)\n"
+      "        out = self._query(input_ids, mask, types, visible, targets)\n        return " +
       dict +
       "\n"
       "    out = self._content(input_ids, mask, types, visible)\n    return " +
@@ -210,40 +210,40 @@ std::string outputs_code(const std::vector<std::string>& names) {
 }
 
 std::string ids_check(const BackboneConfig& model, const std::string& name, const std::string& mask) {
-  const auto most = std::to_string(model.vocab_size - 1);
+  const auto max_id = std::to_string(model.vocab_size - 1);
   std::string code = "    assert " + name + ".dim() == 2 and " + name + ".numel() > 0, \"ids are [batch, length]\"\n" +
-                     "    assert int(torch.min(" + name + ")) >= 0 and int(torch.max(" + name + ")) <= " + most +
-                     ", \"ids of this model are from 0 to " + most + "\"\n";
+                     "    assert int(torch.min(" + name + ")) >= 0 and int(torch.max(" + name + ")) <= " + max_id +
+                     ", \"ids of this model are from 0 to " + max_id + "\"\n";
   if (!mask.empty())
     code += "    if " + mask + " is not None:\n        assert " + mask + ".size() == " + name + ".size(), \"" + mask +
-            " is as large as " + name + "\"\n";
+            " must have the shape of " + name + "\"\n";
   return code;
 }
 
-std::string length_check(const BackboneConfig& model, const std::string& length, const std::string& what) {
-  if (model.longest_input() == BackboneConfig::any_length) return "";
-  return words("    assert ", length, " <= ", model.longest_input(), ", \"this model reads ", model.longest_input(),
-               " tokens, and ", what, "\"\n");
+std::string length_check(const BackboneConfig& model, const std::string& length, const std::string& message) {
+  if (model.max_input_length() == BackboneConfig::unlimited_length) return "";
+  return words("    assert ", length, " <= ", model.max_input_length(), ", \"this model accepts at most ",
+               model.max_input_length(), " tokens: ", message, "\"\n");
 }
 
 namespace {
 
-/// Exported with `generate`: an encoder with a decoder, or GPT-2.
-bool writes_text(const ModelConfig& model) {
+/// True if the model is exported with generative_module(): an encoder-decoder model, or GPT-2.
+bool is_exported_as_generative(const ModelConfig& model) {
   return backbone_of(model).is_encoder_decoder() || std::holds_alternative<Gpt2Config>(model);
 }
 
 torch::jit::Module traced_module(Network& network) {
-  if (writes_text(network.model_config())) return generative_module(network);
+  if (is_exported_as_generative(network.model_config())) return generative_module(network);
   if (backbone_of(network.model_config()).is_two_stream()) return two_stream_module(network);
   auto module = mirror(network, "Cloze");
   const bool window = std::holds_alternative<WindowAttention>(backbone_of(network.model_config()).attention);
-  auto some = at::zeros({2, 4}, at::kBool);
-  some[0][0] = true;
+  auto global = at::zeros({2, 4}, at::kBool);
+  global[0][0] = true;
   const auto ids = at::zeros({2, 4}, at::kLong);
   torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};
   std::vector<std::string> arguments{"input_ids", "attention_mask", "token_type_ids"};
-  if (window) example.emplace_back(some), arguments.emplace_back("global_attention_mask");
+  if (window) example.emplace_back(global), arguments.emplace_back("global_attention_mask");
   std::vector<std::string> names;
   const auto [state, result] = torch::jit::tracer::trace(
       example,
@@ -292,11 +292,11 @@ void run_in_new_process(const std::string& program, const std::vector<std::strin
   argv.push_back(nullptr);
   pid_t child = 0;
   require<CheckpointError>(posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ) == 0, program,
-                           ": cannot be started to check the export (", system_reason(), ")");
+                           ": cannot start a process to check the export (", system_reason(), ")");
   int status = 0;
   waitpid(child, &status, 0);
   require<CheckpointError>(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-                           "the exported file does not run in a new process; see the message above");
+                           "the exported file fails in a new process; see the message above");
 }
 
 torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenance) {
@@ -304,7 +304,7 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
   try {
     require_huggingface(run.config);
     files["config.json"] = huggingface_config(run.config).dump(2);
-  } catch (const ConfigError&) {  // a model that Hugging Face has no class for is described by run.yaml alone
+  } catch (const ConfigError&) {  // Hugging Face has no class for this model; run.yaml describes it
   }
   if (run.has_tokenizer)
     for (const auto& entry : fs::directory_iterator(run.folder + "/tokenizer"))
@@ -312,22 +312,22 @@ torch::jit::ExtraFilesMap extra_files(const LoadedRun& run, const json& provenan
   return files;
 }
 
-/// LibTorch's own writer ends the program when the disk is full; this one remembers the first failure.
+/// Writes a TorchScript file. LibTorch's own writer aborts if the disk is full; this one keeps the first error.
 void write_module(const torch::jit::Module& module, const std::string& staged, const std::string& out,
                   const torch::jit::ExtraFilesMap& extra) {
   std::FILE* file = std::fopen(staged.c_str(), "wb");
   require<CheckpointError>(file != nullptr, out, ": cannot be written (", system_reason(), ")");
-  std::string trouble;
+  std::string error;
   torch::jit::ExportModule(
       module,
       [&](const void* data, size_t bytes) {
-        if (trouble.empty() && std::fwrite(data, 1, bytes, file) != bytes) trouble = system_reason();
+        if (error.empty() && std::fwrite(data, 1, bytes, file) != bytes) error = system_reason();
         return bytes;
       },
       extra);
-  if (trouble.empty() && (std::fflush(file) != 0 || fsync(fileno(file)) != 0)) trouble = system_reason();
+  if (error.empty() && (std::fflush(file) != 0 || fsync(fileno(file)) != 0)) error = system_reason();
   std::fclose(file);
-  require<CheckpointError>(trouble.empty(), out, ": cannot be written (", trouble, ")");
+  require<CheckpointError>(error.empty(), out, ": cannot be written (", error, ")");
 }
 
 }  // namespace
@@ -345,13 +345,13 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
     if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
     if (stored.contains("decoder_input_ids." + number))
       arguments.emplace_back(stored.get("decoder_input_ids." + number));
-    for (const auto& search : searches_tried) {
-      const auto tried = words("generate.", search.name, ".", number);
-      if (!stored.contains(tried)) continue;
-      const auto mask = stored.get(tried);
+    for (const auto& search : test_searches) {
+      const auto key = words("generate.", search.name, ".", number);
+      if (!stored.contains(key)) continue;
+      const auto mask = stored.get(key);
       const torch::jit::Stack settings{stored.get("input_ids." + number),
                                        mask.numel() > 0 ? c10::IValue(mask) : c10::IValue(),
-                                       tokens_tried,
+                                       test_tokens,
                                        search.num_beams,
                                        1.0,
                                        false,
@@ -359,10 +359,10 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
                                        search.repetition_penalty,
                                        int64_t{0},
                                        search.min_new_tokens};
-      results.push_back({tried, module.get_method("generate")(settings).toTensor().contiguous()});
+      results.push_back({key, module.get_method("generate")(settings).toTensor().contiguous()});
     }
-    const auto answer = module.forward(arguments).toGenericDict();
-    for (const auto& item : answer)
+    const auto outputs = module.forward(arguments).toGenericDict();
+    for (const auto& item : outputs)
       results.push_back({item.key().toStringRef() + "." + number, item.value().toTensor().clone()});
   }
   save_safetensors(out, results);
@@ -370,9 +370,9 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
 
 Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype,
                            const std::string& self, const std::string& part, bool replace) {
-  require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name the file to write");
+  require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name a file");
   require<ConfigError>(replace || !fs::exists(out), out,
-                       ": is there already; name another file, or replace it with --force");
+                       ": already exists; name another file, or overwrite it with --force");
   auto run = open_run(path);
   if (part == "generator") take_generator(run);
   const auto& encoder = backbone_of(run.config.model);
@@ -393,12 +393,12 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   } cleaner{{staged, cases_file, results_file, receipt_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
-  const bool generative = writes_text(run.config.model);
+  const bool generative = is_exported_as_generative(run.config.model);
   const auto cases = make_cases(encoder, generative);
-  // Searches are compared in float32: rounding to bf16 makes equal scores. A text must leave room for what follows it.
+  // Searches are compared in float32: rounding to bf16 makes ties. A text must leave room for the generated tokens.
   const bool generates = generative && !bf16 && can_generate(*run.network);
-  const auto tried = [&](const Case& c) {
-    return generates && c.ids.size(1) + tokens_tried <= encoder.longest_input();
+  const auto tests_generate = [&](const Case& c) {
+    return generates && c.ids.size(1) + test_tokens <= encoder.max_input_length();
   };
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < cases.size(); ++k) {
@@ -406,10 +406,10 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
     inputs.push_back({"input_ids." + number, cases[k].ids});
     inputs.push_back({"attention_mask." + number, cases[k].mask});
     if (!generative) inputs.push_back({"token_type_ids." + number, cases[k].types});
-    if (cases[k].read.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].read});
-    for (const auto& search : searches_tried) {
-      const auto mask = prompts_mask(encoder, cases[k], search);
-      if (tried(cases[k]))
+    if (cases[k].decoder_ids.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].decoder_ids});
+    for (const auto& search : test_searches) {
+      const auto mask = prompt_mask(encoder, cases[k], search);
+      if (tests_generate(cases[k]))
         inputs.push_back(
             {words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
     }
@@ -422,7 +422,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   const auto results = SafeTensors::open(results_file);
   std::map<std::string, double> errors;
   for (size_t k = 0; k < cases.size(); ++k) {
-    receipt.shapes.push_back(shape_words(cases[k].ids));
+    receipt.shapes.push_back(shape_text(cases[k].ids));
     for (const auto& [name, wanted] : run_network(*run.network, cases[k])) {
       const auto got = results.get(name + "." + std::to_string(k));
       const double error = got.sizes() == wanted.sizes()
@@ -430,17 +430,17 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                                : 1e30;
       const double scale = bf16 ? std::max(1.0, wanted.abs().max().item<double>()) : 1.0;
       require<CheckpointError>(error <= receipt.tolerance * scale, "the exported file differs from the model: output '",
-                               name, "' at shape ", shape_words(cases[k].ids), " by ", error, " (tolerance ",
+                               name, "' at shape ", shape_text(cases[k].ids), " by ", error, " (tolerance ",
                                receipt.tolerance * scale, "); nothing was written");
       errors[name] = std::max(errors[name], error);
     }
-    for (const auto& search : searches_tried) {
-      if (!tried(cases[k])) continue;
-      const auto wanted = written(*run.network, cases[k], search);
+    for (const auto& search : test_searches) {
+      if (!tests_generate(cases[k])) continue;
+      const auto wanted = generated_tokens(*run.network, cases[k], search);
       const auto got = results.get(words("generate.", search.name, ".", k))
                            .slice(1, encoder.is_encoder_decoder() ? 1 : cases[k].ids.size(1));
-      require<CheckpointError>(at::equal(got, wanted), "the exported file writes another text than the model, with ",
-                               search.name, ", at shape ", shape_words(cases[k].ids), "; nothing was written");
+      require<CheckpointError>(at::equal(got, wanted), "the exported file generates other text than the model, with ",
+                               search.name, ", at shape ", shape_text(cases[k].ids), "; nothing was written");
       errors[words("generate, ", search.name)] = 0;
     }
   }
@@ -453,11 +453,11 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                    {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
                    {"provenance", provenance}};
   write_atomic(receipt_file, facts.dump(2) + "\n");
-  const auto place = [&](const std::string& from, const std::string& to) {
+  const auto move = [&](const std::string& from, const std::string& to) {
     require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
   };
-  place(receipt_file, out + ".receipt.json");
-  place(staged, out);
+  move(receipt_file, out + ".receipt.json");
+  move(staged, out);
   return receipt;
 }
 

@@ -4,8 +4,8 @@
 
 namespace cloze {
 
-Memory Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model has no decoder that reads an encoder"); }
-Tensor Backbone::decode(const Tensor&, const Memory&, std::vector<BlockCache>&, const Tensor&) {
+EncoderOutput Backbone::encode(const Inputs&, Trace*) { fail<ShapeError>("this model is no encoder-decoder"); }
+Tensor Backbone::decode(const Tensor&, const EncoderOutput&, std::vector<BlockCache>&, const Tensor&) {
   fail<ConfigError>(
       "this model is bidirectional, so it generates no text; choose a decoder (gpt2, t5, bart, ...) or fill masks with "
       "`cloze fill`");

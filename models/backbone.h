@@ -1,93 +1,94 @@
 #pragma once
-// What every network offers to objectives: hidden states, and the table that turns them into tokens.
+// The interface of every network to objectives: hidden states, and the token embedding that heads are tied to.
 #include "models/attention/attention.h"
 #include "models/config.h"
 
 namespace cloze {
 
-/// What a backbone reads; undefined tensors are absent.
+/// The inputs of a backbone; an undefined tensor is absent.
 struct Inputs {
   Tensor input_ids;         ///< int64 [B, T]
   Tensor attention_mask{};  ///< bool [B, T], true = a real token
   Tensor token_type_ids{};  ///< int64 [B, T]
-  Tensor
-      global_attention_mask{};  ///< bool [B, T], true = sees and is seen by everything; undefined: as the config says
-  Tensor read_positions{};  ///< int64 [N], ascending places in the flattened [B T] whose hidden states are read; those
-                            ///< of the others may be anything; undefined: all are read
-  Tensor
-      prefix{};  ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
-  Tensor decoder_input_ids{};       ///< int64 [B, U], of an encoder with a decoder
-  Tensor decoder_attention_mask{};  ///< bool [B, U], true = a token that those behind it may see; undefined: all are
-  Memory memory{};                  ///< what `encode` gave for these inputs, where it is known
-  Tensor visible{};  ///< bool [B, T, T], true = this query may see this key (its own content every token sees); two
-                     ///< streams only, as what follows
-  Tensor target_positions{};  ///< int64 [B, N], places that are predicted by a query stream; -1 = none, a row that sees
-                              ///< nothing
-  Tensor backward{};  ///< bool [B], true = the text of this row runs from right to left, so that its distances change
-                      ///< sign; undefined: none does
-  std::vector<Tensor> memories{};               ///< [B, M, D] for each layer, of earlier segments; empty: none
-  std::vector<Tensor>* new_memories = nullptr;  ///< receives those for the segment behind this one, without gradient
-  uint64_t dropout_key = 0;                     ///< names this pass's dropout masks (training only)
+  /// bool [B, T], true = a global token, which attends to all tokens and is attended to by all; undefined: as the
+  /// config says
+  Tensor global_attention_mask{};
+  Tensor read_positions{};  ///< int64 [N], ascending indices into the flattened [B T] whose hidden states are used; the
+                            ///< other hidden states are unspecified; undefined: all are used
+  /// int64 [B], decoder-only models: length of the prefix, to whose tokens all tokens attend; undefined: no prefix
+  Tensor prefix{};
+  Tensor decoder_input_ids{};       ///< int64 [B, U], encoder-decoder models
+  Tensor decoder_attention_mask{};  ///< bool [B, U], true = later tokens may attend to this one; undefined: all true
+  EncoderOutput encoded{};          ///< the output of `encode` for these inputs, if already computed
+  Tensor visible{};  ///< bool [B, T, T], true = this query may attend to this key (a token of the content stream always
+                     ///< attends to itself); two-stream models only, like the members below
+  Tensor target_positions{};  ///< int64 [B, N], positions that the query stream predicts; -1 = unused, such a query
+                              ///< attends to nothing
+  Tensor backward{};          ///< bool [B], true = the text of this row is reversed, so that its distances change sign;
+                              ///< undefined: no row is
+  std::vector<Tensor> mems{};               ///< [B, M, D] per layer, states of earlier segments; empty: none
+  std::vector<Tensor>* new_mems = nullptr;  ///< receives the mems for the next segment, detached
+  uint64_t dropout_key = 0;                 ///< the key that this pass's dropout masks are drawn from (training only)
 };
 
-/// What a stack computes on its way, read by tests and by `verify parity`.
+/// Intermediate results of a stack, for tests and `verify parity`.
 struct Trace {
-  std::vector<Tensor> hidden_states{};  ///< [B, T, D]: after the embedding, then after each block; the last one behind
-                                        ///< the final norm; two streams in turns
-  std::vector<Tensor>
-      attentions{};  ///< [B, H, T, S] of each attention, in order, where plain operators run; two streams in turns
+  std::vector<Tensor> hidden_states{};  ///< [B, T, D]: after the embedding, then after each block; the last one after
+                                        ///< the final norm; two streams alternate
+  /// [B, H, T, S], the probabilities of each attention, in order, where plain operators run; two streams alternate
+  std::vector<Tensor> attentions{};
 };
-/// The traces of a network; an encoder alone fills the first.
+/// The traces of a network; a single stack fills `encoder`.
 struct Traces {
   Trace encoder{}, decoder{};
 };
 
-/// Keys and values that a block of a decoder keeps between tokens.
+/// Key-value cache of a decoder block.
 struct BlockCache {
-  Tensor own{};     ///< [B, S, 2 H C], of earlier tokens
-  Tensor memory{};  ///< [B, S', 2 H C], of the encoder's states
+  Tensor self{};   ///< [B, S, 2 H C], self-attention: of earlier tokens
+  Tensor cross{};  ///< [B, S', 2 H C], cross-attention: of the encoder's output
 };
 
 class Backbone : public Layer {
  public:
-  /// Hidden states [B, T, D], those of the decoder where there is one; of two streams those of the queries [B, N, D]
-  /// where target_positions are given.
+  /// Hidden states [B, T, D], of the decoder in an encoder-decoder; with target_positions, those of the query stream
+  /// [B, N, D].
   virtual Tensor hidden(const Inputs& in, Traces* traces = nullptr) = 0;
-  /// States of the encoder that a decoder reads. Throws ShapeError for a backbone without a decoder.
-  virtual Memory encode(const Inputs& in, Trace* trace = nullptr);
-  /// Hidden states [B, U, D] of tokens that follow those in `cache` (a block each; empty: there are none), which
-  /// receives them.
+  /// The encoder's output for cross-attention. Throws ShapeError for a backbone that is no encoder-decoder.
+  virtual EncoderOutput encode(const Inputs& in, Trace* trace = nullptr);
+  /// Hidden states [B, U, D] of the tokens after those in `cache` (one entry per block; empty: no tokens yet), to which
+  /// their keys and values are appended.
   ///
-  /// attention_mask   bool [B, S + U], of a decoder alone: true = a real token of those in the cache and these;
-  /// position
-  ///                  ids count real tokens, so that a row padded on the left is the row alone; undefined: all are real
+  /// attention_mask   bool [B, S + U], decoder-only models: true = a real token, in the cache or new. Position ids
+  /// count
+  ///                  real tokens, so that left padding does not change a row; undefined: no padding
   ///
   /// Throws ConfigError for a bidirectional backbone, and for one without layers.
-  virtual Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache,
+  virtual Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache,
                         const Tensor& attention_mask = {});
-  /// Sequence summary [B, D] from hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
+  /// Pooled representation [B, D] of hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
   /// The token embedding [V, E], tied to prediction heads.
   virtual const Param& token_embedding() const = 0;
-  /// All tables of the embedding, which another network may share.
+  /// The embedding layer, which another network may share.
   virtual const std::shared_ptr<Embeddings>& embedding_tables() const = 0;
   virtual bool has_pooler() const = 0;
-  /// Blocks are run again in the backward pass instead of keeping what they computed.
+  /// Recompute the activations of each block in the backward pass instead of storing them.
   virtual void set_gradient_checkpointing(bool on) = 0;
 };
 
-/// What objectives need of the backbone beside hidden states.
+/// Optional parts of a backbone that objectives need.
 struct BackboneParts {
   bool pooler = false;
-  std::shared_ptr<Embeddings> embeddings{};  ///< those of another network, which are used here as well
-  bool own_norm = false;                     ///< of them only the tables of tokens and positions
+  std::shared_ptr<Embeddings> embeddings{};  ///< the embeddings of another network, tied to this one's
+  bool own_norm = false;                     ///< tie only the token and position tables
 };
 
-/// A stack of blocks over embeddings: an encoder, or a decoder alone. Throws ConfigError.
+/// A stack of blocks over embeddings: encoder-only or decoder-only. Throws ConfigError.
 std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts);
 /// Throws ConfigError.
 std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config);
-/// Throws ConfigError for options that two streams do not have.
+/// Throws ConfigError for options that two-stream models do not support.
 std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& config);
 
 }  // namespace cloze

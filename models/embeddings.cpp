@@ -8,8 +8,8 @@ namespace cloze {
 
 namespace {
 
-/// What a table of positions starts as.
-Init start_of(PositionEmbeddings kind) {
+/// The initialisation of the position table.
+Init position_init(PositionEmbeddings kind) {
   switch (kind) {
     case PositionEmbeddings::sinusoidal:
       return Init::fixed_sinusoid;
@@ -29,18 +29,18 @@ Init start_of(PositionEmbeddings kind) {
 }  // namespace
 
 std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedTables& tied) {
-  require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; name the number of rows of the token embedding");
-  require<ConfigError>(c.longest_input() > 0, "model.max_position_embeddings ", c.max_position_embeddings,
+  require<ConfigError>(c.vocab_size > 0, "model.vocab_size is 0; set it to the number of rows of the token embedding");
+  require<ConfigError>(c.max_input_length() > 0, "model.max_position_embeddings ", c.max_position_embeddings,
                        " leaves no position after the padding id ", c.pad_token_id, "; raise it");
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id,
-                       " lies outside model.vocab_size ", c.vocab_size, "; name an id of the vocabulary");
-  const bool has_table = c.position_embeddings != PositionEmbeddings::none && !c.scores_distances();
+                       " lies outside model.vocab_size ", c.vocab_size, "; choose an id of the vocabulary");
+  const bool has_table = c.position_embeddings != PositionEmbeddings::none && !c.has_relative_keys();
   auto made = std::make_shared<Embeddings>(
       EmbeddingSizes{.vocab = c.vocab_size,
                      .width = c.embedding_width(),
                      .positions = has_table ? c.max_position_embeddings + c.position_offset : 0,
                      .types = c.token_types ? c.type_vocab_size : 0,
-                     .position = start_of(c.position_embeddings),
+                     .position = position_init(c.position_embeddings),
                      .norm = c.embedding_norm,
                      .norm_eps = c.layer_norm_eps,
                      .norm_kind = c.norm_kind,
@@ -54,8 +54,8 @@ std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedT
 }
 
 Tensor position_ids_after(const Tensor& ids, const Tensor& past) {
-  const auto fresh = at::ones_like(ids).cumsum(1) - 1;
-  return past.defined() ? fresh + at::ones_like(past.select(-1, 0), at::kLong).sum(1, /*keepdim=*/true) : fresh;
+  const auto index = at::ones_like(ids).cumsum(1) - 1;
+  return past.defined() ? index + at::ones_like(past.select(-1, 0), at::kLong).sum(1, /*keepdim=*/true) : index;
 }
 
 }  // namespace cloze

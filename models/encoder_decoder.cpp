@@ -8,10 +8,10 @@ namespace cloze {
 
 namespace {
 
-constexpr uint32_t decoder_sites = 0x8000;  // dropout sites of the decoder begin here
+constexpr uint32_t decoder_sites = 0x8000;  // first dropout site of the decoder
 
-/// The stack of the decoder: its own depth, heads and inner width, causal, with attention to the encoder in each block.
-StackConfig decoder_of(const EncoderDecoderConfig& c) {
+/// The decoder's stack: depth, heads and feed-forward width of its own, causal, with cross-attention in each block.
+StackConfig decoder_config(const EncoderDecoderConfig& c) {
   StackConfig d = c;
   d.num_hidden_layers = c.decoder_layers();
   d.num_attention_heads = c.decoder_heads();
@@ -22,7 +22,7 @@ StackConfig decoder_of(const EncoderDecoderConfig& c) {
   return d;
 }
 
-/// Two stacks over one token table, or over one each.
+/// Encoder and decoder stacks, with shared or separate token embeddings.
 /// Source: Vaswani et al. 2017, section 3.
 struct EncoderDecoder final : Backbone {
   explicit EncoderDecoder(const EncoderDecoderConfig& c)
@@ -31,42 +31,43 @@ struct EncoderDecoder final : Backbone {
         decoder_embeddings(
             own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
         encoder(own("encoder", std::make_shared<Stack>(c))),
-        decoder(own("decoder", std::make_shared<Stack>(decoder_of(c)))) {}
+        decoder(own("decoder", std::make_shared<Stack>(decoder_config(c)))) {}
 
-  Memory encode(const Inputs& in, Trace* trace) override {
+  EncoderOutput encode(const Inputs& in, Trace* trace) override {
     const auto x = embeddings->forward(
         {.ids = in.input_ids, .positions = rows(at::ones_like(in.input_ids).cumsum(1) - 1)}, dropout_of(in, 0));
     return {encoder->forward(x, {.key_mask = in.attention_mask}, dropout_of(in, 0), trace), in.attention_mask};
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
-    require<ShapeError>(in.decoder_input_ids.defined(), "an encoder with a decoder was run without decoder_input_ids");
-    const auto memory = in.memory.states.defined() ? in.memory : encode(in, traces ? &traces->encoder : nullptr);
+    require<ShapeError>(in.decoder_input_ids.defined(), "an encoder-decoder was run without decoder_input_ids");
+    const auto encoded = in.encoded.states.defined() ? in.encoded : encode(in, traces ? &traces->encoder : nullptr);
     const auto x = decoder_embeddings->forward(
         {.ids = in.decoder_input_ids, .positions = rows(position_ids_after(in.decoder_input_ids, {}))},
         dropout_of(in, decoder_sites));
     return decoder->forward(x, {.key_mask = in.decoder_attention_mask}, dropout_of(in, decoder_sites),
-                            traces ? &traces->decoder : nullptr, &memory);
+                            traces ? &traces->decoder : nullptr, &encoded);
   }
 
-  Tensor decode(const Tensor& ids, const Memory& memory, std::vector<BlockCache>& cache, const Tensor&) override {
+  Tensor decode(const Tensor& ids, const EncoderOutput& encoded, std::vector<BlockCache>& cache,
+                const Tensor&) override {
     require<ConfigError>(decoder->depth() > 0,
-                         "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
+                         "a decoder without layers has no key-value cache; raise model.num_decoder_layers");
     cache.resize(static_cast<size_t>(decoder->depth()));
     const auto x =
-        decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, cache[0].own))}, {});
-    return decoder->forward(x, {}, {}, nullptr, &memory, &cache);
+        decoder_embeddings->forward({.ids = ids, .positions = rows(position_ids_after(ids, cache[0].self))}, {});
+    return decoder->forward(x, {}, {}, nullptr, &encoded, &cache);
   }
 
   Dropout dropout_of(const Inputs& in, uint32_t site) const {
     return {.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
   }
-  /// Rows of the position table.
+  /// Rows of the position table for these position ids.
   Tensor rows(const Tensor& position_ids) const {
     return config.position_offset > 0 ? position_ids + config.position_offset : position_ids;
   }
 
-  Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder with a decoder has no pooler"); }
+  Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder-decoder has no pooler"); }
   const Param& token_embedding() const override { return decoder_embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return false; }

@@ -8,7 +8,7 @@ namespace cloze {
 
 namespace {
 
-/// Embeddings, a projection where they are narrower than the stack, the stack, and a pooler over the first token.
+/// Embeddings, their projection where their width is not the stack's, the stack, and a pooler over the first token.
 /// Source: Devlin et al. 2019, section 3.
 struct SingleStack final : Backbone {
   SingleStack(const BackboneConfig& c, const BackboneParts& parts)
@@ -18,9 +18,9 @@ struct SingleStack final : Backbone {
                        : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
                                                                                             parts.embeddings->position}
                                                                                : TiedTables{}))) {
-    if (c.always_projects || c.embedding_width() != c.hidden_size)
+    if (c.always_project_embeddings || c.embedding_width() != c.hidden_size)
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
-    if (projection && c.glorot_projection && c.initializer == Initializer::truncated_normal)
+    if (projection && c.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);
     stack = own("stack", std::make_shared<Stack>(stack_of(c)));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
@@ -34,32 +34,32 @@ struct SingleStack final : Backbone {
                           traces ? &traces->encoder : nullptr, nullptr, nullptr, in.read_positions);
   }
 
-  Tensor decode(const Tensor& ids, const Memory&, std::vector<BlockCache>& cache,
+  Tensor decode(const Tensor& ids, const EncoderOutput&, std::vector<BlockCache>& cache,
                 const Tensor& attention_mask) override {
     if (!config.is_decoder()) return Backbone::decode(ids, {}, cache);
     require<ConfigError>(stack->depth() > 0,
-                         "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
+                         "a decoder without layers has no key-value cache; raise model.num_hidden_layers");
     cache.resize(static_cast<size_t>(stack->depth()));
-    const auto index = position_ids_after(ids, cache[0].own);
+    const auto index = position_ids_after(ids, cache[0].self);
     const auto positions =
         attention_mask.defined() ? (attention_mask.cumsum(1) - 1).clamp_min(0).gather(1, index) : index;
     auto x = embeddings->forward(
         {ids, {}, positions + (config.positions_after_padding ? config.pad_token_id + 1 : config.position_offset)}, {});
     if (projection) x = projection->forward(x);
     AttentionContext context{.key_mask = attention_mask};
-    // What is read at once, before anything else, is the prefix.
+    // The tokens of the first call are the prefix.
     if (config.prefix_lm) context.prefix = at::ones_like(ids).sum(1) * index.select(1, 0).eq(0);
     return stack->forward(x, context, {}, nullptr, nullptr, &cache);
   }
 
-  /// Which tokens attend to all others, where attention has a window; undefined for none.
+  /// The global tokens of window attention; undefined: none.
   Tensor globals(const Inputs& in) const {
     const auto* window = std::get_if<WindowAttention>(&config.attention);
     if (!window || in.global_attention_mask.defined()) return window ? in.global_attention_mask : Tensor();
     return window->global_tokens == GlobalTokens::first ? at::ones_like(in.input_ids).cumsum(1).eq(1) : Tensor();
   }
 
-  /// int64 [B, T], or undefined for 0, 1, 2, ... Source: fairseq, utils.make_positions.
+  /// Position ids int64 [B, T]; undefined: 0, 1, 2, ... Source: fairseq, utils.make_positions.
   Tensor positions(const Tensor& ids) const {
     if (!embeddings->position.defined()) return {};
     if (!config.positions_after_padding)
@@ -69,7 +69,7 @@ struct SingleStack final : Backbone {
   }
 
   Tensor pooled(const Tensor& hidden) override {
-    require<ShapeError>(pooler != nullptr, "this network was built without a pooler; no objective asked for one");
+    require<ShapeError>(pooler != nullptr, "this network has no pooler: no objective needs one");
     return at::tanh(pooler->forward(hidden.select(1, 0)));  // [B, D]
   }
 

@@ -50,12 +50,12 @@ Tensor Block::feed_forward(const Tensor& x, const Dropout& inside) const {
 }
 
 Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
-                      const Memory* memory, BlockCache* cache, const Tensor& places) const {
+                      const EncoderOutput* encoded, BlockCache* cache, const Tensor& indices) const {
   const auto on_scores = [&](uint32_t k) { return at_site(drop, config.attention_probs_dropout_prob, site + k); };
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == NormPlacement::pre;
-  // A part of the block: what it reads, and how it joins the residual stream.
-  const auto read = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
+  // The input of a sublayer, and the residual connection after it.
+  const auto input_of = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
   const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream,
                         const Norm& norm) {
     return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream)
@@ -63,42 +63,43 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
                                          norm.eps);
   };
   const auto narrowed = [&](const Tensor& of_all) {
-    return places.defined() ? take_rows(of_all.flatten(0, 1), places) : of_all;
+    return indices.defined() ? take_rows(of_all.flatten(0, 1), indices) : of_all;
   };
-  auto in = read(x, *attention_norm);
-  const auto mixed = cache ? attention->mix_after(in, cache->own, context) : attention->mix(in, context, on_scores(0));
+  auto in = input_of(x, *attention_norm);
+  const auto mixed =
+      cache ? attention->mix_cached(in, cache->self, context) : attention->mix(in, context, on_scores(0));
   auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
   if (cross_attention) {
-    require<ShapeError>(memory != nullptr && !places.defined(),
-                        "a decoder that reads an encoder was run without one, or for some places alone");
-    if (cache && !cache->memory.defined()) cache->memory = cross_attention->keys_and_values(*memory);
-    in = read(stream, *cross_norm);
-    stream = join(cross_attention->mix(in, *memory, cache ? cache->memory : Tensor(), context, on_scores(3)),
+    require<ShapeError>(encoded != nullptr && !indices.defined(),
+                        "a decoder with cross-attention was run without an encoder's output, or with read_positions");
+    if (cache && !cache->cross.defined()) cache->cross = cross_attention->keys_and_values(*encoded);
+    in = input_of(stream, *cross_norm);
+    stream = join(cross_attention->mix(in, *encoded, cache ? cache->cross : Tensor(), context, on_scores(3)),
                   *cross_attention->output, on_branch(4), stream, *cross_norm);
   }
-  return join(feed_forward(read(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
+  return join(feed_forward(input_of(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
               on_branch(2), stream, *output_norm);
 }
 
 Stack::Stack(const StackConfig& c) : config(c) {
-  // Layer i belongs to group floor(i groups / layers). Its blocks are those of the group's first layer, or share a half
-  // with them.
+  // Layer i belongs to group floor(i groups / layers). It shares its blocks, or one of their sublayers, with the
+  // group's first layer.
   const int64_t count = c.num_hidden_layers, groups = c.num_hidden_groups > 0 && c.share != Sharing::none
                                                           ? std::min(c.num_hidden_groups, count)
                                                           : count;
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
-    auto& head = first[static_cast<size_t>(i * groups / count)];
+    auto& leader = first[static_cast<size_t>(i * groups / count)];
     auto& layer = layers.emplace_back();
-    if (head >= 0 && c.share == Sharing::all) {
-      layer = layers[static_cast<size_t>(head)];
+    if (leader >= 0 && c.share == Sharing::all) {
+      layer = layers[static_cast<size_t>(leader)];
       continue;
     }
     for (int64_t j = 0; j < c.inner_group_num; ++j) {
-      const Block* from = head < 0 ? nullptr : layers[static_cast<size_t>(head)][static_cast<size_t>(j)].get();
+      const Block* from = leader < 0 ? nullptr : layers[static_cast<size_t>(leader)][static_cast<size_t>(j)].get();
       layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, i, from)));
     }
-    if (head < 0) head = i;
+    if (leader < 0) leader = i;
   }
   if (c.relative_attention_num_buckets > 0) {
     buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.causal);
@@ -116,47 +117,48 @@ int64_t Stack::depth() const {
   return blocks;
 }
 
-Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace, const Memory* memory,
-                      std::vector<BlockCache>* cache, const Tensor& read_positions) const {
+Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
+                      const EncoderOutput* encoded, std::vector<BlockCache>* cache,
+                      const Tensor& read_positions) const {
   context.causal = config.causal;
   if (trace) context.probabilities = &trace->attentions;
   if (relative_attention_bias.defined()) {
-    // Distances of T queries, the last at the last of S keys: -(S - 1) ... T - 1.
-    const auto queries = places(x);
+    // Relative positions of T queries that end at the last of S keys: -(S - 1) ... T - 1.
+    const auto queries = position_range(x);
     auto keys = queries;
-    if (cache && cache->at(0).own.defined())
-      keys = places(at::cat({cache->at(0).own.select(-1, 0), x.select(-1, 0)}, 1));
+    if (cache && cache->at(0).self.defined())
+      keys = position_range(at::cat({cache->at(0).self.select(-1, 0), x.select(-1, 0)}, 1));
     const auto distance = at::cat({keys - keys.slice(0, -1), queries.slice(0, 1)});
     context.distance_bias = at::embedding(relative_attention_bias.value(), (*buckets)(distance)).t();  // [H, T + S - 1]
   }
-  const auto note = [&](const Tensor& state) {
+  const auto record = [&](const Tensor& state) {
     if (trace) trace->hidden_states.push_back(state);
   };
-  note(x);
+  record(x);
   const auto sizes = x.sizes().vec();
   const bool narrow = read_positions.defined() && !layers.empty();
-  uint32_t site = drop.site + 1;  // drop.site is the embedding's
+  uint32_t site = drop.site + 1;  // drop.site itself belongs to the embeddings
   size_t number = 0;
   for (const auto& layer : layers) {
     for (const auto& block : layer) {
       const bool last = &layer == &layers.back() && &block == &layer.back();
-      BlockCache* own_cache = cache ? &cache->at(number++) : nullptr;
-      const auto places = narrow && last ? read_positions : Tensor();
+      BlockCache* block_cache = cache ? &cache->at(number++) : nullptr;
+      const auto indices = narrow && last ? read_positions : Tensor();
       if (gradient_checkpointing && !cache && at::GradMode::is_enabled()) {
-        const auto again = [&block, context, drop, site, mask = memory ? memory->mask : Tensor(),
-                            places](const std::vector<Tensor>& in) {
-          auto facts = context;
-          facts.distance_bias = in[1];
-          const Memory read{in[2], mask};
+        const auto again = [&block, context, drop, site, mask = encoded ? encoded->mask : Tensor(),
+                            indices](const std::vector<Tensor>& in) {
+          auto biased = context;
+          biased.distance_bias = in[1];
+          const EncoderOutput source{in[2], mask};
           return std::vector{
-              block->forward(in[0], facts, drop, site, in[2].defined() ? &read : nullptr, nullptr, places)};
+              block->forward(in[0], biased, drop, site, in[2].defined() ? &source : nullptr, nullptr, indices)};
         };
-        x = recompute(again, {x, context.distance_bias, memory ? memory->states : Tensor()})[0];
+        x = recompute(again, {x, context.distance_bias, encoded ? encoded->states : Tensor()})[0];
       } else {
-        x = block->forward(x, context, drop, site, memory, own_cache, places);
+        x = block->forward(x, context, drop, site, encoded, block_cache, indices);
       }
       site += Block::sites;
-      note(x);
+      record(x);
     }
   }
   if (final_norm) {
@@ -170,8 +172,8 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
 
 DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal)
     : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {
-  // Counted in fp32, as the published code does, and compared as integers: a logarithm that is off by one place would
-  // move whole distances.
+  // Computed once in fp32, as in the published code, and compared as integers: a logarithm off by one unit in the last
+  // place would move whole distances to another bucket.
   std::vector<int64_t> begins;
   for (int64_t n = exact_, last = exact_; last < count_ - 1 && n <= 2 * max_distance; ++n) {
     const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) /
@@ -185,9 +187,9 @@ DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool cau
 }
 
 Tensor DistanceBuckets::operator()(const Tensor& distance) const {
-  const auto far = causal_ ? (-distance).clamp_min(0) : distance.abs();
-  const auto number = far.clamp_max(exact_) + far.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
-  return causal_ ? number : number + distance.gt(0).to(at::kLong) * count_;
+  const auto magnitude = causal_ ? (-distance).clamp_min(0) : distance.abs();
+  const auto bucket = magnitude.clamp_max(exact_) + magnitude.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
+  return causal_ ? bucket : bucket + distance.gt(0).to(at::kLong) * count_;
 }
 
 }  // namespace cloze

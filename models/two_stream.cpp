@@ -10,24 +10,26 @@ namespace cloze {
 
 namespace {
 
-/// How the queries of one stream stand to the keys: T of the content, N of the predictions.
+/// Masks and distances between the queries of one stream and the keys: T queries of the content, N of the targets.
 struct StreamMask {
-  Tensor hidden{};  ///< bool [B, T | N, S], true = may not be seen; undefined: everything may
-  Tensor apart{};   ///< bool [B, T | N, S], true = query and key are of different segments; undefined: there are none
-  Tensor number{};  ///< int64 [B, N], which distance lies between query and key 0; undefined: T - t
+  Tensor masked{};           ///< bool [B, T | N, S], true = the query may not attend to the key; undefined: none masked
+  Tensor segments_differ{};  ///< bool [B, T | N, S], true = query and key are of different segments; undefined: no
+                             ///< segments
+  Tensor distance_offset{};  ///< int64 [B, N], index in `distances` of the distance to key 0; undefined: T - t
 };
-/// What every layer reads beside its streams.
+/// The attention inputs that all layers share.
 struct AttentionInputs {
   StreamMask content{}, query{};
-  Tensor distances{};  ///< [1, S + T, D] sinusoids of S, S - 1, ..., 1 - T; [2, S + T, D] with their negatives
-  Tensor backward{};   ///< int64 [B], 1 = this row's distances are the negatives; undefined: none are
+  Tensor distances{};  ///< [1, S + T, D] sinusoids of the distances S, S - 1, ..., 1 - T; [2, S + T, D]: and of their
+                       ///< negatives
+  Tensor backward{};   ///< int64 [B], 1 = this row uses the negative distances; undefined: no row does
 };
-/// The content stream h [B, T, D], and the query stream g [B, N, D] where something is predicted.
+/// The content stream h [B, T, D], and the query stream g [B, N, D] if there are targets.
 struct Streams {
   Tensor h, g;
 };
 
-/// Attention of both streams over the content, behind a memory of earlier content.
+/// Attention of both streams over the mems and the content stream.
 /// Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019, section 3.3.
 struct TwoStreamAttention : Layer {
   explicit TwoStreamAttention(const StackConfig& c) : heads(c.num_attention_heads) {
@@ -47,33 +49,33 @@ struct TwoStreamAttention : Layer {
     seg_embed = own_param("seg_embed", {2, heads, c.head_width()}, Init::weight);
   }
 
-  /// Both streams' heads side by side, [B, T, H C] and [B, N, H C], before the output projection; keys and values are
-  /// computed once. The content's are left out where nobody reads them.
-  Streams mix(const Streams& x, bool content, const Tensor& memory, const AttentionInputs& around,
+  /// The concatenated heads of both streams, [B, T, H C] and [B, N, H C], before the output projection; keys and values
+  /// are computed once. `content` false: the content stream's output is not needed, and not computed.
+  Streams mix(const Streams& x, bool content, const Tensor& mem, const AttentionInputs& shared,
               const Dropout& on_content, const Dropout& on_query, std::vector<Tensor>* probabilities) const {
-    const auto source = memory.defined() ? at::cat({memory.to(x.h.scalar_type()), x.h}, 1) : x.h;  // [B, S, D]
+    const auto source = mem.defined() ? at::cat({mem.to(x.h.scalar_type()), x.h}, 1) : x.h;  // [B, S, D]
     const auto kv = key_value->forward(source);
-    const auto r = position->forward(around.distances.to(x.h.scalar_type()));  // [1 or 2, S + T, H C]
-    const auto attend = [&](const Tensor& stream, const StreamMask& look, const Dropout& drop) {
+    const auto r = position->forward(shared.distances.to(x.h.scalar_type()));  // [1 or 2, S + T, H C]
+    const auto attend = [&](const Tensor& stream, const StreamMask& mask, const Dropout& drop) {
       return relative_attention(query->forward(stream), kv, r, heads,
                                 {.r_w = r_w_bias,
                                  .r_r = r_r_bias,
                                  .r_s = r_s_bias,
                                  .segments = seg_embed,
-                                 .number = look.number,
-                                 .list = around.backward,
-                                 .apart = look.apart,
-                                 .hidden = look.hidden,
+                                 .distance_offset = mask.distance_offset,
+                                 .distance_list = shared.backward,
+                                 .segments_differ = mask.segments_differ,
+                                 .masked = mask.masked,
                                  .probabilities = probabilities},
                                 drop);
     };
-    return {content ? attend(x.h, around.content, on_content) : Tensor(),
-            x.g.defined() ? attend(x.g, around.query, on_query) : Tensor()};
+    return {content ? attend(x.h, shared.content, on_content) : Tensor(),
+            x.g.defined() ? attend(x.g, shared.query, on_query) : Tensor()};
   }
 
   int64_t heads;
   std::shared_ptr<Linear> query, key_value, position, output;
-  Param r_w_bias, r_r_bias, r_s_bias, seg_embed;  // [H, C]; [2, H, C]: same segment, another one
+  Param r_w_bias, r_r_bias, r_s_bias, seg_embed;  // [H, C]; [2, H, C]: same segment, different segments
 };
 
 /// Two-stream attention, then feed-forward, each followed by dropout, residual and norm. The streams share all weights.
@@ -85,18 +87,18 @@ struct TwoStreamBlock : Layer {
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
   }
-  static constexpr uint32_t sites = 8;  ///< places of dropout in a block, four for each stream
+  static constexpr uint32_t sites = 8;  ///< number of dropout sites in a block, four for each stream
 
-  /// The content stream behind this block is left out where nobody reads it.
-  Streams forward(const Streams& x, bool content, const Tensor& memory, const AttentionInputs& around,
-                  const Dropout& drop, std::vector<Tensor>* probabilities) const {
+  /// `content` false: the content stream after this block is not needed, and not computed.
+  Streams forward(const Streams& x, bool content, const Tensor& mem, const AttentionInputs& shared, const Dropout& drop,
+                  std::vector<Tensor>* probabilities) const {
     const auto at_site = [&](double p, uint32_t site) {
       return Dropout{.p = p, .key = drop.key, .site = drop.site + site, .active = drop.active};
     };
     const double on_scores = config.attention_probs_dropout_prob;
     const auto mixed =
-        attention->mix(x, content, memory, around, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
-    const auto rest = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
+        attention->mix(x, content, mem, shared, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
+    const auto after_attention = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
       const auto sum =
           linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site),
                                   in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
@@ -105,7 +107,8 @@ struct TwoStreamBlock : Layer {
       return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2),
                                      sum, output_norm->weight, output_norm->bias, output_norm->eps);
     };
-    return {content ? rest(x.h, mixed.h, 1) : Tensor(), x.g.defined() ? rest(x.g, mixed.g, 5) : Tensor()};
+    return {content ? after_attention(x.h, mixed.h, 1) : Tensor(),
+            x.g.defined() ? after_attention(x.g, mixed.g, 5) : Tensor()};
   }
 
   StackConfig config;
@@ -114,18 +117,18 @@ struct TwoStreamBlock : Layer {
   std::shared_ptr<Linear> intermediate, output;
 };
 
-/// Sines of all frequencies, then cosines: [..., D] of distances [...] and `numbers` 0, 1, ..., D - 1. In fp32, as the
-/// published code has them.
-Tensor sinusoids(const Tensor& distance, const Tensor& numbers) {
+/// Sines of all frequencies, then cosines: [..., D] of distances [...] and `columns` 0, 1, ..., D - 1. In fp32, as in
+/// the published code.
+Tensor sinusoids(const Tensor& distance, const Tensor& columns) {
   const auto frequency =
-      1 / at::pow(10000, numbers.slice(0, 0, std::nullopt, 2).to(at::kFloat) / static_cast<double>(numbers.size(0)));
+      1 / at::pow(10000, columns.slice(0, 0, std::nullopt, 2).to(at::kFloat) / static_cast<double>(columns.size(0)));
   const auto angle = distance.to(at::kFloat).unsqueeze(-1) * frequency;
   return at::cat({at::sin(angle), at::cos(angle)}, -1);
 }
 
-/// XLNet (Yang et al. 2019, section 2). Differs: a query that may see nothing gets zeros (there the mean of all values,
-/// its own token's among them); the dropout of the table of distances is drawn once for all rows of a batch; mask_emb
-/// starts as other weights do (there Glorot uniform).
+/// XLNet (Yang et al. 2019, section 2). Differs: a query that may attend to nothing gets zeros (there the mean of all
+/// values, its own token's included); the dropout of the distance embeddings is drawn once for all rows of a batch;
+/// mask_emb is initialised like other weights (there Glorot uniform).
 struct TwoStream final : Backbone {
   explicit TwoStream(const TwoStreamConfig& c) : config(c) {
     auto tables = c;
@@ -138,100 +141,102 @@ struct TwoStream final : Backbone {
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
-    require<ShapeError>(in.memories.empty() || in.memories.size() == blocks.size(), "xlnet has ", blocks.size(),
-                        " layers, but was given ", in.memories.size(), " memories; give one for each layer");
+    require<ShapeError>(in.mems.empty() || in.mems.size() == blocks.size(), "xlnet has ", blocks.size(),
+                        " layers, but mems has ", in.mems.size(), " tensors; give one for each layer");
     const auto drop_at = [&](uint32_t site) {
       return Dropout{.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
     };
-    auto around = attention_inputs(in);
-    around.distances = dropout(around.distances, drop_at(1));
+    auto shared = attention_inputs(in);
+    shared.distances = dropout(shared.distances, drop_at(1));
     Streams x{embeddings->forward({.ids = in.input_ids}, drop_at(0)), {}};
     if (in.target_positions.defined())
       x.g = dropout(plain::weight(mask_emb, x.h.scalar_type()) +
                         at::zeros_like(in.target_positions, x.h.scalar_type()).unsqueeze(-1),
                     drop_at(2));
-    const auto note = [&] {
+    const auto record = [&] {
       for (const auto& state : {x.h, x.g})
         if (traces && state.defined()) traces->encoder.hidden_states.push_back(state);
     };
-    note();
-    if (in.new_memories) in.new_memories->clear();
+    record();
+    if (in.new_mems) in.new_mems->clear();
     uint32_t site = 4;
     for (size_t i = 0; i < blocks.size(); ++i, site += TwoStreamBlock::sites) {
-      const auto memory = in.memories.empty() ? Tensor() : in.memories[i];
-      if (in.new_memories) in.new_memories->push_back(remembered(memory, x.h));
+      const auto mem = in.mems.empty() ? Tensor() : in.mems[i];
+      if (in.new_mems) in.new_mems->push_back(updated_mem(mem, x.h));
       const bool content = i + 1 < blocks.size() || !x.g.defined() || traces;
       if (gradient_checkpointing && at::GradMode::is_enabled()) {
-        const auto again = [block = blocks[i], content, memory, around,
+        const auto again = [block = blocks[i], content, mem, shared,
                             drop = drop_at(site)](const std::vector<Tensor>& streams) {
-          const auto out = block->forward({streams[0], streams[1]}, content, memory, around, drop, nullptr);
+          const auto out = block->forward({streams[0], streams[1]}, content, mem, shared, drop, nullptr);
           return !out.g.defined() ? std::vector{out.h} : content ? std::vector{out.h, out.g} : std::vector{out.g};
         };
         const auto out = recompute(again, {x.h, x.g});
         x = {content ? out[0] : Tensor(), x.g.defined() ? out.back() : Tensor()};
       } else {
-        x = blocks[i]->forward(x, content, memory, around, drop_at(site),
-                               traces ? &traces->encoder.attentions : nullptr);
+        x = blocks[i]->forward(x, content, mem, shared, drop_at(site), traces ? &traces->encoder.attentions : nullptr);
       }
-      note();
+      record();
     }
     return dropout(x.g.defined() ? x.g : x.h, drop_at(3));
   }
 
-  /// Who sees whom, at which distance.
+  /// Masks, segments and distances for all layers.
   AttentionInputs attention_inputs(const Inputs& in) const {
     const auto& ids = in.input_ids;
-    const auto past =
-        in.memories.empty() ? Tensor() : at::zeros_like(in.memories[0].select(-1, 0), at::kLong);  // [B, M]
-    const auto behind = [&](const Tensor& x) { return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x; };
-    const auto queries = places(ids), keys = places(behind(ids)), count = queries.slice(0, -1) + 1;  // [T], [S], [1]: T
+    const auto past = in.mems.empty() ? Tensor() : at::zeros_like(in.mems[0].select(-1, 0), at::kLong);  // [B, M]
+    const auto after_mems = [&](const Tensor& x) {
+      return past.defined() ? at::cat({past.to(x.scalar_type()), x}, 1) : x;
+    };
+    const auto queries = position_range(ids), keys = position_range(after_mems(ids)),
+               count = queries.slice(0, -1) + 1;  // [T], [S], [1]: T
     const auto distance =
         (keys.slice(0, -1) + 1 - count + queries).unsqueeze(1) - keys.unsqueeze(0);  // [T, S]: query minus key
-    AttentionInputs around;
+    AttentionInputs inputs;
 
-    auto list = at::cat({(keys + 1).flip(0), -queries});  // S, ..., 1, 0, ..., 1 - T
-    if (config.clamp_len > 0) list = list.clamp(-config.clamp_len, config.clamp_len);
-    around.distances = sinusoids(in.backward.defined() ? at::stack({list, -list}) : list.unsqueeze(0),
-                                 places(mask_emb.value().flatten(0, 1)));
-    if (in.backward.defined()) around.backward = in.backward.to(at::kLong);
+    auto distances = at::cat({(keys + 1).flip(0), -queries});  // S, ..., 1, 0, ..., 1 - T
+    if (config.clamp_len > 0) distances = distances.clamp(-config.clamp_len, config.clamp_len);
+    inputs.distances = sinusoids(in.backward.defined() ? at::stack({distances, -distances}) : distances.unsqueeze(0),
+                                 position_range(mask_emb.value().flatten(0, 1)));
+    if (in.backward.defined()) inputs.backward = in.backward.to(at::kLong);
 
-    const bool past_only = config.attn_type == AttentionDirection::uni;
+    const bool causal = config.attn_type == AttentionDirection::uni;
     const auto target = in.target_positions.defined() ? in.target_positions.clamp_min(0) : Tensor();  // [B, N]
     const auto of_targets = [&](const Tensor& pairs) {
       return at::gather(pairs, 1, target.unsqueeze(-1) + at::zeros_like(pairs.slice(1, 0, 1), at::kLong));
     };  // [B, T, S] to [B, N, S]
-    if (target.defined()) around.query.number = count - target;
-    if (in.attention_mask.defined() || in.visible.defined() || past_only || target.defined()) {
-      auto hidden = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
-      hidden = behind(hidden).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));  // [B, T, S]
+    if (target.defined()) inputs.query.distance_offset = count - target;
+    if (in.attention_mask.defined() || in.visible.defined() || causal || target.defined()) {
+      auto masked = in.attention_mask.defined() ? in.attention_mask.logical_not() : at::zeros_like(ids, at::kBool);
+      masked = after_mems(masked).unsqueeze(1).logical_or(at::zeros_like(distance, at::kBool));  // [B, T, S]
       if (in.visible.defined()) {
-        const auto closed = in.visible.logical_not();
-        hidden = hidden.logical_or(
+        const auto not_visible = in.visible.logical_not();
+        masked = masked.logical_or(
             past.defined()
-                ? at::cat({past.to(at::kBool).unsqueeze(1).logical_or(at::zeros_like(closed.narrow(-1, 0, 1))), closed},
+                ? at::cat({past.to(at::kBool).unsqueeze(1).logical_or(at::zeros_like(not_visible.narrow(-1, 0, 1))),
+                           not_visible},
                           -1)
-                : closed);
+                : not_visible);
       }
-      if (past_only) hidden = hidden.logical_or(distance.lt(0));
-      if (past_only && config.same_length)
-        hidden = hidden.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));  // farther than the memory is long
-      around.content.hidden = hidden.logical_and(distance.ne(0));  // the content stream sees its own token
+      if (causal) masked = masked.logical_or(distance.lt(0));
+      if (causal && config.same_length)
+        masked = masked.logical_or(keys.unsqueeze(0).lt(queries.unsqueeze(1)));  // farther back than the mems' length
+      inputs.content.masked = masked.logical_and(distance.ne(0));  // the content stream attends to its own token
       if (target.defined())
-        around.query.hidden = of_targets(hidden).logical_or(in.target_positions.lt(0).unsqueeze(-1));
+        inputs.query.masked = of_targets(masked).logical_or(in.target_positions.lt(0).unsqueeze(-1));
     }
     if (in.token_type_ids.defined()) {
-      const auto apart = in.token_type_ids.unsqueeze(-1).ne(
-          behind(in.token_type_ids).unsqueeze(1));  // [B, T, S]; the memory is segment 0
-      around.content.apart = apart;
-      if (target.defined()) around.query.apart = of_targets(apart);
+      const auto differ = in.token_type_ids.unsqueeze(-1).ne(
+          after_mems(in.token_type_ids).unsqueeze(1));  // [B, T, S]; the mems are segment 0
+      inputs.content.segments_differ = differ;
+      if (target.defined()) inputs.query.segments_differ = of_targets(differ);
     }
-    return around;
+    return inputs;
   }
 
-  /// What the next segment reads of this one: what layers read, not what they gave.
-  Tensor remembered(const Tensor& memory, const Tensor& h) const {
+  /// A layer's mem for the next segment: the states that enter the layer, not those that leave it.
+  Tensor updated_mem(const Tensor& mem, const Tensor& h) const {
     const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
-    const auto all = memory.defined() ? at::cat({memory.to(h.scalar_type()), kept}, 1) : kept;
+    const auto all = mem.defined() ? at::cat({mem.to(h.scalar_type()), kept}, 1) : kept;
     return (config.mem_len > 0 ? all.slice(1, -config.mem_len).contiguous() : all).detach();
   }
 
@@ -243,7 +248,7 @@ struct TwoStream final : Backbone {
 
   TwoStreamConfig config;
   std::shared_ptr<Embeddings> embeddings;
-  Param mask_emb;  // [1, 1, D], what every query starts from
+  Param mask_emb;  // [1, 1, D], the initial state of every query
   std::shared_ptr<Layer> stack;
   std::vector<std::shared_ptr<TwoStreamBlock>> blocks;
   bool gradient_checkpointing = false;
@@ -252,16 +257,16 @@ struct TwoStream final : Backbone {
 }  // namespace
 
 std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
-  const auto fixed = [](const char* name, bool as_it_is) {
-    require<ConfigError>(as_it_is, "model.", name, " is not for xlnet; leave it out");
+  const auto require_default = [](const char* name, bool is_default) {
+    require<ConfigError>(is_default, "model.", name, " is not for xlnet; leave it out");
   };
-  fixed("norm_place", c.norm_place == NormPlacement::post);
-  fixed("norm_kind", c.norm_kind == NormKind::layer);
-  fixed("feed_forward", c.feed_forward == FeedForward::plain);
-  fixed("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
-  fixed("relative_positions", c.relative_positions == 0);
-  fixed("architecture", c.is_two_stream());
-  fixed("attention", std::holds_alternative<FullAttention>(c.attention));
+  require_default("norm_place", c.norm_place == NormPlacement::post);
+  require_default("norm_kind", c.norm_kind == NormKind::layer);
+  require_default("feed_forward", c.feed_forward == FeedForward::plain);
+  require_default("position_embeddings", c.position_embeddings == PositionEmbeddings::none);
+  require_default("relative_positions", c.relative_positions == 0);
+  require_default("architecture", c.is_two_stream());
+  require_default("attention", std::holds_alternative<FullAttention>(c.attention));
   require<ConfigError>(c.hidden_size % c.num_attention_heads == 0, "hidden_size ", c.hidden_size,
                        " is not a multiple of num_attention_heads ", c.num_attention_heads,
                        "; choose a width that the heads divide");

@@ -1,60 +1,59 @@
 #pragma once
-// What training reads in one forward pass, and what it gets back.
+// The inputs and the losses of a training step.
 #include <optional>
 
 #include "models/backbone.h"
 
 namespace cloze {
 
-/// Rows of tokens with what is to be predicted. Made on a worker thread; no model, no device.
+/// Rows of tokens and their prediction targets. Made on a worker thread, on the CPU, without the model.
 struct Batch {
-  Tensor input_ids;              ///< int64 [B, T], corrupted
-  Tensor attention_mask;         ///< bool [B, T], true = a real token; undefined when nothing is padded
-  Tensor token_type_ids;         ///< int64 [B, T]
-  Tensor global_attention_mask;  ///< bool [B, T]; undefined: as the model's config says
-  Tensor positions;              ///< int64 [N], predicted places in the flattened [B T]
-  Tensor labels;                 ///< int64 [N], their tokens
-  Tensor pair_label;             ///< int64 [B]: 0 = B follows A, 1 = random or swapped
-  Tensor
-      prefix;  ///< int64 [B], of a decoder alone: so many tokens, from the first on, are seen by all; undefined: none
-  Tensor decoder_input_ids;  ///< int64 [B, U], what a decoder reads; positions are then places in the flattened [B U]
-  Tensor decoder_attention_mask;  ///< bool [B, U], true = a token that those behind it may see; undefined: all are
-  Tensor visible;                 ///< bool [B, T, T], true = this query may see this key; undefined: all it may
-  Tensor backward;          ///< bool [B], true = the text of this row runs from right to left; undefined: none does
-  Tensor target_positions;  ///< int64 [B, N], places that a query stream predicts, -1 = none; positions are then places
-                            ///< in the flattened [B N]
-  std::vector<Tensor> memories;  ///< [B, M, D] for each layer, of the segments before these; empty: none
-  Tensor replaced;               ///< int64 [B, T], 1 = not the text's token; undefined until `rtd` has replaced some
-  int64_t tokens = 0;            ///< real tokens, padding not counted
-  int64_t forced_pairs = 0;      ///< rows whose pair label was not drawn
-  bool continues = false;  ///< rows go on where the same rows of the step before stopped, and may read its memories
+  Tensor input_ids;               ///< int64 [B, T], corrupted
+  Tensor attention_mask;          ///< bool [B, T], true = a real token; undefined: no padding
+  Tensor token_type_ids;          ///< int64 [B, T]
+  Tensor global_attention_mask;   ///< bool [B, T]; undefined: as the model's config says
+  Tensor positions;               ///< int64 [N], flat indices into [B T] of the predicted tokens
+  Tensor labels;                  ///< int64 [N], their ids
+  Tensor pair_label;              ///< int64 [B]: 0 = B follows A, 1 = random or swapped
+  Tensor prefix;                  ///< int64 [B], decoder-only models: length of the prefix; undefined: no prefix
+  Tensor decoder_input_ids;       ///< int64 [B, U], the decoder's input; `positions` are then flat indices into [B U]
+  Tensor decoder_attention_mask;  ///< bool [B, U], true = later tokens may attend to this one; undefined: all true
+  Tensor visible;                 ///< bool [B, T, T], true = this query may attend to this key; undefined: all true
+  Tensor backward;                ///< bool [B], true = the text of this row is reversed; undefined: no row is
+  Tensor target_positions;   ///< int64 [B, N], positions that the query stream predicts, -1 = unused; `positions` are
+                             ///< then flat indices into [B N]
+  std::vector<Tensor> mems;  ///< [B, M, D] per layer, states of earlier segments; empty: none
+  Tensor replaced;     ///< int64 [B, T], 1 = not the original token; undefined before the generator of rtd has run
+  int64_t tokens = 0;  ///< real tokens, without padding
+  int64_t forced_pairs = 0;  ///< rows whose pair label was not drawn
+  bool continues = false;    ///< each row continues the same row of the previous step, and may attend to its mems
 
   std::vector<Tensor*> tensors() {
     std::vector<Tensor*> all{
         &input_ids,        &attention_mask, &token_type_ids,    &global_attention_mask,  &positions, &labels,
         &pair_label,       &prefix,         &decoder_input_ids, &decoder_attention_mask, &visible,   &backward,
         &target_positions, &replaced};
-    for (auto& memory : memories) all.push_back(&memory);
+    for (auto& mem : mems) all.push_back(&mem);
     return all;
   }
 };
 
-/// Answers to a question of yes (label 1: random, swapped, replaced) or no.
-struct YesNo {
-  int64_t yes = 0;       ///< labels that are 1
-  int64_t answered = 0;  ///< answers that are 1
-  int64_t both = 0;      ///< where both are
+/// Counts of a binary classification; positive = label 1 (random, swapped, replaced).
+struct BinaryCounts {
+  int64_t positives = 0;       ///< labels that are 1
+  int64_t predicted = 0;       ///< predictions that are 1
+  int64_t true_positives = 0;  ///< both are 1
 };
-inline YesNo& operator+=(YesNo& all, const YesNo& some) {
-  all.yes += some.yes;
-  all.answered += some.answered;
-  all.both += some.both;
+inline BinaryCounts& operator+=(BinaryCounts& all, const BinaryCounts& some) {
+  all.positives += some.positives;
+  all.predicted += some.predicted;
+  all.true_positives += some.true_positives;
   return all;
 }
 
-/// Single predictions of a held-out loss.
+/// The individual predictions of a held-out loss.
 struct Predictions {
-  Tensor row{};   ///< int64 [N], its row of the batch
+  Tensor row{};   ///< int64 [N], row in the batch
   Tensor loss{};  ///< fp32 [N]
 };
 
@@ -62,11 +61,11 @@ struct Predictions {
 struct LossPart {
   std::string name;  ///< `mlm`, `nsp`, `sop`, `rtd`, `generator`
   double weight = 1;
-  Tensor sum{};                   ///< fp32 [], summed over `count`
-  int64_t count = 0;              ///< predictions
-  int64_t correct = 0;            ///< predictions whose arg max was right
-  std::optional<YesNo> yes_no{};  ///< of nsp, sop, rtd
-  Predictions single{};           ///< where no gradient is wanted
+  Tensor sum{};                          ///< fp32 [], summed over `count`
+  int64_t count = 0;                     ///< predictions
+  int64_t correct = 0;                   ///< predictions whose argmax is the label
+  std::optional<BinaryCounts> binary{};  ///< of nsp, sop, rtd
+  Predictions single{};                  ///< without gradients only
 };
 
 }  // namespace cloze

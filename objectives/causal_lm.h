@@ -4,7 +4,7 @@
 
 namespace cloze {
 
-/// Causal language modelling: each token from those before it.
+/// Causal language modelling: each token is predicted from the tokens before it.
 /// Source: Radford et al. 2018, section 3.1.
 struct ClmConfig : NextTokenTerms {
   static constexpr const char* kind = "clm";
@@ -13,8 +13,8 @@ template <class V>
 void describe(V& v, ClmConfig& c) {
   describe_next_token(v, c);
   v("transform", c.transform,
-    "the head has a dense layer, an activation and a norm before the token table, as BertLMHeadModel has; false = the "
-    "table alone, as GPT-2");
+    "the head has a dense layer, an activation and a norm before the output embedding, as in BertLMHeadModel; false = "
+    "the output embedding only, as in GPT-2");
 }
 
 }  // namespace cloze

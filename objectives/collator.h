@@ -1,37 +1,38 @@
 #pragma once
-// Examples to batches: which segments, which tokens are hidden. Pure functions of (seed, epoch, item).
+// From examples to batches: segments, masking, corruption. Pure functions of (seed, epoch, item).
 #include <span>
 
 #include "objectives/rows.h"
 
 namespace cloze {
 
-/// The number of the rules by which rows are cut and masked, which a checkpoint notes: raised where the same seed gives
-/// other rows.
-///   1  tokens that no epoch reads (rests, short sequences, displaced segments); n-grams that overlap are shortened
-///   2  every epoch reads all of the text; n-grams that overlap are passed over
+/// Version of the rules by which rows are cut and masked, saved in checkpoints; raised whenever the same seed gives
+/// different rows.
+///   1  some tokens are in no epoch (rests, short sequences, displaced segments); overlapping n-grams are shortened
+///   2  every epoch covers the whole text; overlapping n-grams are skipped
 inline constexpr int64_t row_rules = 2;
 
-/// Whether rows of these objectives are pairs of segments, which only a text of several documents has.
+/// Whether rows of these objectives are segment pairs, which need a text of several documents.
 bool needs_documents(const Objectives& objectives, const DataConfig& data);
 
 /// Makes every batch of a run. Const members may be called from many threads.
 class Collator {
  public:
   /// `stage` names the random streams ("train", "valid"), so that held-out masks never change and never equal
-  /// training's. `model`: what its texts begin and end with; read by objectives that let a decoder write, and by plm.
-  /// `rows`: of training; sequences of plm of a model that carries a memory then follow each other along the rows.
+  /// training's. `model`: used by generative objectives, for the special tokens of its texts, and by plm. `rows`: the
+  /// rows of a training step; for a plm model that carries mems, consecutive segments of the text are then the same row
+  /// of consecutive steps.
   Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
            const std::string& stage, const ModelConfig& model = {}, StepRows rows = {});
-  /// Sequences [first, first + count) of the endless order. model.bi_data: half of them read their texts backwards.
-  /// `draws` receives what each drew.
+  /// Sequences [first, first + count) of the infinite order. model.bi_data: half of them have reversed texts. `draws`
+  /// receives the random choices of each row.
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws = nullptr) const;
-  /// Sequences in an epoch.
+  /// Number of sequences in an epoch.
   uint64_t size() const;
-  /// Share of the text that is in the pieces of an epoch: 1, but where rows run through the text and its end is too
-  /// short for another one.
+  /// Share of the text that an epoch covers: 1, except where rows run through the text and its end is too short for
+  /// another row.
   double text_share() const;
-  /// Share of an epoch's pairs whose B comes from another document.
+  /// Share of an epoch's segment pairs whose B is from another document.
   double random_next_share() const;
   const TokenStore& store() const;
 

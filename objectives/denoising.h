@@ -4,16 +4,16 @@
 
 namespace cloze {
 
-/// How much is masked at once.
+/// The unit of masking.
 enum class MaskLength { subword, word, span_poisson };
 constexpr auto choices(MaskLength) {
   return std::array{Choice{MaskLength::subword, "subword"}, Choice{MaskLength::word, "word"},
                     Choice{MaskLength::span_poisson, "span-poisson",
-                           "so many words by a Poisson distribution, none at all included"}};
+                           "a number of words drawn from a Poisson distribution, 0 included"}};
 }
 
-/// The noise of a text. The defaults are those quoted for bart.large (facebookresearch/fairseq#1899), not those of
-/// fairseq's task, which mask nothing; the paper writes lambda = 3. Token masking is mask_length subword; token
+/// BART's noise. The defaults are those quoted for bart.large (facebookresearch/fairseq#1899), not those of fairseq's
+/// task, which mask nothing; the paper has lambda = 3. Token masking is mask_length subword; token
 /// deletion is that with replace_length 0.
 struct BartNoise {
   double permute_sentences = 1;
@@ -26,7 +26,7 @@ struct BartNoise {
   int64_t replace_length = 1;
 };
 
-/// Denoising: an encoder reads a text that was damaged, the decoder writes it whole.
+/// Denoising: the encoder reads a corrupted text, the decoder reconstructs the original.
 /// Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); fairseq, denoising_dataset.py.
 struct DenoisingConfig : NextTokenTerms, BartNoise {
   static constexpr const char* kind = "denoising";
@@ -34,18 +34,19 @@ struct DenoisingConfig : NextTokenTerms, BartNoise {
 };
 template <class V>
 void describe(V& v, DenoisingConfig& c) {
-  v.like(c, "noise as in that code", {{"bart", [](DenoisingConfig& m) { static_cast<BartNoise&>(m) = BartNoise{}; }}});
+  v.like(c, "the noise of a published implementation",
+         {{"bart", [](DenoisingConfig& m) { static_cast<BartNoise&>(m) = BartNoise{}; }}});
   describe_next_token(v, c);
-  v("permute_sentences", c.permute_sentences, "share of the sentences that change places among themselves",
+  v("permute_sentences", c.permute_sentences, "share of the sentences that are permuted among themselves",
     in_range(0, 1));
-  v("mask_ratio", c.mask_ratio, "share of the words that is masked or removed", in_range(0, 1));
-  v("mask_length", c.mask_length, "how much is masked at once");
-  v("poisson_lambda", c.poisson_lambda, "mean of that distribution [words]", in_range(0.1, 100));
+  v("mask_ratio", c.mask_ratio, "share of the words that are masked or deleted", in_range(0, 1));
+  v("mask_length", c.mask_length, "unit of masking");
+  v("poisson_lambda", c.poisson_lambda, "mask_length span-poisson: mean span length [words]", in_range(0.1, 100));
   v("replace_length", c.replace_length,
-    "what stands for a span: 1 = one [MASK], 0 = nothing, -1 = a [MASK] for each token", in_range(-1, 1));
-  v("random_ratio", c.random_ratio, "share of the [MASK]s that is a random token instead", in_range(0, 1));
-  v("insert_ratio", c.insert_ratio, "tokens that are inserted, as a share of the length", in_range(0, 1));
-  v("rotate_prob", c.rotate_prob, "share of the texts that start at another token", in_range(0, 1));
+    "replacement of a span: 1 = one [MASK], 0 = nothing, -1 = one [MASK] for each token", in_range(-1, 1));
+  v("random_ratio", c.random_ratio, "share of the [MASK]s that are random tokens instead", in_range(0, 1));
+  v("insert_ratio", c.insert_ratio, "number of inserted tokens, as a share of the length", in_range(0, 1));
+  v("rotate_prob", c.rotate_prob, "share of the texts that are rotated to start at a random token", in_range(0, 1));
 }
 
 }  // namespace cloze

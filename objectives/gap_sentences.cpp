@@ -6,42 +6,42 @@ namespace cloze {
 
 namespace {
 
-struct GapSentenceRows final : CorruptedRows {
-  GapSentenceRows(const GapSentencesConfig& c, const RowContext& context) : CorruptedRows(context), config(c) {}
+struct GapSentencesBuilder final : CorruptionBuilder {
+  GapSentencesBuilder(const GapSentencesConfig& c, const RowContext& context) : CorruptionBuilder(context), config(c) {}
 
-  /// Whole sentences are what it hides.
+  /// Gap sentences are whole sentences.
   Packing packing() const override {
     return data_.packing == RowPacking::full ? Packing::full : Packing::doc_sentences;
   }
   bool keeps_sentences() const override { return true; }
 
-  Sides expected(int64_t tokens) const override {
+  Lengths expected_lengths(int64_t tokens) const override {
     const auto n = static_cast<double>(tokens);
     if (model_.is_encoder_decoder()) return {n + 1, n + 1};
     const double sentence =
         static_cast<double>(store_.num_tokens()) / static_cast<double>(std::max<uint64_t>(1, store_.num_sentences()));
-    // A mask for each of the sentences that stand there.
+    // The source has one mask for each target sentence.
     return {n + 1, 1 + std::max(1.0, config.gap_sentences_ratio * n / sentence)};
   }
 
-  void make(Stream& stream, SourceTarget& row, Infilled*) override {
+  void corrupt(Stream& stream, SourceTarget& row, Infilled*) override {
     const auto mask = vocabulary_.special.sentence_mask;
     sentences.resize(text_.sentence_lengths.size());
     auto at = text_.tokens.begin();
     for (size_t s = 0; s < sentences.size(); at += text_.sentence_lengths[s++])
       sentences[s].assign(at, at + text_.sentence_lengths[s]);
     row = gap_sentences(sentences, config.gap_sentences_ratio, config.choose, mask, eos_, stream);
-    // A sentence is hidden where its mask stands, which no text holds.
+    // A sentence is in the target if the source has the mask at its position; no text contains the mask.
     size_t in_source = 0, in_text = 0;
     for (const auto& sentence : sentences) {
-      const bool hidden = !sentence.empty() && row.source[in_source] == mask;
-      const auto from = text_.numbers.begin() + static_cast<std::ptrdiff_t>(in_text);
-      if (hidden)
-        row.target_tokens.insert(row.target_tokens.end(), from, from + static_cast<std::ptrdiff_t>(sentence.size()));
-      in_source += hidden ? 1 : sentence.size();
+      const bool is_gap = !sentence.empty() && row.source[in_source] == mask;
+      const auto from = text_.offsets.begin() + static_cast<std::ptrdiff_t>(in_text);
+      if (is_gap)
+        row.target_offsets.insert(row.target_offsets.end(), from, from + static_cast<std::ptrdiff_t>(sentence.size()));
+      in_source += is_gap ? 1 : sentence.size();
       in_text += sentence.size();
     }
-    row.target_tokens.push_back(-1);
+    row.target_offsets.push_back(-1);
   }
 
   const GapSentencesConfig& config;
@@ -50,8 +50,8 @@ struct GapSentenceRows final : CorruptedRows {
 
 }  // namespace
 
-std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowContext& context) {
-  return std::make_unique<GapSentenceRows>(config, context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const GapSentencesConfig& config, const RowContext& context) {
+  return std::make_unique<GapSentencesBuilder>(config, context);
 }
 
 }  // namespace cloze

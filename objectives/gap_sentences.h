@@ -4,7 +4,7 @@
 
 namespace cloze {
 
-/// Which sentences are hidden.
+/// How gap sentences are selected.
 enum class SentenceChoice { ind_orig, ind_uniq, seq_orig, seq_uniq, random, lead };
 constexpr auto choices(SentenceChoice) {
   using enum SentenceChoice;
@@ -12,7 +12,7 @@ constexpr auto choices(SentenceChoice) {
                     Choice{seq_uniq, "seq-uniq"}, Choice{random, "random"},     Choice{lead, "lead"}};
 }
 
-/// Gap sentences: whole sentences are hidden from the encoder, the decoder writes them.
+/// Gap sentence generation: whole sentences are masked in the encoder's input, and the decoder generates them.
 /// Source: Zhang et al. 2020, section 3.1 (arXiv 1912.08777).
 struct GapSentencesConfig : NextTokenTerms {
   static constexpr const char* kind = "gap_sentences";
@@ -23,13 +23,14 @@ struct GapSentencesConfig : NextTokenTerms {
 template <class V>
 void describe(V& v, GapSentencesConfig& c) {
   v.like(
-      c, "choice as in that paper",
+      c, "the selection of a published model",
       {{"pegasus", [](GapSentencesConfig& m) { m.gap_sentences_ratio = 0.3, m.choose = SentenceChoice::ind_orig; }}});
   describe_next_token(v, c);
-  v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that is hidden", in_range(0, 1));
+  v("gap_sentences_ratio", c.gap_sentences_ratio, "share of the sentences that are masked", in_range(0, 1));
   v("choose", c.choose,
-    "which: those most like the rest by ROUGE-1, each scored alone (ind-) or with those chosen before (seq-), a "
-    "repeated token counted each time (-orig) or once (-uniq); random; lead = the first ones");
+    "selection: highest ROUGE-1 against the rest of the text, scored independently (ind-) or together with those "
+    "already selected (seq-), counting repeated tokens each time (-orig) or once (-uniq); random; lead = the first "
+    "ones");
 }
 
 }  // namespace cloze

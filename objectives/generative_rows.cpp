@@ -16,7 +16,7 @@ const ObjectiveConfig* generative_of(const Objectives& objectives) {
 
 namespace {
 
-int64_t start_of(DecoderStart kind, const SpecialIds& special) {
+int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
   switch (kind) {
     case DecoderStart::padding:
       return special.filler();
@@ -35,21 +35,22 @@ void take_special_ids(ModelConfig& model, const SpecialIds& special) {
   m.pad_token_id = special.filler();
   m.eos_token_id = special.sep;
   if (auto* both = as<EncoderDecoderConfig>(model))
-    both->decoder_start_token_id = start_of(both->decoder_start, special);
+    both->decoder_start_token_id = decoder_start_id(both->decoder_start, special);
 }
 
-std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowContext& context) {
+std::unique_ptr<SourceTargetBuilder> make_source_target_builder(const ObjectiveConfig& objective,
+                                                                const RowContext& context) {
   return std::visit(
-      [&](const auto& o) -> std::unique_ptr<GenerativeRows> {
+      [&](const auto& o) -> std::unique_ptr<SourceTargetBuilder> {
         if constexpr (is_generative_kind<std::decay_t<decltype(o)>>)
-          return make_rows(o, context);
+          return make_builder(o, context);
         else
           fail<ConfigError>("objective '", o.kind, "' is not generative");
       },
       objective);
 }
 
-GenerativeRows::GenerativeRows(const RowContext& context)
+SourceTargetBuilder::SourceTargetBuilder(const RowContext& context)
     : context_(context),
       data_(context.data),
       model_(backbone_of(context.model)),
@@ -60,23 +61,23 @@ GenerativeRows::GenerativeRows(const RowContext& context)
   const auto& sentinels = store_.tokenizer().sentinels();
   ids_ = {.mask = vocabulary_.special.mask, .vocabulary = vocabulary_.size, .first_random = 0};
   if (!sentinels.empty() && sentinels.back() > vocabulary_.size / 2)
-    ids_.vocabulary = std::min(sentinels.back(), sentinels.front());  // they stand last
+    ids_.vocabulary = std::min(sentinels.back(), sentinels.front());  // they are last
   while (ids_.first_random + 1 < ids_.vocabulary && vocabulary_.is_special[static_cast<size_t>(ids_.first_random)])
     ++ids_.first_random;
 }
 
-Packing GenerativeRows::packing() const { return packing_of(data_.packing); }
+Packing SourceTargetBuilder::packing() const { return packing_of(data_.packing); }
 
-void GenerativeRows::gather(const Example& example) {
-  auto& [tokens, numbers, sentence_lengths] = text_;
+void SourceTargetBuilder::read_text(const Example& example) {
+  auto& [tokens, offsets, sentence_lengths] = text_;
   tokens.clear();
-  numbers.clear();
+  offsets.clear();
   sentence_lengths.clear();
   uint64_t left = example.target_length;
   for (const auto& span : example.spans) {
     if (left == 0) break;
     if (!tokens.empty()) {
-      numbers.push_back(-1);
+      offsets.push_back(-1);
       tokens.push_back(eos_);
       --left;  // a separator takes the position that the sampler left free
       if (!sentence_lengths.empty()) ++sentence_lengths.back();
@@ -84,8 +85,8 @@ void GenerativeRows::gather(const Example& example) {
     const uint64_t count = std::min(span.count, left), at = tokens.size();
     tokens.resize(at + count);
     store_.read(span.first, count, tokens.data() + at);
-    numbers.resize(at + count);
-    std::iota(numbers.begin() + static_cast<std::ptrdiff_t>(at), numbers.end(), static_cast<int64_t>(span.first));
+    offsets.resize(at + count);
+    std::iota(offsets.begin() + static_cast<std::ptrdiff_t>(at), offsets.end(), static_cast<int64_t>(span.first));
     for (uint64_t token = span.first, sentence = store_.sentence_of(span.first); token < span.first + count;
          ++sentence) {
       const uint64_t end = std::min(store_.first_token(sentence + 1), span.first + count);
@@ -97,85 +98,85 @@ void GenerativeRows::gather(const Example& example) {
   context_.check_ids(tokens.data(), tokens.size());
 }
 
-void GenerativeRows::finish(SourceTarget& row) const {
-  const auto most = static_cast<size_t>(data_.max_seq_length - (model_.texts_begin ? 1 : 0));
+void SourceTargetBuilder::add_bos_and_truncate(SourceTarget& row) const {
+  const auto max_length = static_cast<size_t>(data_.max_seq_length - (model_.prepend_bos ? 1 : 0));
   for (auto* side : {&row.source, &row.target}) {
-    if (side->size() > most) side->resize(most), side->back() = eos_;
-    if (model_.texts_begin) side->insert(side->begin(), vocabulary_.special.cls);
+    if (side->size() > max_length) side->resize(max_length), side->back() = eos_;
+    if (model_.prepend_bos) side->insert(side->begin(), vocabulary_.special.cls);
   }
-  auto& numbers = row.target_tokens;
-  if (numbers.size() > most) numbers.resize(most), numbers.back() = -1;
-  if (model_.texts_begin) numbers.insert(numbers.begin(), -1);
-  // A decoder alone reads both in one line; the last token is only a label.
+  auto& offsets = row.target_offsets;
+  if (offsets.size() > max_length) offsets.resize(max_length), offsets.back() = -1;
+  if (model_.prepend_bos) offsets.insert(offsets.begin(), -1);
+  // A decoder-only model reads both concatenated; the last token is a label only.
   const auto room = static_cast<size_t>(data_.max_seq_length) + 1;
   if (model_.is_encoder_decoder() || row.source.size() + row.target.size() <= room) return;
-  const auto last = row.source.back();  // its end token, where it has one
+  const auto last = row.source.back();  // its end token, if it has one
   row.source.resize(std::min(row.source.size(), std::max(room / 2, room - std::min(room, row.target.size()))));
   if (last == eos_) row.source.back() = eos_;
   row.target.resize(std::min(row.target.size(), room - row.source.size()));
   row.target.back() = eos_;
-  numbers.resize(row.target.size());
-  numbers.back() = -1;
+  offsets.resize(row.target.size());
+  offsets.back() = -1;
 }
 
-double CorruptedRows::length_of(const Sides& sides) const {
-  return model_.is_encoder_decoder() ? std::max(sides.source, sides.target) : sides.source + sides.target;
+double CorruptionBuilder::total_length(const Lengths& lengths) const {
+  return model_.is_encoder_decoder() ? std::max(lengths.source, lengths.target) : lengths.source + lengths.target;
 }
 
-bool CorruptedRows::fits(double length) const {
-  const int64_t begin = model_.texts_begin ? 1 : 0;
+bool CorruptionBuilder::fits(double length) const {
+  const int64_t begin = model_.prepend_bos ? 1 : 0;
   return length <= static_cast<double>(model_.is_encoder_decoder()
                                            ? data_.max_seq_length - begin
-                                           : data_.max_seq_length + 1 - 2 * begin);  // the last label is not read
+                                           : data_.max_seq_length + 1 - 2 * begin);  // the last label is no input
 }
 
-uint64_t CorruptedRows::length() const {
-  const int64_t begin = model_.texts_begin ? 1 : 0;
-  int64_t tokens = longest_text(data_.max_seq_length - begin);
-  while (tokens > 1 && !fits(length_of(expected(tokens)))) --tokens;
+uint64_t CorruptionBuilder::length() const {
+  const int64_t begin = model_.prepend_bos ? 1 : 0;
+  int64_t tokens = max_text_length(data_.max_seq_length - begin);
+  while (tokens > 1 && !fits(total_length(expected_lengths(tokens)))) --tokens;
   return static_cast<uint64_t>(std::max<int64_t>(1, tokens));
 }
 
-void CorruptedRows::shorten(double length) {
-  auto& [tokens, numbers, sentence_lengths] = text_;
+void CorruptionBuilder::shorten(double length) {
+  auto& [tokens, offsets, sentence_lengths] = text_;
   const auto share = static_cast<double>(data_.max_seq_length) / length;
   auto kept = std::clamp<size_t>(static_cast<size_t>(share * static_cast<double>(tokens.size())), 1, tokens.size() - 1);
-  size_t sentences = 0, whole = 0;  // of the text that is kept
+  size_t sentences = 0, whole = 0;  // of the kept text
   while (sentences < sentence_lengths.size() && whole + static_cast<size_t>(sentence_lengths[sentences]) <= kept)
     whole += static_cast<size_t>(sentence_lengths[sentences++]);
   if (keeps_sentences() && whole > 0) kept = whole;
   tokens.resize(kept);
-  numbers.resize(kept);
+  offsets.resize(kept);
   sentence_lengths.resize(sentences);
   if (kept > whole) sentence_lengths.push_back(static_cast<int64_t>(kept - whole));
 }
 
-void CorruptedRows::write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) {
-  gather(example);
+void CorruptionBuilder::build(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) {
+  read_text(example);
   const auto n = static_cast<int64_t>(text_.tokens.size());
   const auto separators = static_cast<int64_t>(example.spans.size()) - 1;
-  read_ = n - separators;
+  used_tokens_ = n - separators;
   for (;;) {
     row.source.clear();
     row.target.clear();
-    row.target_tokens.clear();
+    row.target_offsets.clear();
     if (infilled) *infilled = {};
-    make(stream, row, infilled);
-    const auto length = length_of({static_cast<double>(row.source.size()), static_cast<double>(row.target.size())});
+    corrupt(stream, row, infilled);
+    const auto length = total_length({static_cast<double>(row.source.size()), static_cast<double>(row.target.size())});
     if (fits(length) || text_.tokens.size() < 2) break;
-    shorten(length);  // more was put in than usual
+    shorten(length);  // the noise inserted more than expected
   }
-  read_ -= n - static_cast<int64_t>(text_.tokens.size());
-  finish(row);
+  used_tokens_ -= n - static_cast<int64_t>(text_.tokens.size());
+  add_bos_and_truncate(row);
 }
 
-Batch GenerativeRows::batch(const std::vector<SourceTarget>& rows) const {
+Batch SourceTargetBuilder::batch(const std::vector<SourceTarget>& rows) const {
   const auto count = static_cast<int64_t>(rows.size());
   const bool two = model_.is_encoder_decoder();
   Batch batch;
   std::vector<int64_t> positions, labels;
-  // Lines of ids, padded on the right; `fill` appends row number r to the line it is given.
-  const auto table = [&](const auto& fill, Tensor* mask) {
+  // A tensor of ids, padded on the right; `fill` appends the ids of row r to a vector.
+  const auto padded = [&](const auto& fill, Tensor* mask) {
     std::vector<std::vector<int64_t>> lines(rows.size());
     int64_t longest = 1, total = 0;
     for (size_t r = 0; r < rows.size(); ++r) {
@@ -195,23 +196,23 @@ Batch GenerativeRows::batch(const std::vector<SourceTarget>& rows) const {
     return ids;
   };
   if (two) {
-    batch.input_ids = table([&](size_t r, auto& out) { out = rows[r].source; }, &batch.attention_mask);
-    batch.decoder_input_ids = table(
+    batch.input_ids = padded([&](size_t r, auto& out) { out = rows[r].source; }, &batch.attention_mask);
+    batch.decoder_input_ids = padded(
         [&](size_t r, auto& out) {
           const auto& target = rows[r].target;
-          out.push_back(decoding_.decoder_starts_with_last ? target.back() : decoding_.decoder_start_token_id);
+          out.push_back(decoding_.decoder_starts_with_last_target ? target.back() : decoding_.decoder_start_token_id);
           out.insert(out.end(), target.begin(), target.end() - 1);
         },
         nullptr);
   } else {
-    batch.input_ids = table(
+    batch.input_ids = padded(
         [&](size_t r, auto& out) {
           out = rows[r].source;
           out.insert(out.end(), rows[r].target.begin(), rows[r].target.end());
-          out.pop_back();  // nothing follows the last one
+          out.pop_back();  // the last token is a label only
         },
         &batch.attention_mask);
-    if (model_.prefix_lm) {  // the last token read begins what is written
+    if (model_.prefix_lm) {  // the last source token predicts the first target token
       batch.prefix = at::zeros({count}, at::kLong);
       for (size_t r = 0; r < rows.size(); ++r)
         batch.prefix.data_ptr<int64_t>()[r] = std::max<int64_t>(0, static_cast<int64_t>(rows[r].source.size()) - 1);
@@ -220,7 +221,7 @@ Batch GenerativeRows::batch(const std::vector<SourceTarget>& rows) const {
   const int64_t width = two ? batch.decoder_input_ids.size(1) : batch.input_ids.size(1);
   for (size_t r = 0; r < rows.size(); ++r) {
     const auto &source = rows[r].source, &target = rows[r].target;
-    // Place p is asked for what stands behind it. A decoder alone has nothing before its first token.
+    // Position p predicts the next token. A decoder-only model has no input before its first token.
     const int64_t before = two ? 0 : static_cast<int64_t>(source.size()) - 1;
     for (int64_t k = before < 0 ? 1 : 0; k < static_cast<int64_t>(target.size()); ++k) {
       positions.push_back(static_cast<int64_t>(r) * width + before + k);
@@ -241,36 +242,36 @@ class GenerativeRowMaker final : public RowMaker {
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
     const auto sequences = in_.sequences(sampler_, first, count);
-    const auto maker = rows_of();
+    const auto builder = make_row_builder();
     std::vector<SourceTarget> rows(static_cast<size_t>(count));
     Example example;
     for (size_t r = 0; r < rows.size(); ++r) {
       sampler_.sample(sequences[r], example);
       Infilled infilled;
       const Stream stream(in_.mask_key, example.epoch, example.item);
-      maker->write(example, stream, rows[r], draws ? &infilled : nullptr);
+      builder->build(example, stream, rows[r], draws ? &infilled : nullptr);
       if (!draws) continue;
       auto& drawn = (*draws)[r];
       drawn.lengths = std::move(infilled.words);
-      drawn.hidden = infilled.hidden;
-      for (const auto& span : example.spans) drawn.text += static_cast<int64_t>(span.count);
-      drawn.read = maker->read();
-      drawn.label_tokens = rows[r].target_tokens;
-      // A decoder alone has nothing before its first token, which is therefore no label.
+      drawn.corrupted = infilled.corrupted;
+      for (const auto& span : example.spans) drawn.example_tokens += static_cast<int64_t>(span.count);
+      drawn.used_tokens = builder->used_tokens();
+      drawn.label_offsets = rows[r].target_offsets;
+      // A decoder-only model has no input before its first token, which is therefore no label.
       const bool starts = !backbone_of(in_.model).is_encoder_decoder() && rows[r].source.empty();
-      if (starts && !drawn.label_tokens.empty()) drawn.label_tokens.erase(drawn.label_tokens.begin());
+      if (starts && !drawn.label_offsets.empty()) drawn.label_offsets.erase(drawn.label_offsets.begin());
     }
-    return maker->batch(rows);
+    return builder->batch(rows);
   }
 
   uint64_t size() const override { return sampler_.size(); }
   double random_next_share() const override { return sampler_.random_next_share(); }
 
  private:
-  std::unique_ptr<GenerativeRows> rows_of() const { return make_generative_rows(objective_, in_); }
+  std::unique_ptr<SourceTargetBuilder> make_row_builder() const { return make_source_target_builder(objective_, in_); }
   SamplerOptions sampling() const {
-    const auto rows = rows_of();
-    return {.packing = rows->packing(), .length = rows->length()};
+    const auto builder = make_row_builder();
+    return {.packing = builder->packing(), .length = builder->length()};
   }
 
   const RowContext& in_;

@@ -1,5 +1,5 @@
 #pragma once
-// Rows of generative objectives: what is read, and what is written.
+// Rows of generative objectives: sources and targets.
 #include <memory>
 
 #include "objectives/noising.h"
@@ -7,40 +7,41 @@
 
 namespace cloze {
 
-/// The generative objective of a list, or null.
+/// The generative objective among `objectives`, or null.
 const ObjectiveConfig* generative_of(const Objectives& objectives);
 
-/// Gives a model the special ids of the tokenizer that it is trained with.
+/// Sets a model's special token ids to those of the tokenizer that it is trained with.
 void take_special_ids(ModelConfig& model, const SpecialIds& special);
 
-/// A text of one or more documents.
-struct GatheredText {
+/// The text of an example, from one or more documents.
+struct ExampleText {
   std::vector<int64_t> tokens{};   ///< with a separator between documents
-  std::vector<int64_t> numbers{};  ///< of these in the store, -1 = a separator
+  std::vector<int64_t> offsets{};  ///< of these in the token store, -1 = a separator
   std::vector<int64_t> sentence_lengths{};
 };
 
-/// Makes the rows of a generative objective. Holds scratch space: one for each thread.
-class GenerativeRows {
+/// Makes source and target of the rows of a generative objective. Has scratch buffers: one instance per thread.
+class SourceTargetBuilder {
  public:
-  explicit GenerativeRows(const RowContext& context);
-  virtual ~GenerativeRows() = default;
-  /// How the text is cut for it, and into how many tokens.
+  explicit SourceTargetBuilder(const RowContext& context);
+  virtual ~SourceTargetBuilder() = default;
+  /// How the text is packed into examples, and their length in tokens.
   virtual Packing packing() const;
   virtual uint64_t length() const = 0;
-  /// One row, end token included, each side at most data.max_seq_length. `infilled` receives what text_infilling did.
-  virtual void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) = 0;
-  /// Tokens of the example's text that the row written last holds, read or asked for.
-  int64_t read() const { return read_; }
-  /// The batch of rows. An encoder reads sources, its decoder the targets shifted right by one; a decoder alone reads
-  /// both in one line and is asked for the targets.
+  /// Source and target of one row, with end tokens, each at most data.max_seq_length long. `infilled` receives the
+  /// statistics of text_infilling.
+  virtual void build(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) = 0;
+  /// Tokens of the example's text in the last row, as source or target.
+  int64_t used_tokens() const { return used_tokens_; }
+  /// The batch of rows. Encoder-decoders: the encoder's input is the source, the decoder's the target shifted right by
+  /// one. Decoder-only models: the input is source and target concatenated, the labels are the target.
   Batch batch(const std::vector<SourceTarget>& rows) const;
 
  protected:
   /// Reads the text of an example into `text_`.
-  void gather(const Example& example);
-  /// Begins texts where the model's begin. Pairs that are too long are cut, their end tokens kept.
-  void finish(SourceTarget& row) const;
+  void read_text(const Example& example);
+  /// Prepends the model's begin token, and truncates sides that are too long; end tokens are kept.
+  void add_bos_and_truncate(SourceTarget& row) const;
 
   const RowContext& context_;
   const DataConfig& data_;
@@ -50,47 +51,46 @@ class GenerativeRows {
   const Vocabulary& vocabulary_;
   NoiseIds ids_;
   int64_t eos_;
-  int64_t read_ = 0;
-  GatheredText text_;
+  int64_t used_tokens_ = 0;
+  ExampleText text_;
 };
 
-/// Rows whose source is a corrupted text. Source and target belong to one text, which is drawn anew, and shorter, where
-/// noise made it too long.
-class CorruptedRows : public GenerativeRows {
+/// Rows whose source is a corrupted text. If noise makes a row too long, the text is shortened and corrupted again.
+class CorruptionBuilder : public SourceTargetBuilder {
  public:
-  using GenerativeRows::GenerativeRows;
+  using SourceTargetBuilder::SourceTargetBuilder;
   uint64_t length() const override;
-  void write(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) override;
+  void build(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) override;
 
  protected:
-  /// Tokens of both sides, end tokens included.
-  struct Sides {
+  /// Lengths of source and target, end tokens included.
+  struct Lengths {
     double source, target;
   };
-  /// Those of a text of `tokens` tokens; where they are drawn, three standard deviations above the mean.
-  virtual Sides expected(int64_t tokens) const = 0;
-  /// Tokens of text that fill a row of `most`, before `expected` is asked.
-  virtual int64_t longest_text(int64_t most) const { return most - 1; }
-  /// A text is cut between sentences only.
+  /// Lengths for a text of `tokens` tokens; if random, three standard deviations above the mean.
+  virtual Lengths expected_lengths(int64_t tokens) const = 0;
+  /// First estimate of the longest text for sides of `max_length`; expected_lengths() decides.
+  virtual int64_t max_text_length(int64_t max_length) const { return max_length - 1; }
+  /// Texts are shortened by whole sentences.
   virtual bool keeps_sentences() const { return false; }
-  /// The row of the text that was gathered.
-  virtual void make(Stream& stream, SourceTarget& row, Infilled* infilled) = 0;
+  /// Makes the row from `text_`.
+  virtual void corrupt(Stream& stream, SourceTarget& row, Infilled* infilled) = 0;
 
  private:
-  /// What is counted against max_seq_length: the longer side, or for a decoder alone, which reads both in one line,
-  /// their sum.
-  double length_of(const Sides& sides) const;
+  /// The length that max_seq_length limits: of the longer side; for decoder-only models the sum of both.
+  double total_length(const Lengths& lengths) const;
   bool fits(double length) const;
-  /// Drops the end of the text that was gathered and became a row of this length.
+  /// Drops the end of `text_`, which gave a row of this length.
   void shorten(double length);
 };
 
-/// The rows of a generative objective. Throws ConfigError for one that the tokenizer or the tokens cannot serve.
-std::unique_ptr<GenerativeRows> make_generative_rows(const ObjectiveConfig& objective, const RowContext& context);
-std::unique_ptr<GenerativeRows> make_rows(const ClmConfig& config, const RowContext& context);
-std::unique_ptr<GenerativeRows> make_rows(const SpanCorruptionConfig& config, const RowContext& context);
-std::unique_ptr<GenerativeRows> make_rows(const DenoisingConfig& config, const RowContext& context);
-std::unique_ptr<GenerativeRows> make_rows(const GapSentencesConfig& config, const RowContext& context);
-std::unique_ptr<GenerativeRows> make_rows(const PairsConfig& config, const RowContext& context);
+/// The builder of a generative objective. Throws ConfigError if the tokenizer or the prepared tokens do not fit it.
+std::unique_ptr<SourceTargetBuilder> make_source_target_builder(const ObjectiveConfig& objective,
+                                                                const RowContext& context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const ClmConfig& config, const RowContext& context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const SpanCorruptionConfig& config, const RowContext& context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const DenoisingConfig& config, const RowContext& context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const GapSentencesConfig& config, const RowContext& context);
+std::unique_ptr<SourceTargetBuilder> make_builder(const PairsConfig& config, const RowContext& context);
 
 }  // namespace cloze

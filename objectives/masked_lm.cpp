@@ -4,7 +4,7 @@ namespace cloze {
 
 namespace {
 
-/// Masked language modelling: the head sees predicted positions only, whatever the length.
+/// Masked language modelling: the head runs on predicted positions only.
 struct MaskedLm final : Objective {
   MaskedLm(const MlmConfig& c, const BackboneConfig& m)
       : Objective(c), config(c), head(own("head", make_token_head(m))) {}

@@ -1,44 +1,44 @@
 #pragma once
-// Masked language modelling: which tokens are predicted, and what stands in their place.
+// Masked language modelling.
 #include "objectives/terms.h"
 
 namespace cloze {
 
-/// How many tokens are chosen.
+/// How the number of chosen tokens is computed.
 enum class CountRule { rounded, ceil, stochastic, bernoulli };
 constexpr auto choices(CountRule) {
   using enum CountRule;
   return std::array{Choice{rounded, "rounded", "max(1, round half to even of the share)"},
                     Choice{ceil, "ceil", "rounded up"}, Choice{stochastic, "stochastic", "floor(share + u), u uniform"},
-                    Choice{bernoulli, "bernoulli", "each on its own"}};
+                    Choice{bernoulli, "bernoulli", "every token independently"}};
 }
 
-/// What is chosen at once.
+/// The unit of masking.
 enum class MaskingUnit { token, word, ngram, span };
 constexpr auto choices(MaskingUnit) {
   using enum MaskingUnit;
-  return std::array{Choice{token, "token"}, Choice{word, "word", "every piece of a word"},
-                    Choice{ngram, "ngram", "up to max_ngram words, n with probability in proportion to 1/n"},
-                    Choice{span, "span", "words by a clipped geometric distribution"}};
+  return std::array{Choice{token, "token"}, Choice{word, "word", "whole words"},
+                    Choice{ngram, "ngram", "up to max_ngram words, P(n) proportional to 1/n"},
+                    Choice{span, "span", "a number of words from a clipped geometric distribution"}};
 }
 
-/// Where random tokens come from.
+/// The distribution of random replacement tokens.
 enum class RandomFrom { vocabulary, words, unigram };
 constexpr auto choices(RandomFrom) {
   using enum RandomFrom;
-  return std::array{Choice{vocabulary, "vocabulary", "any id, special ones too"},
-                    Choice{words, "words", "any but special ones"},
-                    Choice{unigram, "unigram", "as often as in the text"}};
+  return std::array{Choice{vocabulary, "vocabulary", "uniform over all ids, special ones included"},
+                    Choice{words, "words", "uniform over all but special ids"},
+                    Choice{unigram, "unigram", "by frequency in the text"}};
 }
 
-/// What shares one draw of mask, random or keep.
+/// The tokens that share one draw of mask, random or keep.
 enum class DrawPer { token, word, span };
 constexpr auto choices(DrawPer) {
   return std::array{Choice{DrawPer::token, "token"}, Choice{DrawPer::word, "word"},
                     Choice{DrawPer::span, "span", "adjacent chosen tokens"}};
 }
 
-/// Which tokens are chosen, and what stands in their place. Source: the code that `like` names.
+/// Which tokens are chosen, and their replacement. Source: the implementation that `like` names.
 struct Masking {
   std::string like;
   double mlm_probability = 0.15;
@@ -56,7 +56,7 @@ struct Masking {
   DrawPer draw_per = DrawPer::token;
 };
 
-/// The rules of a published code: all of a masking but its share and its lengths.
+/// The rules of a published implementation: all of `Masking` but the rate and the lengths.
 struct MaskingRules {
   CountRule count = CountRule::rounded;
   bool count_special = true;
@@ -67,7 +67,7 @@ struct MaskingRules {
   RandomFrom random_from = RandomFrom::vocabulary;
   DrawPer draw_per = DrawPer::token;
 };
-inline void follow(Masking& m, const MaskingRules& r) {
+inline void apply_rules(Masking& m, const MaskingRules& r) {
   m.count = r.count;
   m.count_special = r.count_special;
   m.mask_special = r.mask_special;
@@ -81,7 +81,7 @@ inline constexpr MaskingRules google_bert_masking{};
 inline constexpr MaskingRules huggingface_masking{.count = CountRule::bernoulli, .count_special = false};
 inline constexpr MaskingRules fairseq_roberta_masking{
     .count = CountRule::stochastic, .mask_special = true, .random_from = RandomFrom::words};
-/// Megatron-LM, masked_dataset.py, has the same.
+/// Also those of Megatron-LM, masked_dataset.py.
 inline constexpr MaskingRules albert_masking{.unit = MaskingUnit::ngram};
 inline constexpr MaskingRules spanbert_masking{.count = CountRule::ceil,
                                                .count_special = false,
@@ -92,41 +92,43 @@ inline constexpr MaskingRules electra_masking{.mask_prob = 0.85, .random_prob = 
 
 template <class V>
 void describe(V& v, Masking& c) {
-  v.like(c, "masking as in that code",
-         {{"google-bert", [](Masking& m) { follow(m, google_bert_masking); }},
-          {"huggingface", [](Masking& m) { follow(m, huggingface_masking); }},
-          {"fairseq-roberta", [](Masking& m) { follow(m, fairseq_roberta_masking); }},
-          {"albert", [](Masking& m) { follow(m, albert_masking); }},
-          {"megatron", [](Masking& m) { follow(m, albert_masking); }},
-          {"spanbert", [](Masking& m) { follow(m, spanbert_masking); }},
-          {"electra", [](Masking& m) { follow(m, electra_masking); }}});
-  v("mlm_probability", c.mlm_probability, "share of the tokens that is predicted", in_range(0, 1));
-  v("count", c.count, "how many tokens are chosen");
-  v("max_predictions_per_seq", c.max_predictions_per_seq, "most predictions in a sequence; 0 = no limit", at_least(0));
-  v("count_special", c.count_special, "the share is taken of the length with [CLS] and [SEP]");
+  v.like(c, "the masking of a published implementation",
+         {{"google-bert", [](Masking& m) { apply_rules(m, google_bert_masking); }},
+          {"huggingface", [](Masking& m) { apply_rules(m, huggingface_masking); }},
+          {"fairseq-roberta", [](Masking& m) { apply_rules(m, fairseq_roberta_masking); }},
+          {"albert", [](Masking& m) { apply_rules(m, albert_masking); }},
+          {"megatron", [](Masking& m) { apply_rules(m, albert_masking); }},
+          {"spanbert", [](Masking& m) { apply_rules(m, spanbert_masking); }},
+          {"electra", [](Masking& m) { apply_rules(m, electra_masking); }}});
+  v("mlm_probability", c.mlm_probability, "share of the tokens that are predicted", in_range(0, 1));
+  v("count", c.count, "how the number of chosen tokens is computed");
+  v("max_predictions_per_seq", c.max_predictions_per_seq, "maximum number of predictions in a sequence; 0 = no limit",
+    at_least(0));
+  v("count_special", c.count_special, "the share is of the length including [CLS] and [SEP]");
   v("mask_special", c.mask_special, "[CLS] and [SEP] may be chosen too");
-  v("unit", c.unit, "what is chosen at once");
-  v("max_ngram", c.max_ngram, "unit ngram: most words in one", in_range(1, 16));
-  v("span_p", c.span_p, "unit span: P(length) is in proportion to (1 - p)^(length - 1)", in_range(0, 1));
-  v("max_span_length", c.max_span_length, "unit span: most words in one", in_range(1, 64));
-  v("mask_prob", c.mask_prob, "share of the chosen that becomes [MASK]", in_range(0, 1));
-  v("random_prob", c.random_prob, "share of the chosen that becomes a random token; the rest is kept", in_range(0, 1));
-  v("random_from", c.random_from, "random tokens");
-  v("draw_per", c.draw_per, "what shares one draw of mask, random or keep");
+  v("unit", c.unit, "unit of masking");
+  v("max_ngram", c.max_ngram, "unit ngram: maximum number of words", in_range(1, 16));
+  v("span_p", c.span_p, "unit span: P(length) is proportional to (1 - p)^(length - 1)", in_range(0, 1));
+  v("max_span_length", c.max_span_length, "unit span: maximum number of words", in_range(1, 64));
+  v("mask_prob", c.mask_prob, "share of the chosen tokens that become [MASK]", in_range(0, 1));
+  v("random_prob", c.random_prob, "share of the chosen tokens that become a random token; the rest are kept",
+    in_range(0, 1));
+  v("random_from", c.random_from, "distribution of random tokens");
+  v("draw_per", c.draw_per, "the tokens that share one draw of mask, random or keep");
 }
 
-/// A masking among others.
+/// A component of a mixture of maskings.
 struct MaskingPart : Masking {
   double share = 1;
 };
 
 template <class V>
 void describe(V& v, MaskingPart& c) {
-  v("share", c.share, "how many rows are masked so, in proportion to the other shares", in_range(0, 1e6));
+  v("share", c.share, "weight of this masking, relative to the other shares", in_range(0, 1e6));
   describe(v, static_cast<Masking&>(c));
 }
 
-/// Masked language modelling: some tokens are chosen, hidden, and predicted.
+/// Masked language modelling: some tokens are chosen, masked, and predicted.
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
 struct MlmConfig : ObjectiveTerms, Masking {
   static constexpr const char* kind = "mlm";
@@ -138,11 +140,11 @@ void describe(V& v, MlmConfig& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   describe(v, static_cast<Masking&>(c));
   v.parts("mixture", c.mixture, static_cast<const Masking&>(c),
-          "maskings of which each row draws one: a list of `share` and of what differs from the keys above, `like` "
-          "included; [] = all rows are masked by the keys above");
+          "maskings of which each row draws one: a list with `share` and the keys that differ from those above, `like` "
+          "included; [] = all rows use the keys above");
 }
 
-/// The maskings of which each row draws one, their shares with a sum of 1.
+/// The mixture of maskings, with shares that sum to 1.
 inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
   if (mlm.mixture.empty()) return {{mlm, 1}};
   auto parts = mlm.mixture;

@@ -1,4 +1,4 @@
-// Rows of mlm, nsp, sop, rtd and sbo: one text or a pair of segments, some tokens of it chosen and corrupted.
+// Rows of mlm, nsp, sop, rtd and sbo: a text or a segment pair, with some tokens masked.
 #include <algorithm>
 
 #include "core/error.h"
@@ -8,29 +8,29 @@ namespace cloze {
 
 namespace {
 
-/// The pairs that objectives or data.packing ask for.
-std::optional<PairRule> pairs_of(const Objectives& objectives, RowPacking packing) {
+/// The segment pairs that the objectives or data.packing need.
+std::optional<SegmentPairRule> pairs_of(const Objectives& objectives, RowPacking packing) {
   const bool single = packing == RowPacking::sentence_pair;
-  if (first_of<NspConfig>(objectives)) return PairRule{.single_sentences = single};
+  if (first_of<NspConfig>(objectives)) return SegmentPairRule{.single_sentences = single};
   if (const auto* sop = first_of<SopConfig>(objectives))
-    return PairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
-  if (is_pair(packing)) return PairRule{.single_sentences = single};
+    return SegmentPairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (is_pair(packing)) return SegmentPairRule{.single_sentences = single};
   return std::nullopt;
 }
 
-/// The lines of a batch, each as wide as the longest may be.
-struct Lines {
-  Lines(int64_t count, int64_t stride)
+/// The rows of a batch in a buffer of the maximum width.
+struct RowBuffer {
+  RowBuffer(int64_t count, int64_t stride)
       : width(stride), ids(static_cast<size_t>(count * stride)), rows(static_cast<size_t>(count)) {
     positions.reserve(ids.size() / 4);
     labels.reserve(ids.size() / 4);
   }
-  int64_t* line(int64_t row) { return ids.data() + row * width; }
+  int64_t* row_ids(int64_t row) { return ids.data() + row * width; }
 
   int64_t width;
   std::vector<int64_t> ids;
-  std::vector<WrittenRow> rows;
-  std::vector<int64_t> positions, labels;  ///< of predicted tokens; positions in the flattened [B width]
+  std::vector<RowLayout> rows;
+  std::vector<int64_t> positions, labels;  ///< of predicted tokens; flat indices into [B width]
 };
 
 class MaskedRows final : public RowMaker {
@@ -46,20 +46,20 @@ class MaskedRows final : public RowMaker {
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
     const auto sequences = in_.sequences(sampler_, first, count);
-    Lines lines(count, in_.data.max_seq_length);
+    RowBuffer buffer(count, in_.data.max_seq_length);
     std::vector<Masker> maskers;
     for (const auto& masking : maskings_) maskers.emplace_back(masking, in_.vocabulary);
     Example example;
     for (int64_t row = 0; row < count; ++row) {
       sampler_.sample(sequences[static_cast<size_t>(row)], example);
-      auto* line = lines.line(row);
-      auto& written = lines.rows[static_cast<size_t>(row)];
-      written = pairs_ ? write_pair(in_, *pairs_, example, budget_, line) : write_text(in_, example, line);
+      auto* row_ids = buffer.row_ids(row);
+      auto& layout = buffer.rows[static_cast<size_t>(row)];
+      layout = pairs_ ? fill_pair_row(in_, *pairs_, example, budget_, row_ids) : fill_text_row(in_, example, row_ids);
       auto* drawn = draws ? &(*draws)[static_cast<size_t>(row)] : nullptr;
-      if (drawn) note_reading(example, written, *drawn);
-      if (!maskers.empty()) mask(maskers, example, row, lines, drawn);
+      if (drawn) record_text_usage(example, layout, *drawn);
+      if (!maskers.empty()) mask(maskers, example, row, buffer, drawn);
     }
-    return padded(lines);
+    return padded(buffer);
   }
 
   uint64_t size() const override { return sampler_.size(); }
@@ -77,7 +77,7 @@ class MaskedRows final : public RowMaker {
             .random_next_prob = nsp ? nsp->random_next_prob : 0};
   }
 
-  /// A random B comes from another document.
+  /// A random B must be from another document.
   void require_documents() const {
     require<DataError>(in_.store.num_documents() >= 2 || in_.stage != "train",
                        "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the text has "
@@ -88,21 +88,22 @@ class MaskedRows final : public RowMaker {
                        "that objective");
   }
 
-  /// Chooses and corrupts tokens of a line.
-  void mask(std::vector<Masker>& maskers, const Example& example, int64_t row, Lines& lines, RowDraws* drawn) const {
+  /// Chooses and corrupts the tokens of a row.
+  void mask(std::vector<Masker>& maskers, const Example& example, int64_t row, RowBuffer& buffer,
+            RowDraws* drawn) const {
     const auto masking = draw_masking(maskings_, Stream(in_.mixture_key, example.epoch, example.item));
     if (drawn) drawn->masking = masking;
-    maskers[masking].corrupt(lines.line(row), lines.rows[static_cast<size_t>(row)].length, row * lines.width,
-                             Stream(in_.mask_key, example.epoch, example.item), lines.positions, lines.labels,
+    maskers[masking].corrupt(buffer.row_ids(row), buffer.rows[static_cast<size_t>(row)].length, row * buffer.width,
+                             Stream(in_.mask_key, example.epoch, example.item), buffer.positions, buffer.labels,
                              drawn ? &drawn->lengths : nullptr);
   }
 
-  /// The batch of lines, padded on the right to the longest.
-  Batch padded(Lines& lines) const {
-    const auto count = static_cast<int64_t>(lines.rows.size());
+  /// The batch, padded on the right to the longest row.
+  Batch padded(RowBuffer& buffer) const {
+    const auto count = static_cast<int64_t>(buffer.rows.size());
     int64_t longest = 0;
     Batch batch;
-    for (const auto& row : lines.rows) {
+    for (const auto& row : buffer.rows) {
       longest = std::max(longest, row.length);
       batch.tokens += row.length;
       batch.forced_pairs += row.forced;
@@ -113,31 +114,31 @@ class MaskedRows final : public RowMaker {
     if (has_padding) batch.attention_mask = at::zeros({count, longest}, at::kBool);
     std::vector<int64_t> pair_labels;
     for (int64_t r = 0; r < count; ++r) {
-      const auto& row = lines.rows[static_cast<size_t>(r)];
+      const auto& row = buffer.rows[static_cast<size_t>(r)];
       const int64_t begin = r * longest;
-      std::copy_n(lines.line(r), row.length, batch.input_ids.data_ptr<int64_t>() + begin);
+      std::copy_n(buffer.row_ids(r), row.length, batch.input_ids.data_ptr<int64_t>() + begin);
       std::fill_n(batch.token_type_ids.data_ptr<int64_t>() + begin + row.second, row.length - row.second, 1);
       if (has_padding) std::fill_n(batch.attention_mask.data_ptr<bool>() + begin, row.length, true);
       pair_labels.push_back(row.label);
     }
-    for (auto& position : lines.positions) position -= position / lines.width * (lines.width - longest);
-    batch.positions = to_tensor(lines.positions);
-    batch.labels = to_tensor(lines.labels);
+    for (auto& position : buffer.positions) position -= position / buffer.width * (buffer.width - longest);
+    batch.positions = to_tensor(buffer.positions);
+    batch.labels = to_tensor(buffer.labels);
     if (pairs_) batch.pair_label = to_tensor(pair_labels);
     return batch;
   }
 
   const RowContext& in_;
-  std::optional<PairRule> pairs_;
-  uint64_t budget_;  // tokens without special ones
+  std::optional<SegmentPairRule> pairs_;
+  uint64_t budget_;  // tokens of a row without special ones
   Sampler sampler_;
-  std::vector<MaskingPart> maskings_;  // empty: nothing is masked
+  std::vector<MaskingPart> maskings_;  // empty: no masking
 };
 
 }  // namespace
 
 bool needs_documents(const Objectives& objectives, const DataConfig& data) {
-  const bool plm = first_of<PlmConfig>(objectives) != nullptr;  // it makes pairs of its own
+  const bool plm = first_of<PlmConfig>(objectives) != nullptr;  // it makes its own pairs
   return !plm && pairs_of(objectives, data.packing).has_value();
 }
 

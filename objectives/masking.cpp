@@ -11,7 +11,7 @@ Vocabulary::Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& 
   for (int64_t id = 0; id < size; ++id) {
     is_special.push_back(tokenizer.is_special(id));
     starts_word.push_back(tokenizer.starts_word(id));
-    if (!counts.empty()) counts_upto.push_back(sum += counts[static_cast<size_t>(id)]);
+    if (!counts.empty()) cumulative_counts.push_back(sum += counts[static_cast<size_t>(id)]);
   }
 }
 
@@ -19,7 +19,7 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
   double left = stream.uniform();
   size_t drawn = 0;
   for (size_t i = 0; i < maskings.size() && left >= 0; left -= maskings[i++].share)
-    if (maskings[i].share > 0) drawn = i;  // the last of them also gets what rounding leaves
+    if (maskings[i].share > 0) drawn = i;  // the last one also absorbs rounding errors
   return drawn;
 }
 
@@ -38,7 +38,7 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
     const auto id = static_cast<size_t>(ids[i]);
     const bool special = vocabulary_.is_special[id] != 0;
     if (special && !config_.mask_special) continue;
-    // A piece joins the word before it only when that word is right beside it: not across a separator.
+    // A continuation joins the preceding word only if they are adjacent: not across a separator.
     if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() &&
         units_.back().first + units_.back().count == i)
       ++units_.back().count;
@@ -72,7 +72,7 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
     choose_units(wanted, stream);
 }
 
-/// A walk over the units in random order; one that would overshoot is passed over.
+/// Units in random order; one that would exceed the number of wanted tokens is skipped.
 void Masker::choose_units(int64_t wanted, Stream& stream) {
   for (size_t i = 0; i < units_.size() && wanted > 0; ++i) {
     std::swap(units_[i], units_[i + stream.below(units_.size() - i)]);
@@ -89,8 +89,8 @@ int64_t Masker::draw_length(Stream& stream, std::vector<int64_t>* drawn) const {
   return words;
 }
 
-/// n words from each start, in random order; fewer where n would overshoot. What overlaps words that are chosen already
-/// is passed over. Source: google-research/albert, create_masked_lm_predictions.
+/// n words from each start, in random order; fewer if n would exceed the number of wanted tokens. An n-gram that
+/// overlaps words already chosen is skipped. Source: google-research/albert, create_masked_lm_predictions.
 void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   order_.resize(units_.size());
   for (uint32_t i = 0; i < order_.size(); ++i) order_[i] = i;
@@ -114,13 +114,13 @@ void Masker::choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>*
 /// (arXiv 1907.10529); facebookresearch/SpanBERT, data/masking.py.
 void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn) {
   unit_of_.assign(chosen_.size(), UINT32_MAX);
-  uint64_t first_place = UINT64_MAX, last_place = 0;
+  uint64_t begin = UINT64_MAX, end = 0;
   for (uint32_t u = 0; u < units_.size(); ++u) {
     std::fill_n(unit_of_.begin() + units_[u].first, units_[u].count, u);
-    first_place = std::min<uint64_t>(first_place, units_[u].first), last_place = units_[u].first + units_[u].count;
+    begin = std::min<uint64_t>(begin, units_[u].first), end = units_[u].first + units_[u].count;
   }
   while (wanted > 0) {
-    const uint64_t anchor = first_place + stream.below(last_place - first_place);
+    const uint64_t anchor = begin + stream.below(end - begin);
     if (unit_of_[anchor] == UINT32_MAX || chosen_[anchor]) continue;
     const int64_t words = draw_length(stream, drawn);
     size_t at = units_[unit_of_[anchor]].first;
@@ -134,9 +134,9 @@ void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* 
 }
 
 int64_t Masker::random_token(Stream& stream) const {
-  if (config_.random_from == RandomFrom::unigram && !vocabulary_.counts_upto.empty()) {
-    const auto& upto = vocabulary_.counts_upto;
-    return std::upper_bound(upto.begin(), upto.end(), stream.below(upto.back())) - upto.begin();
+  if (config_.random_from == RandomFrom::unigram && !vocabulary_.cumulative_counts.empty()) {
+    const auto& counts = vocabulary_.cumulative_counts;
+    return std::upper_bound(counts.begin(), counts.end(), stream.below(counts.back())) - counts.begin();
   }
   for (;;) {
     const auto id = static_cast<int64_t>(stream.below(vocabulary_.size));

@@ -1,5 +1,5 @@
 #pragma once
-// Which tokens are predicted and what stands in their place. Source: the rules that `Masking::like` names.
+// Chooses and replaces the tokens of masked language modelling. Source: the implementations that `Masking::like` names.
 #include <vector>
 
 #include "core/random.h"
@@ -8,26 +8,26 @@
 
 namespace cloze {
 
-/// Facts about the vocabulary, looked up once for each token.
+/// Properties of every vocabulary entry, as lookup tables.
 struct Vocabulary {
   /// `counts` [size]: how often each id occurs in the training text, or empty.
   explicit Vocabulary(const Tokenizer& tokenizer, const std::vector<uint64_t>& counts = {});
   int64_t size;
   SpecialIds special;
   std::vector<uint8_t> is_special, starts_word;  // [size]
-  std::vector<uint64_t> counts_upto;             // [size], running sum; empty without counts
+  std::vector<uint64_t> cumulative_counts;       // [size]; empty without counts
 };
 
-/// The number of the masking that a row draws.
+/// The index of the masking that a row draws.
 size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream);
 
-/// Chooses and corrupts the tokens of rows. Holds scratch space: one for each thread.
+/// Chooses and corrupts the tokens of rows. Has scratch buffers: one instance per thread.
 class Masker {
  public:
   Masker(const Masking& config, const Vocabulary& vocabulary);
-  /// Corrupts ids[0, length) in place and appends the chosen places, ascending, plus `offset`, and their tokens.
-  /// `drawn` receives the words of each n-gram or span as they were drawn, before the budget, the end or a neighbour
-  /// cut them.
+  /// Corrupts ids[0, length) in place, and appends the chosen indices, ascending, plus `offset`, and their original
+  /// ids. `drawn` receives the length of each n-gram or span in words as drawn, before truncation by the budget, the
+  /// end of the row or a neighbour.
   void corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
                std::vector<int64_t>& labels, std::vector<int64_t>* drawn = nullptr);
 
@@ -45,10 +45,10 @@ class Masker {
 
   const Masking& config_;
   const Vocabulary& vocabulary_;
-  std::vector<Unit> units_;      // what may be chosen: tokens or words
+  std::vector<Unit> units_;      // candidates: tokens or words
   std::vector<uint8_t> chosen_;  // [length]
   std::vector<uint32_t> order_, unit_of_;
-  std::vector<double> lengths_;  // running sum of the probabilities of 1, 2, ... words
+  std::vector<double> lengths_;  // cumulative probabilities of 1, 2, ... words
 };
 
 }  // namespace cloze

@@ -31,58 +31,59 @@ bool reads_pooler(const ObjectiveConfig& config) {
 }  // namespace
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
-  const auto& encoder = backbone_of(model);
-  const bool pooler = configs.empty() ? encoder.bare_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler || encoder.pooler}));
-  if (!pooler && encoder.pooler)
+  const auto& base = backbone_of(model);
+  const bool pooler =
+      configs.empty() ? base.base_model_has_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || base.pooler}));
+  if (!pooler && base.pooler)
     for (auto [name, param] : collect_params(*backbone))
-      if (name.starts_with("pooler.")) param.set_resting(true);
+      if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
-    auto objective = std::visit(Make{encoder, *backbone}, config);
+    auto objective = std::visit(Make{base, *backbone}, config);
     for (const auto& other : objectives)
-      require<ConfigError>(
-          other->slot() != objective->slot(), "objectives '", other->name(), "' and '", objective->name(),
-          other->name() == objective->name() ? "' are one and the same" : "' both predict the next token",
-          "; keep one of them");
-    set_init_ranges(*objective, encoder);
-    objectives.push_back(own(objective->slot(), objective));
+      require<ConfigError>(other->head_name() != objective->head_name(), "objectives '", other->name(), "' and '",
+                           objective->name(),
+                           other->name() == objective->name() ? "' are the same" : "' both predict the next token",
+                           "; keep one of them");
+    set_init_ranges(*objective, base);
+    objectives.push_back(own(objective->head_name(), objective));
   }
 }
 
 namespace {
 
-/// What these objectives read, ascending; undefined: every place.
+/// Flat indices of the hidden states that these objectives use, ascending; undefined: all.
 Tensor read_positions(const std::vector<std::shared_ptr<Objective>>& heads, const Batch& batch) {
-  std::vector<Tensor> places;
+  std::vector<Tensor> indices;
   for (const auto& objective : heads) {
     if (!objective->reads_backbone()) continue;
-    places.push_back(objective->read_positions(batch));
-    if (!places.back().defined()) return {};
+    indices.push_back(objective->read_positions(batch));
+    if (!indices.back().defined()) return {};
   }
-  return places.size() == 1 ? places[0] : std::get<0>(at::_unique(at::cat(places)));
+  return indices.size() == 1 ? indices[0] : std::get<0>(at::_unique(at::cat(indices)));
 }
 
 }  // namespace
 
-Network::Heads Network::active_ones() const {
+Network::Heads Network::active_objectives() const {
   Heads active;
   std::copy_if(objectives.begin(), objectives.end(), std::back_inserter(active),
                [](const auto& objective) { return objective->active(); });
   return active;
 }
 
-std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_memories) {
-  return losses_of(active_ones(), batch, dropout_key, new_memories);
+std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_mems) {
+  return losses_of(active_objectives(), batch, dropout_key, new_mems);
 }
 
 std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
   for (const auto& objective : objectives)
-    if (objective->slot() == head) return losses_of({objective}, batch, dropout_key, nullptr);
+    if (objective->head_name() == head) return losses_of({objective}, batch, dropout_key, nullptr);
   fail<ConfigError>("the network has no head for '", head, "'");
 }
 
 std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
-                                         std::vector<Tensor>* new_memories) {
+                                         std::vector<Tensor>* new_mems) {
   std::vector<std::vector<LossPart>> early(heads.size());
   bool reads = false;
   for (size_t k = 0; k < heads.size(); ++k) {
@@ -102,8 +103,8 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
                                .visible = batch.visible,
                                .target_positions = batch.target_positions,
                                .backward = batch.backward,
-                               .memories = batch.memories,
-                               .new_memories = new_memories,
+                               .mems = batch.mems,
+                               .new_mems = new_mems,
                                .dropout_key = dropout_key});
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
@@ -127,15 +128,15 @@ std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given
   auto inputs = given;
   std::vector<std::pair<std::string, Tensor>> found;
   if (backbone_of(model_).is_encoder_decoder()) {
-    inputs.memory = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
-    found.emplace_back("encoder_last_hidden_state", inputs.memory.states);
+    inputs.encoded = backbone->encode(inputs, traces ? &traces->encoder : nullptr);
+    found.emplace_back("encoder_last_hidden_state", inputs.encoded.states);
   }
   const auto hidden = backbone->hidden(inputs, traces);  // [B, T, D]
   found.emplace_back("last_hidden_state", hidden);
   if (backbone->has_pooler()) found.emplace_back("pooler_output", backbone->pooled(hidden));
   for (const auto& objective : objectives)
     for (auto& output : objective->outputs(*backbone, hidden)) {
-      // A masked language model alone calls its scores `logits` at Hugging Face; both names lead to the same tensor.
+      // Hugging Face's masked language models name their logits `logits`; both names refer to the same tensor.
       if (output.first == "prediction_logits" && objectives.size() == 1) found.emplace_back("logits", output.second);
       found.push_back(std::move(output));
     }

@@ -1,39 +1,39 @@
 #pragma once
-// A backbone with the heads of its objectives: everything that has parameters.
+// A backbone with the heads of its objectives.
 #include "models/families/backbone.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 
 namespace cloze {
 
-/// A loss over a backbone's hidden states, and the head that it needs.
+/// A loss on a backbone's hidden states, and its head.
 class Objective : public Layer {
  public:
   explicit Objective(const ObjectiveTerms& terms) : terms_(terms) {}
   virtual std::string name() const = 0;
-  /// The first part of its parameters' names. Losses that predict the next token share one, so that weights of one
-  /// serve another.
-  virtual std::string slot() const { return name(); }
-  /// This loss counts in the step that was named last.
+  /// Prefix of the head's parameter names. Next-token objectives share `lm`, so that one can start from the weights of
+  /// another.
+  virtual std::string head_name() const { return name(); }
+  /// The loss counts in the step last given to set_step.
   bool active() const { return terms_.active(step_); }
   void set_step(int64_t step) { step_ = step; }
-  /// `losses` reads hidden states.
+  /// `losses` uses the backbone's hidden states.
   virtual bool reads_backbone() const { return true; }
-  /// The places of the flattened [B T] whose hidden states `losses` reads, int64 [N], each once; undefined: all.
+  /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.
   virtual Tensor read_positions(const Batch&) const { return {}; }
   bool before_step(int64_t step, const Rng& rng) override {
     set_step(step);
     return Layer::before_step(step, rng);
   }
-  /// The losses of a training batch, behind those of `rewrite` in the order of `parts`. hidden [B, T, D] of the batch
-  /// that `rewrite` left.
+  /// The losses of a batch; those of `rewrite` come before them in the order of `parts`. hidden [B, T, D]: of the batch
+  /// after `rewrite`.
   virtual std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) = 0;
   /// Name, weight and number of predictions of each loss, known before the forward pass.
   virtual std::vector<LossPart> parts(const Batch& batch) const = 0;
-  /// Changes the batch before the backbone reads it; returns the losses of what did that. `key` names this pass's
-  /// random draws.
+  /// Changes the batch before the backbone runs; returns the losses of the network that did so. `key` is the random key
+  /// of this pass.
   virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
-  /// The head's outputs at every position, under the names that Hugging Face gives them. Plain operators, traceable.
+  /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
 
  protected:
@@ -44,19 +44,19 @@ class Objective : public Layer {
   int64_t step_ = 0;
 };
 
-/// Everything that has parameters.
+/// The backbone and the heads: all parameters of a model.
 class Network : public Layer {
  public:
   Network(const ModelConfig& model, const Objectives& objectives);
-  /// Every loss of every active objective, in the order of the config. `new_memories`, where given, receives what the
-  /// next segment reads.
-  std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_memories = nullptr);
-  /// The losses of the objective at `head` alone, active or not. Throws ConfigError without such a head.
+  /// The losses of all active objectives, in the order of the config. `new_mems`, if given, receives the mems for the
+  /// next segment.
+  std::vector<LossPart> losses(const Batch& batch, uint64_t dropout_key, std::vector<Tensor>* new_mems = nullptr);
+  /// The losses of the objective with this head only, active or not. Throws ConfigError if there is no such head.
   std::vector<LossPart> losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key);
-  /// The same without sums: names, weights, numbers of predictions.
+  /// The same without sums: names, weights and numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;
-  /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and every head's outputs at all positions, under
-  /// Hugging Face's names.
+  /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and the outputs of every head at all positions,
+  /// under Hugging Face's names.
   std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Traces* traces = nullptr);
 
   std::shared_ptr<Backbone> backbone;
@@ -65,9 +65,8 @@ class Network : public Layer {
 
  private:
   using Heads = std::vector<std::shared_ptr<Objective>>;
-  Heads active_ones() const;
-  std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
-                                  std::vector<Tensor>* new_memories);
+  Heads active_objectives() const;
+  std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_mems);
   ModelConfig model_;
 };
 

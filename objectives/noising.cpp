@@ -14,7 +14,7 @@ namespace cloze {
 
 namespace {
 
-/// Shares that are whole numbers stay so: 10 * 0.3 must not be rounded up, nor 100 * 0.29 down.
+/// Rounding with a tolerance: 10 * 0.3 must not be rounded up, nor 100 * 0.29 down.
 int64_t ceil_share(int64_t n, double share) {
   return static_cast<int64_t>(std::ceil(static_cast<double>(n) * share - 1e-9));
 }
@@ -22,7 +22,7 @@ int64_t floor_share(int64_t n, double share) {
   return static_cast<int64_t>(std::floor(static_cast<double>(n) * share + 1e-9));
 }
 
-/// Marks k of n places, each set of k equally likely, with k draws. Source: Floyd in Bentley and Floyd 1987, "A sample
+/// Marks a uniformly random subset of k of n elements with k draws. Source: Floyd in Bentley and Floyd 1987, "A sample
 /// of brilliance".
 void mark_subset(std::vector<uint8_t>& marks, int64_t n, int64_t k, Stream& stream) {
   marks.assign(static_cast<size_t>(n), 0);
@@ -43,8 +43,8 @@ void same_length(size_t tokens, size_t flags, const char* name) {
 }
 
 void check_ids(const NoiseIds& ids) {
-  require<ConfigError>(ids.vocabulary > 0, "Random ids were asked for from a vocabulary of ", ids.vocabulary,
-                       " ids; give `NoiseIds::vocabulary` its size.");
+  require<ConfigError>(ids.vocabulary > 0, "Random ids need a vocabulary, but NoiseIds::vocabulary is ", ids.vocabulary,
+                       "; set it to the size of the vocabulary.");
 }
 
 SourceTarget with_text(std::span<const int64_t> tokens, int64_t eos) {
@@ -72,7 +72,7 @@ std::vector<bool> random_spans(int64_t length, double density, double mean_lengt
   if (length < 2) return mask;
   const auto [noise, spans] = noise_count(length, density, mean_length);
   const int64_t kept = length - noise;
-  // Run k ends where mark k is: spans - 1 of the places between two tokens of a kind are ends.
+  // Marks are ends of runs: spans - 1 of the gaps between two tokens of a kind.
   std::vector<uint8_t> kept_ends, noise_ends;
   mark_subset(noise_ends, noise - 1, spans - 1, stream);
   mark_subset(kept_ends, kept - 1, spans - 1, stream);
@@ -91,11 +91,12 @@ std::vector<bool> iid_mask(int64_t length, double density, Stream& stream) {
   return mask;
 }
 
-void limit_runs(std::vector<bool>& noise, size_t most) {
+void limit_runs(std::vector<bool>& noise, size_t max_runs) {
   size_t runs[2] = {0, 0};  // of kept tokens, of noise
   for (size_t i = 0; i < noise.size(); ++i) {
     if (i > 0 && noise[i] == noise[i - 1]) continue;
-    if (noise[i] && (runs[1] >= most || runs[0] >= most)) noise[i] = false;  // what follows it is a run as well
+    if (noise[i] && (runs[1] >= max_runs || runs[0] >= max_runs))
+      noise[i] = false;  // the kept run after it would need one too
     if (i == 0 || noise[i] != noise[i - 1]) ++runs[noise[i] ? 1 : 0];
   }
 }
@@ -111,15 +112,15 @@ Lengths lengths_of(int64_t tokens, double density, double mean_length) {
   return {tokens, tokens - noise + spans + 1, noise + spans + 1};
 }
 
-Lengths longest(int64_t inputs_length, double density, double mean_length) {
-  // At density 1 a source never fills, and counting would not end.
+Lengths longest_text(int64_t inputs_length, double density, double mean_length) {
+  // At density 1 a source is never full, and the loop would not end.
   require<ConfigError>(density >= 0 && density < 1 && mean_length >= 1, "Span corruption got a noise density of ",
                        density, " and a mean span length of ", mean_length,
                        "; the density must be in [0, 1), the length at least 1.");
   auto found = lengths_of(std::max<int64_t>(inputs_length - 1, 0), density, mean_length);
   for (auto next = found; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length))
     found = next;
-  // So that both sides have the same round length.
+  // Both sides get the same round length.
   if (density == 0.5 && found.targets > found.inputs) --found.tokens, --found.targets;
   return found;
 }
@@ -127,10 +128,10 @@ Lengths longest(int64_t inputs_length, double density, double mean_length) {
 }  // namespace
 
 int64_t raw_length(int64_t inputs_length, double density, double mean_length) {
-  return longest(inputs_length, density, mean_length).tokens;
+  return longest_text(inputs_length, density, mean_length).tokens;
 }
 int64_t targets_length(int64_t inputs_length, double density, double mean_length) {
-  return longest(inputs_length, density, mean_length).targets;
+  return longest_text(inputs_length, density, mean_length).targets;
 }
 
 SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<bool>& noise,
@@ -138,7 +139,7 @@ SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<
   same_length(tokens.size(), noise.size(), "noise");
   SourceTarget out;
   out.source.reserve(tokens.size() + 1), out.target.reserve(tokens.size() + 1);
-  size_t used[2] = {0, 0};  // sentinels of the target, of the source
+  size_t used[2] = {0, 0};  // number of sentinels in the target, in the source
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool is_noise = noise[i];
     (is_noise ? out.target : out.source).push_back(tokens[i]);
@@ -150,8 +151,7 @@ SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<
       fail<DataError>("A text of ", tokens.size(), " tokens has ", runs,
                       is_noise ? " noise spans" : " spans between noise", " but the vocabulary has ", sentinels.size(),
                       " sentinels (<extra_id_0>, ...); add sentinels to the tokenizer, shorten the sequences, lower "
-                      "the noise density or "
-                      "lengthen the spans.");
+                      "the noise density or lengthen the spans.");
     }
     (is_noise ? out.source : out.target).push_back(sentinels[k]);
   }
@@ -219,11 +219,11 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
   auto some = order;
   const auto k = std::min(some.size(), static_cast<size_t>(ceil_share(static_cast<int64_t>(some.size()), share)));
   partial_shuffle(some, k, stream);
-  // `some` is in random order already: the chosen places, ascending, take its sentences as they come.
+  // `some` is in random order: its sentences go, in that order, to the chosen positions in ascending order.
   some.resize(k);
-  auto places = some;
-  std::sort(places.begin(), places.end());
-  for (size_t i = 0; i < k; ++i) order[places[i]] = some[i];
+  auto positions = some;
+  std::sort(positions.begin(), positions.end());
+  for (size_t i = 0; i < k; ++i) order[positions[i]] = some[i];
   std::vector<int64_t> moved;
   std::vector<uint8_t> moved_starts;
   moved.reserve(first.back()), moved_starts.reserve(first.back());
@@ -239,8 +239,7 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
 
 namespace {
 
-/// Words of spans whose sum is `budget`: draws of a Poisson distribution, the last one cut. Zeros are counted and left
-/// out.
+/// Span lengths in words that add up to `budget`: Poisson draws, the last one truncated. Zeros are only counted.
 struct Spans {
   std::vector<int64_t> words;
   int64_t empty = 0;
@@ -249,17 +248,18 @@ struct Spans {
 Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<int64_t>* drawn) {
   require<ConfigError>(lambda >= 0.1 && lambda <= 100, "`poisson_lambda` is ", lambda,
                        "; give a mean length from 0.1 to 100 words.");
-  // Running sum of the probabilities of 0, 1, ... up to the first below 1e-7 behind the mode, as there.
-  std::vector<double> upto;
+  // Cumulative probabilities of 0, 1, ... up to the first below 1e-7 after the mode, as there.
+  std::vector<double> cumulative;
   double p = std::exp(-lambda), sum = 0;
   for (int64_t k = 0; k < 512; p *= lambda / static_cast<double>(++k)) {
-    upto.push_back(sum += p);
+    cumulative.push_back(sum += p);
     if (p < 1e-7 && static_cast<double>(k) > lambda) break;
   }
   Spans spans;
   for (int64_t left = budget; left > 0;) {
-    const auto found = std::upper_bound(upto.begin(), upto.end(), stream.uniform() * sum) - upto.begin();
-    const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(upto.size()) - 1, left});
+    const auto found =
+        std::upper_bound(cumulative.begin(), cumulative.end(), stream.uniform() * sum) - cumulative.begin();
+    const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(cumulative.size()) - 1, left});
     if (drawn) drawn->push_back(found);
     if (words == 0)
       ++spans.empty;
@@ -293,9 +293,9 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   partial_shuffle(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
-  // From right to left, so that where spans overlap the one that began further left has the last word, as there.
-  enum Fate : uint8_t { stays, replaced, gone };
-  std::vector<Fate> fate(n, stays);
+  // From right to left, so that of overlapping spans the one that starts further left wins, as there.
+  enum Fate : uint8_t { kept, replaced, deleted };
+  std::vector<Fate> fate(n, kept);
   for (size_t i = n - 2; i > 0; --i) {
     if (words_at[i] == 0) continue;
     const bool random = stream.bernoulli(rules.random_ratio);
@@ -305,15 +305,15 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
         if (left == 0) break;
         --left;
       }
-      fate[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i) ? gone : replaced;
+      fate[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i) ? deleted : replaced;
       if (fate[j] == replaced) tokens[j] = random ? random_id(ids, stream) : ids.mask;
     }
   }
-  if (infilled) infilled->hidden = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), stays);
-  size_t kept = 0;
+  if (infilled) infilled->corrupted = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), kept);
+  size_t length = 0;
   for (size_t i = 0; i < n; ++i)
-    if (fate[i] != gone) tokens[kept++] = tokens[i];
-  tokens.resize(kept);
+    if (fate[i] != deleted) tokens[length++] = tokens[i];
+  tokens.resize(length);
   insert_tokens(tokens, spans.empty, rules.random_ratio, ids, stream);
 }
 
@@ -334,8 +334,7 @@ void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ra
       continue;
     }
     const bool random =
-        random_left > 0 &&
-        stream.below(left) < random_left;  // every choice of random ones among the new is equally likely
+        random_left > 0 && stream.below(left) < random_left;  // every subset of the new tokens is equally likely
     out.push_back(random ? random_id(ids, stream) : ids.mask);
     random_left -= random, --left;
   }
@@ -366,19 +365,19 @@ std::vector<int64_t> bart_noise(std::span<const int64_t> tokens, std::span<const
 
 namespace {
 
-/// How often each token occurs in each sentence and in the text; tokens are numbered 0, 1, ... as they first occur.
+/// Token counts of each sentence and of the text; distinct tokens are numbered 0, 1, ... by first occurrence.
 struct Grams {
   struct Gram {
     uint32_t token;
     int32_t count;
   };
-  std::vector<Gram> grams;     // of all sentences, one behind the other
+  std::vector<Gram> grams;     // of all sentences, concatenated
   std::vector<size_t> first;   // [sentences + 1]
   std::vector<int32_t> total;  // [distinct tokens]
 };
 
 Grams count_grams(std::span<const std::vector<int64_t>> sentences, size_t tokens) {
-  // An open hash table of at most half its places; sorting the ids would take longer than all that follows.
+  // An open-addressing hash table, at most half full; sorting the ids would take longer than everything below.
   const auto bits = static_cast<int>(std::bit_width(2 * tokens + 1));
   const uint64_t last = (uint64_t{1} << bits) - 1;
   std::vector<int64_t> id_at(last + 1);
@@ -406,7 +405,7 @@ Grams count_grams(std::span<const std::vector<int64_t>> sentences, size_t tokens
   return out;
 }
 
-/// Marks the `wanted` sentences that say most of the rest of the text.
+/// Marks the `wanted` principal sentences, those with the highest ROUGE-1 F1 against the rest of the text.
 void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t wanted, bool one_by_one, bool unique,
                       std::vector<uint8_t>& gap) {
   size_t tokens = 0;
@@ -414,9 +413,9 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
   const auto counts = count_grams(sentences, tokens);
   auto rest = counts.total;
   std::vector<int32_t> chosen(rest.size());
-  // F1 = 2 * overlap / size, size being that of both sides. In n-grams it never changes; in distinct ones it is that of
-  // the text plus the overlap. Either way F1 grows with the overlap, so the sentence that adds most to it is the one
-  // with the highest F1.
+  // F1 = 2 * overlap / size, where size is that of both sides together. Counting repetitions, it is constant; counting
+  // distinct tokens, it is the size of the text plus the overlap. Either way F1 grows with the overlap, so the sentence
+  // that adds most overlap has the highest F1.
   const auto gain = [&](size_t s) {
     int64_t sum = 0;
     for (size_t g = counts.first[s]; g < counts.first[s + 1]; ++g) {

@@ -52,7 +52,7 @@ std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goa
     const auto before = static_cast<int64_t>(stream.below(static_cast<uint64_t>(context)));
     int64_t start = at + before;
     while (start < length && !word_starts[static_cast<size_t>(start)]) ++start;
-    // A span that would reach the end is given up, and the search with it, as there.
+    // A span that would reach the end is dropped, and the search ends, as there.
     if (start + n >= length) break;
     std::fill_n(masked.begin() + start, n, uint8_t{1});
     left -= n;
@@ -71,18 +71,18 @@ void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t>
                        Stream& stream, PlmExample& example) {
   same_length(masked.size(), functional.size(), "functional");
   const size_t first = example.key_rank.size(), n = masked.size();
-  // Ranks of a part lie above all ranks of the parts before it: its queries see those keys, and its keys are hidden
-  // from those queries.
+  // The ranks of a part are above all ranks of earlier parts: its queries attend to their keys, and its keys are masked
+  // for their queries.
   const int32_t base = first == 0 ? 0 : 1 + *std::max_element(example.query_rank.begin(), example.query_rank.end());
-  const size_t block = perm_size <= 0 ? n : std::min(n, static_cast<size_t>(perm_size));
-  std::vector<int32_t> order(block);
+  const size_t chunk = perm_size <= 0 ? n : std::min(n, static_cast<size_t>(perm_size));
+  std::vector<int32_t> order(chunk);
   std::iota(order.begin(), order.end(), 0);
-  partial_shuffle(order, block, stream);
+  partial_shuffle(order, chunk, stream);
   for (size_t i = 0; i < n; ++i) {
     const bool plain = !masked[i] && !functional[i], target = masked[i] && !functional[i];
-    const int32_t rank = plain ? -1 : static_cast<int32_t>(i - i % block) + order[i % block];
+    const int32_t rank = plain ? -1 : static_cast<int32_t>(i - i % chunk) + order[i % chunk];
     example.key_rank.push_back(base + rank);
-    example.query_rank.push_back(base + rank + !target);  // a target does not see itself, any other token does
+    example.query_rank.push_back(base + rank + !target);  // a target does not attend to itself, any other token does
     if (target) example.targets.push_back(static_cast<int64_t>(first + i));
   }
 }
@@ -116,7 +116,7 @@ PlmRow plm_row(std::vector<int64_t> text, bool backward, const SpecialIds& speci
   return row;
 }
 
-Pair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stream& stream) {
+SegmentPair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stream& stream) {
   std::vector<uint64_t> cuts;
   uint64_t end = first;
   for (;;) {
@@ -125,19 +125,19 @@ Pair running_pair(const RunningText& text, uint64_t first, uint64_t budget, Stre
     if (end - first >= budget) break;
     cuts.push_back(end);
   }
-  Pair pair{.a = {first, end - first}, .b = {}};
+  SegmentPair pair{.a = {first, end - first}, .b = {}};
   if (!cuts.empty()) pair.a.count = cuts[stream.below(cuts.size())] - first;
   if (cuts.empty() || stream.bernoulli(0.5)) {
     const uint64_t wanted = std::max<uint64_t>(1, budget - std::min(budget, pair.a.count)),
-                   place = stream.below(text.size() - wanted + 1);
-    const auto begin = text.sentence(place).first;
-    const auto last = text.sentence(place + wanted - 1);
+                   offset = stream.below(text.size() - wanted + 1);
+    const auto begin = text.sentence(offset).first;
+    const auto last = text.sentence(offset + wanted - 1);
     pair.b = {begin, last.first + last.count - begin};
     pair.label = 1, pair.forced = cuts.empty();
   } else {
     pair.b = {first + pair.a.count, end - first - pair.a.count};
   }
-  // Tokens leave the longer one, B where both are alike, until they fit.
+  // Truncates the longer segment, on ties B, until they fit.
   pair.a.count = std::min(pair.a.count, std::max(budget - std::min(budget, pair.b.count), (budget + 1) / 2));
   pair.b.count = budget - pair.a.count;
   return pair;
@@ -177,7 +177,7 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
   std::vector<std::vector<int64_t>> targets(given.size());
   std::vector<uint8_t> functional, word_starts;
   PlmExample example;
-  size_t most = 1;
+  size_t max_targets = 1;
   for (size_t r = 0; r < given.size(); ++r) {
     const auto n = static_cast<int64_t>(given[r].ids.size()), from = width - n;
     auto* ids = batch.input_ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * width + from;
@@ -198,12 +198,12 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
                          .backward = given[r].backward};
     plm(functional, word_starts, rules, streams[r], example);
     if (drawn) drawn->push_back(example.drawn);
-    auto* seen = batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width;
+    auto* visible = batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width;
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < n; ++j)
-        seen[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
-    for (const auto place : example.targets) targets[r].push_back(from + place);
-    most = std::max(most, targets[r].size());
+        visible[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+    for (const auto target : example.targets) targets[r].push_back(from + target);
+    max_targets = std::max(max_targets, targets[r].size());
     batch.tokens += n;
   }
   if (batch.tokens < rows * width) batch.attention_mask = mask;
@@ -211,7 +211,7 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
     batch.backward = at::empty({rows}, at::kBool);
     for (int64_t r = 0; r < rows; ++r) batch.backward.data_ptr<bool>()[r] = given[static_cast<size_t>(r)].backward;
   }
-  const auto columns = static_cast<int64_t>(most);
+  const auto columns = static_cast<int64_t>(max_targets);
   batch.target_positions = at::full({rows, columns}, -1, at::kLong);
   std::vector<int64_t> positions, labels;
   for (size_t r = 0; r < given.size(); ++r)

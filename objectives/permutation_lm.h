@@ -5,8 +5,8 @@
 namespace cloze {
 
 /// Permutation language modelling: chosen tokens are predicted in a random order, each from the tokens that are not
-/// chosen, from those before it in that order. Rows carry a memory where model.mem_len says so, and are pairs where
-/// data.packing is segment_pair. Source: Yang et al. 2019, sections 2.2 to 2.4 (arXiv 1906.08237); defaults of
+/// chosen and the chosen ones before it in that order. Rows carry mems if model.mem_len is set, and are segment pairs
+/// if data.packing is segment_pair. Source: Yang et al. 2019, sections 2.2 to 2.4 (arXiv 1906.08237); defaults of
 /// zihangdai/xlnet's README, XLNet-Large.
 struct PlmConfig : NextTokenTerms {
   static constexpr const char* kind = "plm";
@@ -19,17 +19,18 @@ struct PlmConfig : NextTokenTerms {
 };
 template <class V>
 void describe(V& v, PlmConfig& c) {
-  v.like(c, "order and choice as in that code", {{"xlnet", [](PlmConfig& m) {
-                                                    m.num_predict = 85, m.perm_size = 256, m.mask_alpha = 6,
-                                                    m.mask_beta = 1, m.max_ngram = 5;
-                                                  }}});
+  v.like(c, "the orders and targets of a published implementation",
+         {{"xlnet", [](PlmConfig& m) {
+             m.num_predict = 85, m.perm_size = 256, m.mask_alpha = 6, m.mask_beta = 1, m.max_ngram = 5;
+           }}});
   describe_next_token(v, c);
-  v("num_predict", c.num_predict, "most tokens of a sequence that are predicted; 0 = a sixth of them", at_least(0));
-  v("perm_size", c.perm_size, "tokens that are permuted together; 0 = all of a sequence", at_least(0));
-  v("mask_alpha", c.mask_alpha, "a span of k tokens is chosen in a context of k mask_alpha / mask_beta",
+  v("num_predict", c.num_predict, "maximum number of predicted tokens in a sequence; 0 = a sixth of the tokens",
+    at_least(0));
+  v("perm_size", c.perm_size, "size of a permuted chunk of tokens; 0 = the whole sequence", at_least(0));
+  v("mask_alpha", c.mask_alpha, "a span of k tokens is chosen within a context of k mask_alpha / mask_beta",
     in_range(1, 1 << 20));
-  v("mask_beta", c.mask_beta, "the divisor of that context", in_range(1, 1 << 20));
-  v("max_ngram", c.max_ngram, "longest span [tokens]; k has probability in proportion to 1/k", in_range(1, 64));
+  v("mask_beta", c.mask_beta, "the divisor in that context length", in_range(1, 1 << 20));
+  v("max_ngram", c.max_ngram, "maximum span length [tokens]; P(k) is proportional to 1/k", in_range(1, 64));
 }
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-// Rows of plm: texts cut anywhere, or running texts that carry a memory from row to row.
+// Rows of plm: separate texts, or a running text whose rows carry mems or are segment pairs.
 #include <algorithm>
 
 #include "core/error.h"
@@ -9,19 +9,19 @@ namespace cloze {
 
 namespace {
 
-/// What rows are cut from that carry a memory or are pairs.
+/// The running text of rows that carry mems or are segment pairs.
 struct Running {
   RunningText forward, backward;
   RunningOrder order{};
-  uint64_t stride = 0;    ///< positions from the beginning of one piece to that of the next
-  int64_t reuse_len = 0;  ///< first tokens of a row, which become memory; 0 = it carries none
+  uint64_t stride = 0;    ///< offset between the starts of consecutive chunks
+  int64_t reuse_len = 0;  ///< number of tokens at the start of a row that go into the mems; 0 = no mems
 };
 
 class PermutedRows final : public RowMaker {
  public:
   PermutedRows(const RowContext& context, const PlmConfig& config)
       : in_(context), config_(config), streams_(streams_of(context.model)) {
-    if (carries_memory(in_.model) || in_.data.packing == RowPacking::segment_pair)
+    if (carries_mems(in_.model) || in_.data.packing == RowPacking::segment_pair)
       running_ = run_through_text();
     else
       sampler_.emplace(in_.sampler({.packing = packing_of(in_.data.packing),
@@ -31,7 +31,7 @@ class PermutedRows final : public RowMaker {
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
     Drawn drawn;
-    const auto sequences = running_ ? in_order(first, count) : in_.sequences(*sampler_, first, count);
+    const auto sequences = running_ ? consecutive(first, count) : in_.sequences(*sampler_, first, count);
     for (const uint64_t sequence : sequences) {
       if (running_)
         add_running(sequence, drawn);
@@ -51,9 +51,9 @@ class PermutedRows final : public RowMaker {
   double text_share() const override {
     if (!running_) return 1;
     const auto& [forward, backward, order, stride, reuse_len] = *running_;
-    const uint64_t pieces = order.batch_size == 0 ? order.pieces : order.steps() * order.parts();
-    const uint64_t last = static_cast<uint64_t>(in_.data.max_seq_length) - stride;  // a row reads on after its piece
-    const auto read = std::min(forward.size(), pieces * stride + last);
+    const uint64_t chunks = order.batch_size == 0 ? order.chunks : order.steps() * order.parts();
+    const uint64_t last = static_cast<uint64_t>(in_.data.max_seq_length) - stride;  // a row is longer than the stride
+    const auto read = std::min(forward.size(), chunks * stride + last);
     return static_cast<double>(read) / static_cast<double>(forward.size());
   }
 
@@ -64,20 +64,19 @@ class PermutedRows final : public RowMaker {
     bool continues = false;
   };
 
-  /// The model's two streams; a family without them reads forwards and carries no memory.
+  /// The two-stream config of the model; for other families the default: no reversed texts, no mems.
   static TwoStreamConfig streams_of(const ModelConfig& model) {
     const auto* found = as<TwoStreamConfig>(model);
     return found ? *found : TwoStreamConfig{};
   }
 
-  static std::vector<uint64_t> in_order(uint64_t first, int64_t count) {
+  static std::vector<uint64_t> consecutive(uint64_t first, int64_t count) {
     std::vector<uint64_t> numbers;
     for (int64_t row = 0; row < count; ++row) numbers.push_back(first + static_cast<uint64_t>(row));
     return numbers;
   }
 
-  /// Along the rows of a step the second half reads the reversed text (RunningOrder), elsewhere every other sequence
-  /// does.
+  /// With mems the second half of the rows of a step has reversed text (RunningOrder), otherwise every other sequence.
   bool backward(uint64_t sequence) const {
     const uint64_t together = running_ ? running_->order.batch_size : 0;
     if (!streams_.bi_data) return false;
@@ -86,25 +85,25 @@ class PermutedRows final : public RowMaker {
 
   void add_running(uint64_t sequence, Drawn& drawn) const {
     const bool reversed = backward(sequence);
-    const auto place = running_->order.at(sequence);
-    // A piece has draws of its own in either direction.
-    const uint64_t item = place.piece + (reversed ? running_->order.pieces : 0);
-    drawn.rows.push_back(running_row(reversed ? running_->backward : running_->forward, place.piece * running_->stride,
-                                     in_.data.max_seq_length, running_->reuse_len,
+    const auto location = running_->order.at(sequence);
+    // Each chunk has separate draws in either direction.
+    const uint64_t item = location.chunk + (reversed ? running_->order.chunks : 0);
+    drawn.rows.push_back(running_row(reversed ? running_->backward : running_->forward,
+                                     location.chunk * running_->stride, in_.data.max_seq_length, running_->reuse_len,
                                      in_.data.packing == RowPacking::segment_pair, in_.vocabulary.special,
-                                     Stream(in_.pair_key, place.epoch, item)));
+                                     Stream(in_.pair_key, location.epoch, item)));
     in_.check_ids(drawn.rows.back().ids.data(), drawn.rows.back().ids.size());
-    drawn.streams.emplace_back(in_.mask_key, place.epoch, item);
-    drawn.continues = place.continues;
+    drawn.streams.emplace_back(in_.mask_key, location.epoch, item);
+    drawn.continues = location.continues;
   }
 
   void add_single(uint64_t sequence, Drawn& drawn, std::vector<RowDraws>* draws) const {
     Example example;
-    std::vector<int64_t> line(static_cast<size_t>(in_.data.max_seq_length) + 2);
+    std::vector<int64_t> ids(static_cast<size_t>(in_.data.max_seq_length) + 2);
     sampler_->sample(sequence, example);
-    const auto row = write_text(in_, example, line.data());
-    if (draws) note_reading(example, row, (*draws)[drawn.rows.size()]);
-    std::vector<int64_t> text(line.begin() + 1, line.begin() + row.length - 1);
+    const auto row = fill_text_row(in_, example, ids.data());
+    if (draws) record_text_usage(example, row, (*draws)[drawn.rows.size()]);
+    std::vector<int64_t> text(ids.begin() + 1, ids.begin() + row.length - 1);
     drawn.rows.push_back(plm_row(std::move(text), backward(sequence), in_.vocabulary.special));
     drawn.streams.emplace_back(in_.mask_key, example.epoch, example.item);
   }
@@ -114,21 +113,21 @@ class PermutedRows final : public RowMaker {
     const int64_t max_length = in_.data.max_seq_length;
     Running made{.forward = {in_.store, special.sep, false},
                  .backward = {in_.store, special.sep, true},
-                 .reuse_len = streams_.carries_memory() ? streams_.reuse_len : 0};
+                 .reuse_len = streams_.carries_mems() ? streams_.reuse_len : 0};
     const auto length = static_cast<uint64_t>(max_length), size = made.forward.size();
     require<DataError>(size >= length, "the ", in_.stage, " text has ", size,
-                       " tokens and separators, a row of plm is data.max_seq_length ", length,
-                       " long; prepare more text, or train with shorter rows");
+                       " tokens and separators, but a row of plm has data.max_seq_length ", length,
+                       " tokens; prepare more text, or train with shorter rows");
     made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
-    made.order = {.pieces = (size - length) / made.stride + 1,
+    made.order = {.chunks = (size - length) / made.stride + 1,
                   .shuffle_key = Rng(in_.mask_key).key("order"),
-                  .both_ways = streams_.bi_data};
+                  .bidirectional = streams_.bi_data};
     if (made.reuse_len == 0 || in_.step.batch_size == 0) return made;
     made.order.batch_size = static_cast<uint64_t>(in_.step.batch_size);
     made.order.accumulation = static_cast<uint64_t>(in_.step.accumulation);
-    require<DataError>(made.order.steps() > 0, "the ", in_.stage, " text has ", made.order.pieces,
-                       " pieces of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
-                       " rows of a step that go through it side by side; prepare more text, or lower train.batch_size "
+    require<DataError>(made.order.steps() > 0, "the ", in_.stage, " text has ", made.order.chunks,
+                       " chunks of model.reuse_len ", made.stride, " tokens, too few for the ", made.order.parts(),
+                       " rows of a step that read it in parallel; prepare more text, or lower train.batch_size "
                        "or train.accumulation");
     return made;
   }
@@ -136,7 +135,7 @@ class PermutedRows final : public RowMaker {
   const RowContext& in_;
   const PlmConfig& config_;
   TwoStreamConfig streams_;
-  std::optional<Sampler> sampler_;  // where rows do not run through the text
+  std::optional<Sampler> sampler_;  // for rows of separate texts
   std::optional<Running> running_;
 };
 

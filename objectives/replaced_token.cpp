@@ -8,7 +8,7 @@ namespace cloze {
 
 namespace {
 
-/// Replaced token detection over a generator of its own.
+/// Replaced token detection, with its generator.
 struct ReplacedToken final : Objective {
   ReplacedToken(const RtdConfig& c, const BackboneConfig& m, const Backbone& of)
       : Objective(c),
@@ -19,7 +19,7 @@ struct ReplacedToken final : Objective {
         dense(own("dense", std::make_shared<Linear>(m.hidden_size, m.hidden_size))),
         prediction(own("prediction", std::make_shared<Linear>(m.hidden_size, 1))) {
     if (m.initializer == Initializer::truncated_normal)
-      set_xavier(prediction->weight);  // as in google-research/electra, where it names no initializer
+      set_xavier(prediction->weight);  // as google-research/electra, whose output layer has the default initializer
     if (c.replace_by != ReplaceBy::generator) return;
     const auto g = generator_of(c, m);
     BackboneParts parts;
@@ -29,47 +29,48 @@ struct ReplacedToken final : Objective {
     head = own("generator_head", make_token_head(g));
   }
 
-  /// In two stages: the generator alone; then a discriminator that starts where it ended, while it rests.
-  bool alone() const { return step() < config.generator_steps; }
-  bool rests() const { return config.generator_steps > 0 && !alone(); }
+  /// With two stages: first only the generator trains; then the discriminator, from the generator's weights, with the
+  /// generator frozen.
+  bool generator_only() const { return step() < config.generator_steps; }
+  bool generator_frozen() const { return config.generator_steps > 0 && !generator_only(); }
 
   bool before_step(int64_t step, const Rng& rng) override {
     const bool changed = Objective::before_step(step, rng);
     if (config.generator_steps == 0) return changed;
     for (const auto* part : {static_cast<const Layer*>(generator.get()), static_cast<const Layer*>(head.get())})
-      for (auto [name, param] : collect_params(*part)) param.set_resting(rests());
+      for (auto [name, param] : collect_params(*part)) param.set_frozen(generator_frozen());
     if (step != config.generator_steps) return changed;
     at::NoGradGuard no_grad;
     const auto from = collect_params(*generator), to = collect_params(discriminator);
     for (size_t i = 0; i < from.size(); ++i) to[i].param.value().copy_(from[i].param.value());
     return true;
   }
-  bool reads_backbone() const override { return !alone(); }
+  bool reads_backbone() const override { return !generator_only(); }
 
   std::string name() const override { return RtdConfig::kind; }
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;
-    if (generator && !rests() && !batch.replaced.defined())
+    if (generator && !generator_frozen() && !batch.replaced.defined())
       list.push_back({.name = "generator",
                       .weight = config.generator_weight,
                       .count = batch.positions.defined() ? batch.positions.numel() : 0});
-    if (alone()) return list;
+    if (generator_only()) return list;
     const int64_t real =
         batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
     list.push_back({.name = name(), .weight = config.weight, .count = real});
     return list;
   }
 
-  /// Fills the masked places with samples and marks those that are not the text's.
+  /// Fills the masked positions with samples and marks those that differ from the text.
   std::vector<LossPart> rewrite(Batch& batch, uint64_t key) override {
     std::vector<LossPart> early;
     if (batch.replaced.defined()) return early;
     Tensor drawn;
     if (generator) {
-      const at::AutoGradMode graph(at::GradMode::is_enabled() && !rests());
-      std::optional<FusedScope> fused;  // its dropout is that of training although it is not trained
-      if (rests() && is_training()) fused.emplace();
+      const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
+      std::optional<FusedScope> fused;  // dropout as in training, although there are no gradients
+      if (generator_frozen() && is_training()) fused.emplace();
       const auto hidden = generator->hidden({.input_ids = batch.input_ids,
                                              .attention_mask = batch.attention_mask,
                                              .token_type_ids = batch.token_type_ids,
@@ -79,14 +80,14 @@ struct ReplacedToken final : Objective {
       const auto& table = head->table(generator->token_embedding());
       TokenDraw draw{.temperature = config.temperature,
                      .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
-      if (rests()) {
+      if (generator_frozen()) {
         draw.drawn = draw_tokens(rows, table, head->bias, draw);
       } else {
         auto& part = early.emplace_back(parts(batch)[0]);
         fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
-                       alone() ? nullptr : &draw);
+                       generator_only() ? nullptr : &draw);
       }
-      if (alone()) return early;
+      if (generator_only()) return early;
       drawn = draw.drawn;
     } else {
       Stream stream = Rng(key).stream("replace");

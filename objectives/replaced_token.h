@@ -4,23 +4,24 @@
 
 namespace cloze {
 
-/// What fills the masked positions.
+/// The source of replacement tokens.
 enum class ReplaceBy { generator, uniform };
 constexpr auto choices(ReplaceBy) {
-  return std::array{Choice{ReplaceBy::generator, "generator", "samples of a trained generator"},
-                    Choice{ReplaceBy::uniform, "uniform", "any token of the vocabulary"}};
+  return std::array{Choice{ReplaceBy::generator, "generator", "samples from a trained generator"},
+                    Choice{ReplaceBy::uniform, "uniform", "uniform over the vocabulary"}};
 }
 
-/// Embeddings that generator and discriminator share.
+/// The embeddings that generator and discriminator share.
 enum class EmbeddingTie { all, tables, none };
 constexpr auto choices(EmbeddingTie) {
-  return std::array{Choice{EmbeddingTie::all, "all", "tables and norm"},
-                    Choice{EmbeddingTie::tables, "tables", "tokens and positions"}, Choice{EmbeddingTie::none, "none"}};
+  return std::array{Choice{EmbeddingTie::all, "all", "the tables and the norm"},
+                    Choice{EmbeddingTie::tables, "tables", "the token and position tables"},
+                    Choice{EmbeddingTie::none, "none"}};
 }
 
-/// Replaced token detection: a small generator fills the masked places, the model tells which tokens are not the
-/// text's. Source: Clark et al. 2020, section 2 (arXiv 2003.10555); google-research/electra, run_pretraining.py.
-/// Differs: places are drawn without replacement, so that no two samples meet at one place.
+/// Replaced token detection: a small generator fills masked positions, and the model predicts which tokens were
+/// replaced. Source: Clark et al. 2020, section 2 (arXiv 2003.10555); google-research/electra, run_pretraining.py.
+/// Differs: masked positions are drawn without replacement, so that no position gets two samples.
 struct RtdConfig : ObjectiveTerms {
   static constexpr const char* kind = "rtd";
   RtdConfig() { weight = 50, mlm.like = "electra", mlm.mask_prob = 0.85, mlm.random_prob = 0; }
@@ -37,20 +38,20 @@ struct RtdConfig : ObjectiveTerms {
 template <class V>
 void describe(V& v, RtdConfig& c) {
   describe_terms(v, c, "factor of the discriminator's loss in the sum");
-  v("replace_by", c.replace_by, "what fills the masked positions");
+  v("replace_by", c.replace_by, "the source of replacement tokens");
   v("generator_hidden_size", c.generator_hidden_size,
     "width of the generator as a share of hidden_size; heads and intermediate_size follow", in_range(0.01, 4));
   v("generator_layers", c.generator_layers, "layers of the generator as a share of num_hidden_layers",
     in_range(0.01, 4));
   v("generator_weight", c.generator_weight, "factor of the generator's loss in the sum", in_range(0, 1e6));
-  v("tie", c.tie, "embeddings that both networks use");
-  v("temperature", c.temperature, "the generator's logits are divided by it before a token is drawn",
-    in_range(0.01, 100));
+  v("tie", c.tie, "embeddings that generator and discriminator share");
+  v("temperature", c.temperature, "sampling temperature of the generator", in_range(0.01, 100));
   v("generator_steps", c.generator_steps,
-    "two stages: the generator trains alone for so many steps, then the discriminator starts with its weights and it "
-    "rests; 0 = both train together",
+    "two stages: number of steps that only the generator trains; then the discriminator starts from its weights, and "
+    "the "
+    "generator is frozen; 0 = both train jointly",
     at_least(0));
-  v("mlm", c.mlm, "which places the generator fills");
+  v("mlm", c.mlm, "the masking of the generator's input");
 }
 
 }  // namespace cloze

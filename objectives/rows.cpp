@@ -34,7 +34,7 @@ void RowContext::check_ids(const int64_t* ids, uint64_t count) const {
   const int64_t largest = count ? *std::max_element(ids, ids + count) : 0;
   require<DataError>(
       largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
-      " pieces; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+      " tokens; the files are damaged: check them with `cloze verify data`, then prepare the text again");
 }
 
 Packing packing_of(RowPacking packing) {
@@ -55,8 +55,8 @@ Packing packing_of(RowPacking packing) {
 
 namespace {
 
-/// Appends a span and [SEP] to a line of `length` ids.
-void put(const RowContext& context, Span span, int64_t* ids, int64_t& length) {
+/// Appends a span of text and [SEP] to a row of `length` ids.
+void append_span(const RowContext& context, Span span, int64_t* ids, int64_t& length) {
   context.store.read(span.first, span.count, ids + length);
   context.check_ids(ids + length, span.count);
   length += static_cast<int64_t>(span.count);
@@ -65,39 +65,39 @@ void put(const RowContext& context, Span span, int64_t* ids, int64_t& length) {
 
 }  // namespace
 
-WrittenRow write_text(const RowContext& context, const Example& example, int64_t* ids) {
-  WrittenRow row;
+RowLayout fill_text_row(const RowContext& context, const Example& example, int64_t* ids) {
+  RowLayout row;
   ids[row.length++] = context.vocabulary.special.cls;
   uint64_t left = example.target_length;
   for (const auto& span : example.spans) {
     if (left == 0) break;
     const uint64_t count = std::min(span.count, left);
-    put(context, {span.first, count}, ids, row.length);
-    row.read += static_cast<int64_t>(count);
+    append_span(context, {span.first, count}, ids, row.length);
+    row.used_tokens += static_cast<int64_t>(count);
     left -= std::min(left, count + 1);  // a separator takes the position that the sampler left free
   }
   row.second = row.length;
   return row;
 }
 
-WrittenRow write_pair(const RowContext& context, const PairRule& rule, const Example& example, uint64_t budget,
-                      int64_t* ids) {
-  WrittenRow row;
+RowLayout fill_pair_row(const RowContext& context, const SegmentPairRule& rule, const Example& example, uint64_t budget,
+                        int64_t* ids) {
+  RowLayout row;
   ids[row.length++] = context.vocabulary.special.cls;
   const Stream stream(context.pair_key, example.epoch, example.item);
-  const Pair pair = arrange_pair(rule, context.store, example, budget, stream);
+  const SegmentPair pair = make_segment_pair(rule, context.store, example, budget, stream);
   row.label = pair.label;
   row.forced = pair.forced;
-  row.read = static_cast<int64_t>(pair.a.count + (example.random_next ? 0 : pair.b.count));
-  put(context, pair.a, ids, row.length);
+  row.used_tokens = static_cast<int64_t>(pair.a.count + (example.random_next ? 0 : pair.b.count));
+  append_span(context, pair.a, ids, row.length);
   row.second = row.length;
-  put(context, pair.b, ids, row.length);
+  append_span(context, pair.b, ids, row.length);
   return row;
 }
 
-void note_reading(const Example& example, const WrittenRow& row, RowDraws& draws) {
-  for (const auto& span : example.spans) draws.text += static_cast<int64_t>(span.count);
-  draws.read = row.read;
+void record_text_usage(const Example& example, const RowLayout& row, RowDraws& draws) {
+  for (const auto& span : example.spans) draws.example_tokens += static_cast<int64_t>(span.count);
+  draws.used_tokens = row.used_tokens;
 }
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #pragma once
-// How the rows of batches are made: of one kind for masked, generative and permuted objectives.
+// Makers of the rows of batches: masked, generative and permuted.
 #include <memory>
 #include <optional>
 
@@ -9,38 +9,39 @@
 #include "objectives/batch.h"
 #include "objectives/config.h"
 #include "objectives/masking.h"
-#include "objectives/pairs.h"
+#include "objectives/segment_pairs.h"
 
 namespace cloze {
 
-/// What a row drew before it became part of a batch.
+/// The random choices of a row, for statistics.
 struct RowDraws {
-  size_t masking = 0;  ///< its number in the mixture
-  std::vector<int64_t>
-      lengths;  ///< words of n-grams and spans as drawn (Masker::corrupt, text_infilling), tokens of plm's (plm_spans)
-  int64_t hidden = 0;  ///< tokens that text_infilling took away or replaced
-  int64_t text = 0;  ///< tokens of its piece of the text; every token is in one piece of an epoch, but for text_share()
-  int64_t read = 0;  ///< so many of them are in the row
-  std::vector<int64_t>
-      label_tokens{};  ///< of each label that a decoder writes, its number in the token store; -1 = an end, a sentinel
+  size_t masking = 0;  ///< index in the mixture of maskings
+  /// Lengths of n-grams and spans as drawn, in words (Masker::corrupt, text_infilling), or in tokens for plm
+  /// (plm_spans).
+  std::vector<int64_t> lengths;
+  int64_t corrupted = 0;  ///< tokens that text_infilling deleted or replaced
+  /// Tokens of the row's example. Every token of the text is in one example of an epoch, up to text_share().
+  int64_t example_tokens = 0;
+  int64_t used_tokens = 0;  ///< those of them that are in the row
+  /// Generative objectives: of each label, its offset in the token store; -1 = an end token, a sentinel.
+  std::vector<int64_t> label_offsets{};
 };
 
-/// How many rows a training step has: along them a memory is carried, and its sequences are cut into batches by their
-/// length.
+/// The number of rows of a training step. Mems are carried along them, and within a step rows are batched by length.
 struct StepRows {
-  int64_t batch_size = 0;  ///< 0: there are no steps, rows come shuffled
+  int64_t batch_size = 0;  ///< 0: no training steps, rows are shuffled
   int64_t accumulation = 1;
 };
 
-/// What all rows of a run are made of.
+/// The data and options that all rows of a run are made from.
 struct RowContext {
   RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const Rng& rng,
              const std::string& stage_name, const ModelConfig& model_config, StepRows rows);
-  /// The sampler of the run's stream. Throws DataError when the store has nothing to give.
+  /// A sampler on the run's random stream. Throws DataError if the store has no examples.
   Sampler sampler(const SamplerOptions& options) const { return {store, options, stage_rng}; }
-  /// The sequence of each row of the batch at `first`.
+  /// The sequence number of each row of the batch that starts at `first`.
   std::vector<uint64_t> sequences(const Sampler& sampler, uint64_t first, int64_t count) const;
-  /// Throws DataError for ids that the tokenizer does not have.
+  /// Throws DataError for ids outside the tokenizer's vocabulary.
   void check_ids(const int64_t* ids, uint64_t count) const;
 
   TokenStore store;
@@ -58,13 +59,13 @@ struct RowContext {
 class RowMaker {
  public:
   virtual ~RowMaker() = default;
-  /// Rows [first, first + count) of the endless order. `draws` [count] receives what each drew.
+  /// Rows [first, first + count) of the infinite order. `draws` [count] receives the random choices of each row.
   virtual Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const = 0;
-  /// Sequences in an epoch.
+  /// Number of sequences in an epoch.
   virtual uint64_t size() const = 0;
-  /// Share of the text that is in the pieces of an epoch.
+  /// Share of the text that an epoch covers.
   virtual double text_share() const { return 1; }
-  /// Share of an epoch's pairs whose B comes from another document.
+  /// Share of an epoch's segment pairs whose B is from another document.
   virtual double random_next_share() const { return 0; }
 };
 
@@ -72,7 +73,7 @@ std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context);
 std::unique_ptr<RowMaker> make_generative_row_maker(const RowContext& context, const ObjectiveConfig& objective);
 std::unique_ptr<RowMaker> make_permuted_rows(const RowContext& context, const PlmConfig& config);
 
-/// The first objective of a kind, or null.
+/// The first objective of type `Kind`, or null.
 template <class Kind>
 const Kind* first_of(const Objectives& objectives) {
   for (const auto& objective : objectives)
@@ -80,24 +81,24 @@ const Kind* first_of(const Objectives& objectives) {
   return nullptr;
 }
 
-/// The packing of rows that hold one text.
+/// The packing of rows with a single segment.
 Packing packing_of(RowPacking packing);
 
-/// A line of ids that was written.
-struct WrittenRow {
+/// Layout of a row of ids.
+struct RowLayout {
   int64_t length = 0;
-  int64_t second = 0;  ///< where segment B starts
+  int64_t second = 0;  ///< start of segment B
   int64_t label = 0;
-  bool forced = false;  ///< the label was not drawn
-  int64_t read = 0;     ///< tokens of the example's own text
+  bool forced = false;      ///< the label was not drawn
+  int64_t used_tokens = 0;  ///< tokens of the example's own text
 };
-/// Writes [CLS] text [SEP], with a [SEP] between documents, to `ids`.
-WrittenRow write_text(const RowContext& context, const Example& example, int64_t* ids);
-/// Writes [CLS] A [SEP] B [SEP], of `budget` tokens together.
-WrittenRow write_pair(const RowContext& context, const PairRule& rule, const Example& example, uint64_t budget,
-                      int64_t* ids);
-/// Notes the tokens of an example's text, and of those the ones that its row reads.
-void note_reading(const Example& example, const WrittenRow& row, RowDraws& draws);
+/// Fills `ids` with [CLS] text [SEP], with a [SEP] between documents.
+RowLayout fill_text_row(const RowContext& context, const Example& example, int64_t* ids);
+/// Fills `ids` with [CLS] A [SEP] B [SEP]; A and B have at most `budget` tokens in total.
+RowLayout fill_pair_row(const RowContext& context, const SegmentPairRule& rule, const Example& example, uint64_t budget,
+                        int64_t* ids);
+/// Records the number of tokens of an example, and of those used in its row.
+void record_text_usage(const Example& example, const RowLayout& row, RowDraws& draws);
 
 inline Tensor to_tensor(const std::vector<int64_t>& values) {
   auto tensor = at::empty({static_cast<int64_t>(values.size())}, at::kLong);

@@ -4,8 +4,7 @@ namespace cloze {
 
 namespace {
 
-/// A question about two segments, asked of the pooled first token: do they follow each other (nsp), in this order
-/// (sop)?
+/// Binary classification of a segment pair from the pooled first token: are they consecutive (nsp), in order (sop)?
 struct SentencePair final : Objective {
   SentencePair(std::string kind, std::string output_name, const ObjectiveTerms& terms, int64_t hidden_size)
       : Objective(terms),

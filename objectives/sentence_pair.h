@@ -1,10 +1,10 @@
 #pragma once
-// Predictions about two segments: next sentence and sentence order.
+// Next sentence prediction and sentence order prediction.
 #include "objectives/terms.h"
 
 namespace cloze {
 
-/// Next sentence prediction: does segment B follow segment A? Label 0 = it does, 1 = B is from another document.
+/// Next sentence prediction: does segment B follow segment A? Label 0 = yes, 1 = B is from another document.
 /// Source: Devlin et al. 2019, section 3.1.
 struct NspConfig : ObjectiveTerms {
   static constexpr const char* kind = "nsp";
@@ -18,7 +18,7 @@ void describe(V& v, NspConfig& c) {
     in_range(0, 1));
 }
 
-/// Sentence order prediction: are the segments in the order of the text? Label 0 = they are, 1 = they were swapped.
+/// Sentence order prediction: are the segments in text order? Label 0 = yes, 1 = swapped.
 /// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, create_pretraining_data.py.
 struct SopConfig : ObjectiveTerms {
   static constexpr const char* kind = "sop";
@@ -29,7 +29,7 @@ template <class V>
 void describe(V& v, SopConfig& c) {
   describe_terms(v, c, "factor of this loss in the sum");
   v("swap_prob", c.swap_prob,
-    "share of the pairs that are swapped; a single sentence gets a second segment from another document, label 1",
+    "share of the pairs that are swapped; a single sentence gets a second segment from another document, with label 1",
     in_range(0, 1));
 }
 

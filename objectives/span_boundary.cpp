@@ -3,7 +3,7 @@
 
 namespace cloze {
 
-SpanTargets span_targets(const Batch& batch, int64_t most) {
+SpanTargets span_targets(const Batch& batch, int64_t max_targets) {
   SpanTargets found;
   const int64_t length = batch.input_ids.size(1);
   const auto positions = batch.positions.to(at::kCPU);
@@ -12,7 +12,7 @@ SpanTargets span_targets(const Batch& batch, int64_t most) {
                                                      : at::full({batch.input_ids.size(0)}, length, at::kLong);
   const auto* at = positions.data_ptr<int64_t>();
   const auto* id = ids.data_ptr<int64_t>();
-  // The first token of a row is [CLS], the last one [SEP]; neither is ever predicted, so they stand as they are.
+  // The first token of a row is [CLS], the last one [SEP]; neither is masked, so their ids are unchanged.
   const auto is_special = [&](int64_t position) {
     const int64_t row = position / length;
     return position % length == 0 || id[position] == id[row * length + tokens.data_ptr<int64_t>()[row] - 1];
@@ -22,13 +22,13 @@ SpanTargets span_targets(const Batch& batch, int64_t most) {
     while (end < count && at[end] == at[end - 1] + 1 && at[end] % length != 0) ++end;
     const int64_t left = at[i] - 1;
     const int64_t right = at[end - 1] + 1;
-    const bool at_an_end =
-        at[i] % length == 0 || right % length == 0;  // special tokens are predicted too, where the masking says so
-    const bool has_targets = !at_an_end && !is_special(left) && !is_special(right);
-    for (int64_t k = i; has_targets && k < std::min(end, i + most); ++k) {
+    const bool at_row_end =
+        at[i] % length == 0 || right % length == 0;  // with mask_special, special tokens are predicted too
+    const bool has_targets = !at_row_end && !is_special(left) && !is_special(right);
+    for (int64_t k = i; has_targets && k < std::min(end, i + max_targets); ++k) {
       found.left.push_back(left);
       found.right.push_back(right);
-      found.place.push_back(k - i);
+      found.position.push_back(k - i);
       found.prediction.push_back(k);
     }
     i = end;
@@ -38,12 +38,13 @@ SpanTargets span_targets(const Batch& batch, int64_t most) {
 
 namespace {
 
-/// LN(GELU(W2 LN(GELU(W1 [left; right; place])))) against the token table.
+/// LN(GELU(W2 LN(GELU(W1 [left; right; position])))) against the token embedding.
 struct SpanBoundary final : Objective {
   SpanBoundary(const SboConfig& c, const BackboneConfig& m)
       : Objective(c),
         config(c),
-        places(own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
+        position_embeddings(
+            own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
         first(own("linear1", std::make_shared<Linear>(2 * m.hidden_size + c.position_embedding_size, m.hidden_size))),
         first_norm(own("layer_norm1", std::make_shared<Norm>(m.hidden_size, m.layer_norm_eps))),
         second(own("linear2", std::make_shared<Linear>(m.hidden_size, m.embedding_width()))),
@@ -54,7 +55,7 @@ struct SpanBoundary final : Objective {
   std::vector<LossPart> parts(const Batch& batch) const override {
     return {{.name = name(),
              .weight = config.weight,
-             .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).place.size())}};
+             .count = static_cast<int64_t>(span_targets(batch, config.max_pair_targets).position.size())}};
   }
 
   Tensor read_positions(const Batch& batch) const override {
@@ -66,7 +67,7 @@ struct SpanBoundary final : Objective {
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     const auto targets = span_targets(batch, config.max_pair_targets);
-    LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.place.size())};
+    LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.position.size())};
     if (part.count == 0) {
       part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
       return {part};
@@ -74,10 +75,11 @@ struct SpanBoundary final : Objective {
     const auto index = [&](const std::vector<int64_t>& list) {
       return at::tensor(list, at::kLong).to(hidden.device());
     };
-    const auto rows = hidden.flatten(0, 1);                                                             // [B T, D]
-    const auto place = at::embedding(plain::weight(places, rows.scalar_type()), index(targets.place));  // [N, P]
+    const auto rows = hidden.flatten(0, 1);  // [B T, D]
+    const auto position =
+        at::embedding(plain::weight(position_embeddings, rows.scalar_type()), index(targets.position));  // [N, P]
     const auto joined =
-        at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), place}, -1);
+        at::cat({take_rows(rows, index(targets.left)), take_rows(rows, index(targets.right)), position}, -1);
     const auto once = first_norm->forward(linear_activation(joined, first->weight, first->bias, "gelu"));
     const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, "gelu"));
     const auto predicted = index(targets.prediction);
@@ -86,11 +88,11 @@ struct SpanBoundary final : Objective {
     return {part};
   }
 
-  /// Nothing: without chosen spans there is nothing to predict.
+  /// Empty: without masked spans there is nothing to predict.
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone&, const Tensor&) override { return {}; }
 
   SboConfig config;
-  Param places;
+  Param position_embeddings;
   std::shared_ptr<Linear> first;
   std::shared_ptr<Norm> first_norm;
   std::shared_ptr<Linear> second;

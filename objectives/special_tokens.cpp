@@ -8,12 +8,12 @@ namespace cloze {
 
 namespace {
 
-struct Needs {
+struct NeededTokens {
   bool pad = false, cls = false, sep = true, mask = false;
 };
 
-Needs needs_of_writing(const ObjectiveConfig& objective, const BackboneConfig& model) {
-  Needs needs{.pad = model.is_encoder_decoder(), .cls = model.texts_begin};
+NeededTokens generative_needs(const ObjectiveConfig& objective, const BackboneConfig& model) {
+  NeededTokens needs{.pad = model.is_encoder_decoder(), .cls = model.prepend_bos};
   if (std::holds_alternative<DenoisingConfig>(objective)) needs.cls = needs.mask = true;
   if (std::holds_alternative<GapSentencesConfig>(objective)) needs.mask = true;
   if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective))
@@ -26,21 +26,23 @@ Needs needs_of_writing(const ObjectiveConfig& objective, const BackboneConfig& m
 void require_special_tokens(const Objectives& objectives, const BackboneConfig& model, const Tokenizer& tokenizer,
                             const std::string& tokens) {
   if (objectives.empty()) return;
-  const auto* writing = generative_of(objectives);
-  const Needs needs = writing ? needs_of_writing(*writing, model)
-                              : Needs{.pad = model.freeze_pad_embedding || model.positions_after_padding,
-                                      .cls = true,
-                                      .mask = masking_of(objectives) != nullptr};
-  const auto kind = std::visit([](const auto& o) -> std::string { return o.kind; }, writing ? *writing : objectives[0]);
+  const auto* generative = generative_of(objectives);
+  const NeededTokens needs = generative
+                                 ? generative_needs(*generative, model)
+                                 : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,
+                                                .cls = true,
+                                                .mask = masking_of(objectives) != nullptr};
+  const auto kind =
+      std::visit([](const auto& o) -> std::string { return o.kind; }, generative ? *generative : objectives[0]);
   const auto& special = tokenizer.special();
-  const auto require_one = [&](bool needed, int64_t id, const char* name, const char* what) {
-    require<ConfigError>(!needed || id >= 0, "the tokenizer of ", tokens, " has no ", name, ", ", what, ", which ",
-                         kind, " needs; prepare the text again with --special-tokens");
+  const auto require_one = [&](bool needed, int64_t id, const char* name, const char* use) {
+    require<ConfigError>(!needed || id >= 0, "the tokenizer of ", tokens, " has no ", name, ", ", use, ", which ", kind,
+                         " needs; prepare the text again with --special-tokens");
   };
   require_one(needs.cls, special.cls, "[CLS] or <s>", "the token that begins a text");
   require_one(needs.sep, special.sep, "[SEP] or </s>", "the token that ends a text");
-  require_one(needs.mask, special.mask, "[MASK] or <mask>", "the token in the place of one that is hidden");
-  require_one(needs.pad, special.pad, "[PAD] or <pad>", "the token that fills a batch");
+  require_one(needs.mask, special.mask, "[MASK] or <mask>", "the token that replaces a masked one");
+  require_one(needs.pad, special.pad, "[PAD] or <pad>", "the token that pads a batch");
 }
 
 }  // namespace cloze

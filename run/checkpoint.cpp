@@ -24,9 +24,9 @@ std::string file_hash(const std::string& path) {
   require<CheckpointError>(in != nullptr, path, ": cannot be read (", system_reason(), ")");
   XXH3_state_t* state = XXH3_createState();
   XXH3_64bits_reset(state);
-  std::vector<char> block(1 << 20);
-  for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), in)) > 0;)
-    XXH3_64bits_update(state, block.data(), n);
+  std::vector<char> buffer(1 << 20);
+  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), in)) > 0;)
+    XXH3_64bits_update(state, buffer.data(), n);
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(state)));
   XXH3_freeState(state);
@@ -69,7 +69,7 @@ json to_json(const TrainState& s) {
           {"evaluations_without_gain", s.evaluations_without_gain},
           {"evaluated_at", s.evaluated_at},
           {"optimizer", s.optimizer},
-          {"averages_from", s.averages_from},
+          {"averages_from", s.moments_reset_at},
           {"yardstick", s.yardstick},
           {"row_rules", row_rules},
           {"ledger", to_json(s.ledger)},
@@ -90,8 +90,8 @@ std::vector<std::string> step_folders(const std::string& run) {
   return found;
 }
 
-/// What is wrong with a step folder, or empty.
-std::string damage(const std::string& folder) {
+/// A description of the damage to a step folder; empty for a valid one.
+std::string find_damage(const std::string& folder) {
   const auto path = folder + "/manifest.json";
   if (!fs::exists(path)) return "manifest.json is missing";
   const auto manifest = parse_json(read_text(path, 64 << 20));
@@ -102,13 +102,14 @@ std::string damage(const std::string& folder) {
     const auto file = folder + "/" + name;
     if (!fs::exists(file)) return name + " is missing";
     if (!facts.is_object() || facts.value("bytes", json()) != fs::file_size(file))
-      return name + " has another size than the manifest says";
+      return name + " differs in size from its entry in the manifest";
     if (facts.value("xxh3", json()) != file_hash(file)) return name + " does not match its checksum";
   }
   return "";
 }
 
-std::string pointed(const std::string& run, const std::string& name) {
+/// The step folder that the file `name` (`latest`, `best`) names; empty without that file.
+std::string read_pointer(const std::string& run, const std::string& name) {
   const auto path = run + "/" + name;
   if (!fs::exists(path)) return "";
   auto text = read_text(path, 4096);
@@ -116,8 +117,8 @@ std::string pointed(const std::string& run, const std::string& name) {
   return text;
 }
 
-/// All tensors of a file; none where there is no such file.
-std::vector<std::pair<std::string, Tensor>> tensors_of(const std::string& file) {
+/// All tensors of a file; empty if the file does not exist.
+std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& file) {
   std::vector<std::pair<std::string, Tensor>> found;
   if (!fs::exists(file)) return found;
   const auto stored = SafeTensors::open(file);
@@ -129,17 +130,17 @@ std::vector<std::pair<std::string, Tensor>> tensors_of(const std::string& file) 
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& memories) {
+                     const std::vector<std::pair<std::string, Tensor>>& mems) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
-    std::vector<NamedTensor> weights, moments, remembered;
+    std::vector<NamedTensor> weights, moments, mem_tensors;
     for (const auto& p : params) weights.push_back({p.name, p.param.value()});
     for (const auto& [key, tensor] : optimizer) moments.push_back({key, tensor});
-    for (const auto& [key, tensor] : memories) remembered.push_back({key, tensor});
+    for (const auto& [key, tensor] : mems) mem_tensors.push_back({key, tensor});
     save_safetensors(staged.path() + "/weights.safetensors", weights);
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
-    if (!remembered.empty()) save_safetensors(staged.path() + "/memory.safetensors", remembered);
+    if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
     write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
     json files;
     for (const auto& entry : fs::directory_iterator(staged.path()))
@@ -161,7 +162,7 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
   if (which == "latest") {
     candidates = step_folders(run);
   } else if (which == "best") {
-    candidates = {pointed(run, "best")};
+    candidates = {read_pointer(run, "best")};
     if (candidates[0].empty()) return "";
   } else {
     candidates = {step_name(std::atoll(which.c_str()))};
@@ -169,18 +170,18 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
   for (const auto& name : candidates) {
     const auto folder = run + "/" + name;
     if (!fs::is_directory(folder)) continue;
-    const auto wrong = damage(folder);
-    if (wrong.empty()) return folder;
-    log_warning("train", words(folder, ": ", wrong, "; it is passed over"));
+    const auto damage = find_damage(folder);
+    if (damage.empty()) return folder;
+    log_warning("train", words(folder, ": ", damage, "; this checkpoint is skipped"));
   }
   return "";
 }
 
 void prune_checkpoints(const std::string& run, int64_t keep) {
-  const auto best = pointed(run, "best"), latest = pointed(run, "latest");
+  const auto best = read_pointer(run, "best"), latest = read_pointer(run, "latest");
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
-    if (name > latest) continue;  // damaged ones that a resume passed over take nobody's place
+    if (name > latest) continue;  // damaged ones that a resume skipped do not count towards `keep`
     if (kept++ < keep || name == best) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);
@@ -191,21 +192,21 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   at::NoGradGuard no_grad;
   const auto stored = SafeTensors::open(file);
   const auto names = stored.names();
-  std::set<std::string> left(names.begin(), names.end());
-  std::string wrong;
+  std::set<std::string> unused(names.begin(), names.end());
+  std::string mismatches;
   for (const auto& [name, param] : params) {
-    if (left.erase(name) == 0) {
-      wrong += words("\n  missing: ", name, did_you_mean(name, names));
+    if (unused.erase(name) == 0) {
+      mismatches += words("\n  missing: ", name, did_you_mean(name, names));
       continue;
     }
     const auto tensor = stored.get(name);
     if (tensor.sizes() != param.value().sizes())
-      wrong += words("\n  ", name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes());
+      mismatches += words("\n  ", name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes());
     else
       param.value().copy_(tensor);
   }
-  for (const auto& name : left) wrong += "\n  unexpected: " + name;
-  require<CheckpointError>(wrong.empty(), file, ": does not fit the model:", wrong);
+  for (const auto& name : unused) mismatches += "\n  unexpected: " + name;
+  require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", mismatches);
 }
 
 TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {
@@ -214,7 +215,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   TrainState s;
   try {
     s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds");
-    const auto best = j.at("best_loss");  // null: it was no number, which earlier versions took for the best
+    const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
     s.best_loss = best.is_null() ? 0 : best.get<double>();
     s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();
     s.yardstick = j.value("yardstick", "");
@@ -222,26 +223,26 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});
-    s.optimizer = j.value("optimizer", ""), s.averages_from = j.value("averages_from", int64_t{0});
-    if (j.contains("line")) s.line = log_line_from(j["line"]);  // runs of before have none
+    s.optimizer = j.value("optimizer", ""), s.moments_reset_at = j.value("averages_from", int64_t{0});
+    if (j.contains("line")) s.line = log_line_from(j["line"]);  // absent in checkpoints of earlier versions
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");
   }
-  if (optimizer) *optimizer = tensors_of(folder + "/optimizer.safetensors");
+  if (optimizer) *optimizer = read_tensors(folder + "/optimizer.safetensors");
   return s;
 }
 
-std::vector<std::pair<std::string, Tensor>> load_memories(const std::string& folder) {
-  return tensors_of(folder + "/memory.safetensors");
+std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder) {
+  return read_tensors(folder + "/memory.safetensors");
 }
 
 void verify_run(const std::string& run) {
   const auto folders = step_folders(run);
   require<CheckpointError>(!folders.empty(), run, ": holds no checkpoint");
   for (const auto& name : folders) {
-    const auto wrong = damage(run + "/" + name);
-    require<CheckpointError>(wrong.empty(), run, "/", name, ": ", wrong);
-    log_info("train", words(run, "/", name, ": sizes and checksums hold"));
+    const auto damage = find_damage(run + "/" + name);
+    require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
+    log_info("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
 }
 

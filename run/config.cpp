@@ -12,14 +12,16 @@ namespace {
 
 void check_architecture(const ModelConfig& model, std::vector<std::string>& broken) {
   const auto architecture = backbone_of(model).architecture;
-  const auto* both = as<EncoderDecoderConfig>(model);
+  const auto* encoder_decoder = as<EncoderDecoderConfig>(model);
   if (!has_architecture(model, architecture))
-    broken.push_back(words("model.architecture ", architecture, " is not one of ", kind_of(model), "; choose ",
+    broken.push_back(words("model.architecture ", architecture, " is not available for ", kind_of(model), "; choose ",
                            architectures_of(model)));
-  if (both && both->d_kv == 0 && both->hidden_size % both->decoder_heads() != 0 && both->decoder_attention_heads > 0)
-    broken.push_back(words("model.hidden_size ", both->hidden_size,
-                           " is not a multiple of model.decoder_attention_heads ", both->decoder_attention_heads,
-                           "; choose a number of heads that divides it"));
+  if (encoder_decoder && encoder_decoder->d_kv == 0 &&
+      encoder_decoder->hidden_size % encoder_decoder->decoder_heads() != 0 &&
+      encoder_decoder->decoder_attention_heads > 0)
+    broken.push_back(words("model.hidden_size ", encoder_decoder->hidden_size,
+                           " is not a multiple of model.decoder_attention_heads ",
+                           encoder_decoder->decoder_attention_heads, "; choose a number of heads that divides it"));
 }
 
 void check_model(const BackboneConfig& m, std::vector<std::string>& broken) {
@@ -31,22 +33,22 @@ void check_model(const BackboneConfig& m, std::vector<std::string>& broken) {
               attention, " and ", m.relative_positions, "; choose those, or another model"));
   if (m.relative_attention_num_buckets > 0 && m.relative_attention_max_distance <= m.relative_attention_num_buckets / 2)
     broken.push_back(words("model.relative_attention_max_distance ", m.relative_attention_max_distance,
-                           " leaves no distances for the last buckets; raise it above ",
+                           " leaves no distances for the logarithmic buckets; raise it above ",
                            m.relative_attention_num_buckets / 2));
-  if (m.scores_distances() && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0 ||
-                               m.relative_attention_num_buckets > 0 || m.is_encoder_decoder() || m.prefix_lm))
+  if (m.has_relative_keys() && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0 ||
+                                m.relative_attention_num_buckets > 0 || m.is_encoder_decoder() || m.prefix_lm))
     broken.push_back(words("model.position_embeddings ", m.position_embeddings,
-                           " is of an encoder or a decoder alone, with attention of kind full and no other relative "
-                           "positions or prefix_lm; choose another"));
+                           " needs an encoder-only or decoder-only model, attention of kind full, and neither other "
+                           "relative positions nor prefix_lm; choose other position embeddings"));
   if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ",
-                           m.num_attention_heads, "; choose a width that the heads divide"));
+                           m.num_attention_heads, "; choose a width that is divisible by the number of heads"));
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     const auto fits = [&](const char* name, const std::vector<int64_t>& list) {
       const auto count = static_cast<int64_t>(list.size());
       if (count != 1 && count != m.num_hidden_layers)
-        broken.push_back(words("model.attention.", name, " names ", count, " numbers for ", m.num_hidden_layers,
-                               " layers; give one, or one for each"));
+        broken.push_back(words("model.attention.", name, " has ", count, " values for ", m.num_hidden_layers,
+                               " layers; give one value, or one per layer"));
     };
     fits("attention_window", window->attention_window);
     fits("attention_dilation", window->attention_dilation);
@@ -57,11 +59,10 @@ void check_model(const BackboneConfig& m, std::vector<std::string>& broken) {
   if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention))
     if (linformer->compressed > m.max_position_embeddings)
       broken.push_back(words("model.attention.compressed ", linformer->compressed,
-                             " is more than model.max_position_embeddings ", m.max_position_embeddings,
-                             ", which leaves no slot; lower it"));
-  const bool sees_past =
+                             " is more than model.max_position_embeddings ", m.max_position_embeddings, "; lower it"));
+  const bool supports_causal =
       std::holds_alternative<FullAttention>(m.attention) || std::holds_alternative<PerformerAttention>(m.attention);
-  if (m.is_decoder() && !sees_past)
+  if (m.is_decoder() && !supports_causal)
     broken.push_back(words("model.attention of kind ", attention,
                            " is bidirectional; set model.architecture: encoder, or choose kind: full or performer"));
   if (m.prefix_lm && (!std::holds_alternative<FullAttention>(m.attention) || m.relative_positions > 0))
@@ -75,23 +76,23 @@ void check_model(const BackboneConfig& m, std::vector<std::string>& broken) {
     broken.push_back(words("model.num_hidden_groups ", m.num_hidden_groups, " is more than model.num_hidden_layers ",
                            m.num_hidden_layers, "; lower it"));
   if (m.vocab_size > 0 && m.pad_token_id >= m.vocab_size)
-    broken.push_back(words("model.pad_token_id ", m.pad_token_id, " lies outside model.vocab_size ", m.vocab_size,
+    broken.push_back(words("model.pad_token_id ", m.pad_token_id, " is outside model.vocab_size ", m.vocab_size,
                            "; name an id of the vocabulary"));
 }
 
 void check_masking(const std::string& name, const Masking& o, std::vector<std::string>& broken) {
   if (o.mask_prob + o.random_prob > 1 + 1e-9)
     broken.push_back(words(name, ": mask_prob ", shortest(o.mask_prob), " and random_prob ", shortest(o.random_prob),
-                           " are more than 1 together; lower one of them"));
+                           " add up to more than 1; lower one of them"));
   if (o.draw_per == DrawPer::word && o.unit == MaskingUnit::token)
-    broken.push_back(name +
-                     ": draw_per: word needs units of words; choose unit: word, ngram or span, or draw for each token");
+    broken.push_back(
+        name + ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
   if (o.count == CountRule::bernoulli && (o.unit == MaskingUnit::ngram || o.unit == MaskingUnit::span))
-    broken.push_back(words(name, ": count: bernoulli chooses tokens or words; with unit: ", o.unit,
+    broken.push_back(words(name, ": count: bernoulli draws single tokens or words; with unit: ", o.unit,
                            " choose count: rounded, ceil or stochastic"));
   if (o.mask_special && o.unit == MaskingUnit::span)
-    broken.push_back(name +
-                     ": mask_special does not go with unit: span; choose another unit, or leave special tokens alone");
+    broken.push_back(
+        name + ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
 }
 
 void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std::string>& broken) {
@@ -99,33 +100,35 @@ void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std
   for (size_t i = 0; i < o.mixture.size(); ++i) check_masking(words(name, ".mixture.", i), o.mixture[i], broken);
   if (!o.mixture.empty() &&
       std::all_of(o.mixture.begin(), o.mixture.end(), [](const auto& part) { return part.share == 0; }))
-    broken.push_back(name + ".mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0");
+    broken.push_back(name + ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
 }
 
-/// Rows of plm: memory, pairs, texts that run backwards.
+/// Rows of plm: mems, segment pairs, backward text.
 void check_permuted_rows(const RunConfig& c, const TwoStreamConfig& model, std::vector<std::string>& broken) {
   const auto& data = c.data;
-  const int64_t most = data.max_seq_length - 5;  // behind what is reused stand A [SEP] B [SEP] [CLS]
+  const int64_t max_reuse = data.max_seq_length - 5;  // A [SEP] B [SEP] [CLS] follow the reused tokens
   if (model.same_length && model.mem_len == 0)
     broken.push_back(
-        "model.same_length counts a memory, and model.mem_len 0 keeps none in training; raise it, or set same_length "
-        "to false");
+        "model.same_length needs mems, and model.mem_len 0 keeps none in training; raise mem_len, or set same_length "
+        "to "
+        "false");
   if (model.bi_data && c.train.batch_size % 2 != 0)
-    broken.push_back(words("model.bi_data lets half of a batch run backwards, train.batch_size ", c.train.batch_size,
-                           " is odd; make it even, or set bi_data to false"));
+    broken.push_back(words("model.bi_data reverses half of the rows of a batch, and train.batch_size ",
+                           c.train.batch_size, " is odd; make it even, or set bi_data to false"));
   if (data.packing == RowPacking::sentence_pair)
-    broken.push_back("data.packing sentence_pair is not for plm; choose segment_pair, or rows of one text");
-  if (model.mem_len > 0 && (model.reuse_len < 1 || model.reuse_len > most))
+    broken.push_back(
+        "objective plm does not support data.packing sentence_pair; choose segment_pair, or a packing of one segment");
+  if (model.mem_len > 0 && (model.reuse_len < 1 || model.reuse_len > max_reuse))
     broken.push_back(words("model.mem_len ", model.mem_len,
                            " carries the first model.reuse_len tokens of a row to the next one, and that is ",
-                           model.reuse_len, "; give it 1 to ", most,
+                           model.reuse_len, "; give it 1 to ", max_reuse,
                            " (data.max_seq_length - 5), or set mem_len to 0"));
   if (model.mem_len > 0 && data.packing != RowPacking::full && data.packing != RowPacking::segment_pair)
     broken.push_back(words("model.mem_len ", model.mem_len,
-                           " needs rows that go on where others stopped, data.packing is ", data.packing,
+                           " needs rows that continue the rows of the step before, and data.packing is ", data.packing,
                            "; choose full or segment_pair, or set mem_len to 0"));
   if ((model.mem_len > 0 || data.packing == RowPacking::segment_pair) && data.short_seq_prob > 0)
-    broken.push_back(words("rows of plm with a memory or with pairs have one length, data.short_seq_prob is ",
+    broken.push_back(words("rows of plm with mems or with pairs have a fixed length, and data.short_seq_prob is ",
                            shortest(data.short_seq_prob), "; set it to 0"));
 }
 
@@ -144,11 +147,11 @@ void validate(const RunConfig& c) {
   const auto& model = backbone_of(c.model);
   check_architecture(c.model, broken);
   check_model(model, broken);
-  if (c.data.max_seq_length > model.longest_input())
+  if (c.data.max_seq_length > model.max_input_length())
     broken.push_back(words("data.max_seq_length ", c.data.max_seq_length,
                            " is longer than model.max_position_embeddings ", model.max_position_embeddings,
                            model.positions_after_padding
-                               ? words(" allows: ", model.longest_input(), " (places count from pad_token_id + 1)")
+                               ? words(" allows: ", model.max_input_length(), " (positions start at pad_token_id + 1)")
                                : "",
                            "; shorten the sequences or give the model more positions"));
   if (c.objectives.empty()) broken.push_back("objectives is empty; name at least one, for instance `- kind: mlm`");
@@ -162,90 +165,90 @@ void validate(const RunConfig& c) {
   const auto kind = kind_of(c.model);
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
-    const bool writes = is_generative(objective), permutes = name == PlmConfig::kind;
+    const bool generates = is_generative(objective), permutes = name == PlmConfig::kind;
     if (const auto* streams = as<TwoStreamConfig>(c.model); permutes && streams)
       check_permuted_rows(c, *streams, broken);
     const auto* clm = std::get_if<ClmConfig>(&objective);
-    const bool transforms = clm && clm->transform;
-    if (writes && !transforms && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
-      broken.push_back(words("objective ", name, " multiplies states of width ", model.hidden_size,
-                             " with the token table of width ", model.embedding_width(),
+    const bool has_transform = clm && clm->transform;
+    if (generates && !has_transform && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
+      broken.push_back(words("objective ", name, " multiplies hidden states of width ", model.hidden_size,
+                             " by the token embeddings of width ", model.embedding_width(),
                              "; set model.embedding_size to 0, tie_word_embeddings to false, or give clm a transform"));
-    if (model.prefix_lm && (!writes || name == "clm"))
+    if (model.prefix_lm && (!generates || name == "clm"))
       broken.push_back(words("objective ", name,
-                             " reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose "
+                             " has no input prefix, which model.prefix_lm needs; choose "
                              "pairs, or span_corruption with corruption: prefix_lm, or set prefix_lm to false"));
     if (permutes && !model.is_two_stream())
       broken.push_back(
           words("objective plm needs a query stream, which ", kind, " does not have; choose model kind: xlnet"));
     if (!permutes && model.is_two_stream())
       broken.push_back(
-          words("objective ", name, " is not for xlnet, whose query stream predicts; choose objective kind: plm"));
+          words("objective ", name,
+                " does not support xlnet, which predicts from its query stream; choose objective kind: plm"));
     if (permutes && given.size() > 1)
-      broken.push_back("objective plm makes its own rows, so no other can stand beside it; keep one of them");
-    if (writes && !model.is_two_stream() && !model.is_generative())
+      broken.push_back(
+          "objective plm makes its own rows and cannot be combined with other objectives; keep one of them");
+    if (generates && !model.is_two_stream() && !model.is_generative())
       broken.push_back(words("objective ", name, " needs a generative model, ", kind,
                              " is bidirectional; choose gpt2, t5, bart, mbart, pegasus or transformer, or set "
                              "model.architecture: decoder"));
-    if (!writes && model.is_encoder_decoder())
+    if (!generates && model.is_encoder_decoder())
       broken.push_back(
-          words("objective ", name, " needs an encoder alone, ", kind,
+          words("objective ", name, " needs an encoder-only model, ", kind,
                 " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"));
-    if (!writes && !permutes && kind == "gpt2")
-      broken.push_back(
-          words("objective ", name,
-                " reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"));
-    if (writes && c.data.short_seq_prob != 0 && c.data.short_seq_prob != DataConfig{}.short_seq_prob)
-      broken.push_back(words("objective ", name, " makes rows as long as they may be, data.short_seq_prob is ",
+    if (!generates && !permutes && kind == "gpt2")
+      broken.push_back(words("objective ", name,
+                             " needs bidirectional attention, and gpt2 is causal; choose clm, or another model"));
+    if (generates && c.data.short_seq_prob != 0 && c.data.short_seq_prob != DataConfig{}.short_seq_prob)
+      broken.push_back(words("objective ", name, " makes rows of full length, and data.short_seq_prob is ",
                              shortest(c.data.short_seq_prob), "; set it to 0"));
     if (name == "pairs" && c.data.packing != RowPacking::document)
       broken.push_back(
-          words("objective pairs reads each pair by itself, data.packing is ", c.data.packing, "; choose document"));
+          words("objective pairs makes one row per pair, and data.packing is ", c.data.packing, "; choose document"));
     if (name == "gap_sentences" && c.data.packing == RowPacking::full)
       broken.push_back(
-          "objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences or "
+          "objective gap_sentences masks whole sentences, and data.packing full cuts them; choose doc_sentences or "
           "full_sentences");
     if (name == "clm" && model.is_encoder_decoder())
-      broken.push_back(words("objective clm has nothing for the encoder of ", kind,
-                             " to read; choose gpt2, or span_corruption with corruption: prefix_lm"));
-    if (writes && given.size() > 1)
-      broken.push_back(
-          words("objective ", name, " makes its own rows, so no other can stand beside it; keep one of them"));
+      broken.push_back(words("objective clm has no input for the encoder of ", kind,
+                             "; choose gpt2, or span_corruption with corruption: prefix_lm"));
+    if (generates && given.size() > 1)
+      broken.push_back(words("objective ", name,
+                             " makes its own rows and cannot be combined with other objectives; keep one of them"));
   }
   if (given["rtd"] && given["mlm"])
-    broken.push_back("rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
+    broken.push_back("rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
   if (given["rtd"] && model.is_decoder())
     broken.push_back("rtd needs a bidirectional generator; set model.architecture: encoder");
-  if (given["nsp"] && given["sop"])
-    broken.push_back("nsp and sop ask for different pairs of segments; keep one of them");
+  if (given["nsp"] && given["sop"]) broken.push_back("nsp and sop need different pairs of segments; keep one of them");
   const bool packed_pairs = is_pair(c.data.packing);
   for (const std::string pair : {"nsp", "sop", "data.packing"}) {
-    const bool wanted = pair == "data.packing" ? packed_pairs && !given["nsp"] && !given["sop"] : given[pair] > 0;
-    if (!wanted) continue;
-    const auto what = pair == "data.packing" ? words(pair, " ", c.data.packing) : pair,
-               away = pair == "data.packing" ? "choose another packing" : "remove " + pair + " from the objectives";
+    const bool needs_pairs = pair == "data.packing" ? packed_pairs && !given["nsp"] && !given["sop"] : given[pair] > 0;
+    if (!needs_pairs) continue;
+    const auto subject = pair == "data.packing" ? words(pair, " ", c.data.packing) : pair,
+               remedy = pair == "data.packing" ? "choose another packing" : "remove " + pair + " from the objectives";
     if (model.type_vocab_size < 2 || !model.token_types)
-      broken.push_back(words(what, " needs two segment types, ",
+      broken.push_back(words(subject, " needs two segment types, ",
                              !model.token_types
                                  ? words(kind_of(c.model), " has none; choose another model")
                                  : words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2"),
-                             ", or ", away));
+                             ", or ", remedy));
     if (c.data.max_seq_length < 5)
-      broken.push_back(words(what, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length,
+      broken.push_back(words(subject, " needs room for two segments, data.max_seq_length is ", c.data.max_seq_length,
                              "; raise it to at least 5"));
   }
   if (given["sbo"] && !given["mlm"])
-    broken.push_back("sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives");
+    broken.push_back("sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives");
   for (const auto& objective : c.objectives)
     if (const auto* o = std::get_if<RtdConfig>(&objective);
         o && o->generator_steps > 0 &&
         (o->replace_by != ReplaceBy::generator || o->generator_hidden_size != 1 || o->generator_layers != 1 ||
          o->tie != EmbeddingTie::none))
       broken.push_back(
-          "rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and "
-          "tables of their own; set replace_by: generator, generator_hidden_size: 1, generator_layers: 1 and tie: "
+          "rtd.generator_steps: the discriminator starts with the generator's weights, so both need the same shape and "
+          "separate embeddings; set replace_by: generator, generator_hidden_size: 1, generator_layers: 1 and tie: "
           "none");
-  // Some loss must count in every step; what counts changes only where a loss begins or ends.
+  // Some loss must be active in every step; the active losses change only at from_step and until_step.
   std::vector<int64_t> changes{0};
   const auto terms = [](const ObjectiveConfig& o) -> const ObjectiveTerms& {
     return std::visit([](const auto& t) -> const ObjectiveTerms& { return t; }, o);
@@ -255,19 +258,19 @@ void validate(const RunConfig& c) {
     changes.push_back(t.from_step), changes.push_back(t.until_step);
     if (t.until_step > 0 && t.until_step <= t.from_step)
       broken.push_back(words("objective ", std::visit([](const auto& o) { return o.kind; }, objective), ": until_step ",
-                             t.until_step, " is not behind from_step ", t.from_step, "; raise it, or set it to 0"));
+                             t.until_step, " is not after from_step ", t.from_step, "; raise it, or set it to 0"));
   }
   std::sort(changes.begin(), changes.end());
   for (const int64_t step : changes)
     if (!c.objectives.empty() &&
         std::none_of(c.objectives.begin(), c.objectives.end(), [&](const auto& o) { return terms(o).active(step); })) {
-      broken.push_back(
-          words("no objective counts at step ", step, "; let one begin earlier or end later (from_step, until_step)"));
+      broken.push_back(words("no objective is active at step ", step,
+                             "; let one begin earlier or end later (from_step, until_step)"));
       break;
     }
   const auto& budget = c.train.budget;
   if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
-    broken.push_back("train.budget is not limited; give steps, tokens or minutes");
+    broken.push_back("train.budget has no limit; give steps, tokens or minutes");
   if (c.schedule.warmup >= 1 && budget.steps > 0 && c.schedule.warmup >= static_cast<double>(budget.steps))
     broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " is not shorter than train.budget.steps ",
                            budget.steps, "; shorten it"));
@@ -277,7 +280,7 @@ void validate(const RunConfig& c) {
   const auto& evaluation = c.evaluation;
   if (broken.empty() && (!evaluation.objectives.empty() || evaluation.max_seq_length > 0 ||
                          evaluation.packing != EvaluationConfig{}.packing))
-    broken = yardstick_mistakes(c);
+    broken = evaluation_errors(c);
   std::string text;
   for (const auto& line : broken) text += (text.empty() ? "" : "\n") + line;
   if (!text.empty()) throw ConfigError(text);

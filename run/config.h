@@ -1,5 +1,5 @@
 #pragma once
-// A whole run, as it stands in YAML.
+// The config of a whole run, with a field for each YAML key.
 #include "data/config.h"
 #include "models/families/model_config.h"
 #include "objectives/config.h"
@@ -11,16 +11,16 @@ enum class OptimizerKind { adamw, lamb, adafactor };
 constexpr auto choices(OptimizerKind) {
   return std::array{
       Choice{OptimizerKind::adamw, "adamw"},
-      Choice{OptimizerKind::lamb, "lamb", "the step of each tensor is as long as the tensor"},
+      Choice{OptimizerKind::lamb, "lamb", "the step of each tensor is scaled to the norm of the tensor"},
       Choice{OptimizerKind::adafactor, "adafactor",
-             "second moments of rows and columns alone, no first moment, steps in proportion to the weights"}};
+             "factored second moments (rows and columns), no first moment, steps in proportion to the weights"}};
 }
 
-/// What turns gradients into updates. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB:
-/// You et al. 2020, algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as google-research/albert has
-/// it; Adafactor: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235), without a first moment, as Mesh
-/// TensorFlow's T5 has it. Differs: weight decay of Adafactor is decoupled; a tensor of three axes is a matrix of its
-/// last one (there the two longest are factored).
+/// The optimizer. Sources: AdamW: Loshchilov and Hutter 2019, algorithm 2 (arXiv 1711.05101); LAMB:
+/// You et al. 2020, algorithm 2 (arXiv 1904.00962), norms of whole tensors, not clamped, as in
+/// google-research/albert; Adafactor: Shazeer and Stern 2018, algorithms 4 and 5 (arXiv 1804.04235), without a first
+/// moment, as in Mesh TensorFlow's T5. Differs: weight decay of Adafactor is decoupled; a tensor of three axes is
+/// treated as a matrix with its last axis as columns (there the two longest axes are factored).
 struct OptimizerConfig {
   std::string like;
   OptimizerKind kind = OptimizerKind::adamw;
@@ -60,7 +60,7 @@ inline void xlnet_optimizer(OptimizerConfig& o) {
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
-  v.like(c, "details of the update as in that code",
+  v.like(c, "the details of the update follow that code",
          {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
           {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
           {"fairseq-roberta", fairseq_roberta_optimizer},
@@ -75,20 +75,21 @@ void describe(V& v, OptimizerConfig& c) {
           {"t5", [](OptimizerConfig& o) {
              o.kind = OptimizerKind::adafactor, o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0;
            }}});
-  v("kind", c.kind, "the update");
+  v("kind", c.kind, "the update rule");
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
   v("beta2", c.beta2, "decay of the second moment (adamw, lamb; adafactor: 1 - t^-0.8)", in_range(0, 1, open_end));
-  v("epsilon", c.epsilon, "added to the root of the second moment (adamw, lamb)", in_range(0, 1));
+  v("epsilon", c.epsilon, "added to the square root of the second moment (adamw, lamb)", in_range(0, 1));
   v("epsilon_hat", c.epsilon_hat,
-    "epsilon is added before the bias correction of the second moment and shares it, as in fairseq and TensorFlow "
+    "epsilon is added before the bias correction of the second moment and is corrected with it, as in fairseq and "
+    "TensorFlow "
     "(Kingma and Ba 2015, end of section 2)");
   v("weight_decay", c.weight_decay, "decoupled decay, times the learning rate", in_range(0, 10));
   v("decay_norm_and_bias", c.decay_norm_and_bias,
-    "biases and norms decay too (lamb: and take steps as long as they are)");
+    "weight decay applies to biases and norms too (lamb: so does the trust ratio)");
   v("decay_score_biases", c.decay_score_biases,
-    "biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's relative_attention_bias) decay although "
-    "other biases do not");
+    "weight decay applies to biases of attention scores (XLNet's r_w_bias, r_r_bias and r_s_bias, T5's "
+    "relative_attention_bias) although it does not apply to other biases");
   v("bias_correction", c.bias_correction, "moments are divided by 1 - beta^t (adamw, lamb)");
   v("max_grad_norm", c.max_grad_norm, "global gradient norm above which gradients are scaled down; 0 = never",
     in_range(0, 1e9));
@@ -120,7 +121,7 @@ inline void decays_linearly(ScheduleConfig& s, bool from_start) {
 
 template <class V>
 void describe(V& v, ScheduleConfig& c) {
-  v.like(c, "where the decay starts, as in that code",
+  v.like(c, "the start and the end of the decay follow that code",
          {{"google-bert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
           {"albert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
           {"spanbert", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/true); }},
@@ -130,17 +131,18 @@ void describe(V& v, ScheduleConfig& c) {
           {"megatron", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false); }},
           {"xlnet", [](ScheduleConfig& s) { decays_linearly(s, /*from_start=*/false), s.end_factor = 1e-3; }},
           {"t5", [](ScheduleConfig& s) { s.shape = ScheduleShape::inverse_sqrt; }}});
-  v("shape", c.shape, "what follows the warm-up");
-  v("warmup", c.warmup, "linear rise from 0: a share of the budget below 1, or a number of steps from 1 on",
+  v("shape", c.shape, "shape of the decay after the warm-up");
+  v("warmup", c.warmup,
+    "length of the linear warm-up from 0: below 1 a fraction of the budget, from 1 on a number of steps",
     in_range(0, 1e12));
-  v("end_factor", c.end_factor, "learning rate at the end, as a share of the peak (linear, cosine)", in_range(0, 1));
-  v("decay_from_start", c.decay_from_start, "linear decay counts from step 0, not from the end of the warm-up");
+  v("end_factor", c.end_factor, "final learning rate as a fraction of the peak (linear, cosine)", in_range(0, 1));
+  v("decay_from_start", c.decay_from_start, "linear decay counts from step 0 instead of the end of the warm-up");
   v("decay_in_warmup", c.decay_in_warmup,
     "with decay_from_start: the warm-up is multiplied by the decay, so that the peak is never reached, as in ELECTRA's "
     "code");
 }
 
-/// When a run ends: at the first of these that is reached. The schedule is stretched over the one given.
+/// The budget: a run ends when the first of these limits is reached. The schedule spans the given one.
 struct BudgetConfig {
   int64_t steps = 0;
   int64_t tokens = 0;
@@ -150,27 +152,26 @@ struct BudgetConfig {
 template <class V>
 void describe(V& v, BudgetConfig& c) {
   v("steps", c.steps, "optimizer steps; 0 = not limited", at_least(0));
-  v("tokens", c.tokens, "tokens read, padding not counted; 0 = not limited", at_least(0));
-  v("minutes", c.minutes, "minutes of training, evaluation and saving not counted; 0 = not limited", in_range(0, 1e9));
+  v("tokens", c.tokens, "tokens read, without padding; 0 = not limited", at_least(0));
+  v("minutes", c.minutes, "minutes of training, without evaluation and saving; 0 = not limited", in_range(0, 1e9));
 }
 
 enum class Precision { fp32, bf16 };
 constexpr auto choices(Precision) {
-  return std::array{
-      Choice{Precision::fp32, "fp32"},
-      Choice{
-          Precision::bf16, "bf16",
-          "products and activations in bf16 with fp32 master weights where the processor has bf16 units, else fp32"}};
+  return std::array{Choice{Precision::fp32, "fp32"},
+                    Choice{Precision::bf16, "bf16",
+                           "bf16 matrix multiplications and activations with fp32 master weights if the processor has "
+                           "bf16 units, else fp32"}};
 }
 
-/// What is done about a loss or gradient that is not finite.
+/// The reaction to a loss or gradient that is not finite.
 enum class OnNonFinite { stop, skip };
 constexpr auto choices(OnNonFinite) {
-  return std::array{Choice{OnNonFinite::stop, "stop", "the run ends before the step"},
-                    Choice{OnNonFinite::skip, "skip", "the step is left out"}};
+  return std::array{Choice{OnNonFinite::stop, "stop", "the run ends without taking the step"},
+                    Choice{OnNonFinite::skip, "skip", "the step is skipped"}};
 }
 
-/// The loop.
+/// The training loop.
 struct TrainConfig {
   int64_t batch_size = 32;
   int64_t accumulation = 1;
@@ -188,21 +189,21 @@ template <class V>
 void describe(V& v, TrainConfig& c) {
   v("batch_size", c.batch_size, "sequences in a forward pass", in_range(1, 1 << 20));
   v("accumulation", c.accumulation,
-    "forward passes in an optimizer step, whose sequences they share out by length; the loss is normalised over all of "
-    "them",
+    "forward passes in an optimizer step (gradient accumulation); the sequences of a step are distributed over them by "
+    "length, and the loss is normalised over all of them",
     in_range(1, 1 << 20));
-  v("precision", c.precision, "the type of products and activations");
+  v("precision", c.precision, "data type of matrix multiplications and activations");
   v("gradient_checkpointing", c.gradient_checkpointing,
-    "each block is computed again in the backward pass, for memory");
-  v("device", c.device, "cpu, cuda or cuda:N; a GPU is experimental: none has run the tests yet");
-  v("threads", c.threads, "threads of the numerical work; 0 = one for each core", in_range(0, 1 << 12));
-  v("workers", c.workers, "threads that make batches ahead of time", in_range(1, 64));
+    "each block is recomputed in the backward pass, which saves memory");
+  v("device", c.device, "cpu, cuda or cuda:N; GPUs are experimental: the tests have not run on one yet");
+  v("threads", c.threads, "compute threads; 0 = one per core", in_range(0, 1 << 12));
+  v("workers", c.workers, "threads that prepare batches in the background", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));
-  v("on_nonfinite", c.on_nonfinite, "a loss or gradient that is not finite");
+  v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
   v("budget", c.budget, "when the run ends; at least one limit is needed");
 }
 
-/// Held-out evaluation: a yardstick that nothing in training changes, so that runs can be compared by it.
+/// Held-out evaluation, independent of the training options, so that runs can be compared by it.
 struct EvaluationConfig {
   int64_t every = 500;
   int64_t sequences = 1024;
@@ -217,22 +218,20 @@ template <class V>
 void describe(V& v, EvaluationConfig& c) {
   v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
   v("sequences", c.sequences, "held-out sequences in an evaluation", in_range(1, 1e9));
-  v("patience", c.patience, "evaluations without a better loss before the run stops; 0 = never stops early",
-    at_least(0));
+  v("patience", c.patience, "early stopping after this many evaluations without a better loss; 0 = never", at_least(0));
   v.standalone();
-  v("seed", c.seed, "seed of the held-out sequences and their masks, on which train.seed has no influence",
-    at_least(0));
+  v("seed", c.seed, "seed of the held-out sequences and their masks, independent of train.seed", at_least(0));
   v("max_seq_length", c.max_seq_length, "tokens in a held-out sequence; 0 = data.max_seq_length", in_range(0, 1 << 28));
   v("packing", c.packing,
-    "how held-out sequences are cut, whatever data.packing is; nsp, sop and pairs make their own rows",
+    "packing of held-out sequences, independent of data.packing; nsp, sop and pairs make their own rows",
     one_of({"document", "full", "doc_sentences", "full_sentences"}));
   v("objectives", c.objectives,
-    "what is scored, each objective on rows of its own; [] = the kinds of `objectives`, each in its standard form: the "
-    "defaults of its kind "
-    "(mlm: 15 % single tokens), of span_corruption its `corruption` and of rtd its networks");
+    "objectives to evaluate, each on its own rows; [] = the kinds of `objectives`, each in its standard form: the "
+    "defaults of its kind (mlm: 15 % single tokens), except that span_corruption keeps its `corruption` and rtd its "
+    "networks");
 }
 
-/// What is written, and how often.
+/// Checkpoints and logging.
 struct CheckpointConfig {
   int64_t every = 1000;
   int64_t keep = 2;
@@ -242,12 +241,12 @@ struct CheckpointConfig {
 template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
-  v("keep", c.keep, "newest checkpoints that stay, beside the best one", at_least(1));
-  v("log_every", c.log_every, "steps between lines of the log and of metrics.jsonl, which give means over those steps",
-    at_least(1));
+  v("keep", c.keep, "newest checkpoints to keep, besides the best one", at_least(1));
+  v("log_every", c.log_every,
+    "steps between lines of the log and of metrics.jsonl; each line gives means over those steps", at_least(1));
 }
 
-/// What a run starts from.
+/// Initial weights.
 struct InitConfig {
   std::string from;
 };
@@ -255,11 +254,11 @@ struct InitConfig {
 template <class V>
 void describe(V& v, InitConfig& c) {
   v("from", c.from,
-    "run directory, or step folder of one, whose weights a new run starts from, as far as they fit; empty = all "
-    "weights are drawn");
+    "run directory, or step folder of one, whose weights initialize a new run where they fit; empty = random "
+    "initialization");
 }
 
-/// Everything that makes a run.
+/// The config of a run.
 struct RunConfig {
   std::string like;
   ModelConfig model{};
@@ -275,7 +274,7 @@ struct RunConfig {
 
 template <class V>
 void describe(V& v, RunConfig& c) {
-  v.like(c, "preset for every part that knows this name and has no `like` of its own",
+  v.like(c, "preset for every section that has a preset of this name and no `like` of its own",
          {{"google-bert", [](RunConfig&) {}},
           {"huggingface", [](RunConfig&) {}},
           {"fairseq-roberta", [](RunConfig&) {}},
@@ -288,21 +287,29 @@ void describe(V& v, RunConfig& c) {
           {"pegasus", [](RunConfig&) {}},
           {"xlnet", [](RunConfig&) {}}});
   v("model", c.model, "the network");
-  v("init", c.init, "weights of another run as the start");
-  v("objectives", c.objectives, "losses that are summed in every step");
-  v("data", c.data, "prepared tokens and how sequences are cut from them");
+  v("init", c.init, "initial weights from another run");
+  v("objectives", c.objectives, "losses, summed in every step");
+  v("data", c.data, "prepared tokens and how they are packed into sequences");
   v("optimizer", c.optimizer, "AdamW, LAMB or Adafactor");
-  v("schedule", c.schedule, "learning rate over the run");
-  v("train", c.train, "the loop");
+  v("schedule", c.schedule, "learning rate schedule");
+  v("train", c.train, "the training loop");
   v("evaluation", c.evaluation, "held-out evaluation");
-  v("checkpoint", c.checkpoint, "what is written, and how often");
+  v("checkpoint", c.checkpoint, "checkpoints and logging");
 }
 
-/// The losses that count in optimizer step a + 1 are those of step b + 1.
+/// True if the same losses are active in the optimizer steps a + 1 and b + 1.
 bool same_losses(const RunConfig& config, int64_t a, int64_t b);
 
-/// Every rule that spans fields; all broken rules in one ConfigError. Called after decoding and before anything is
-/// built.
+/// Checks every rule that involves several fields; throws one ConfigError that lists all violations. Called after
+/// decoding, before anything is built.
 void validate(const RunConfig& config);
+
+// Reading and writing a whole run is compiled once, in run/config_io.cpp.
+extern template RunConfig decode<RunConfig>(const ConfigTree&);
+extern template std::vector<config_detail::Entry> entries<RunConfig>(RunConfig);
+extern template std::string to_yaml<RunConfig>(const RunConfig&);
+extern template std::string document<RunConfig>(const RunConfig&);
+extern template std::string explain<RunConfig>(const ConfigTree&, const std::string&);
+extern template std::vector<std::string> deviations<RunConfig>(RunConfig);
 
 }  // namespace cloze

@@ -7,26 +7,28 @@ namespace cloze {
 
 namespace {
 
-/// The place behind the rows that no token has.
-int64_t first_place(const BackboneConfig& c) {
-  return c.positions_after_padding ? c.pad_token_id + 1 : c.position_offset;
+/// The first row of the table of positions that a token uses: the rows before it are offset or padding.
+int64_t first_position(const BackboneConfig& config) {
+  return config.positions_after_padding ? config.pad_token_id + 1 : config.position_offset;
 }
 
-void tile_places(const Tensor& to, int64_t to_first, const Tensor& from, int64_t from_first) {
-  for (int64_t row = 0; row < to_first; ++row) to[row].copy_(from[std::min(row, std::max<int64_t>(from_first - 1, 0))]);
-  const int64_t places = from.size(0) - from_first;
-  for (int64_t at = to_first; at < to.size(0); at += places) {
-    const int64_t count = std::min(places, to.size(0) - at);
-    to.narrow(0, at, count).copy_(from.narrow(0, from_first, count));
+/// Fills the table `target` with the positions of `source`, repeated or truncated.
+void tile_positions(const Tensor& target, int64_t target_first, const Tensor& source, int64_t source_first) {
+  for (int64_t row = 0; row < target_first; ++row)
+    target[row].copy_(source[std::min(row, std::max<int64_t>(source_first - 1, 0))]);
+  const int64_t positions = source.size(0) - source_first;
+  for (int64_t row = target_first; row < target.size(0); row += positions) {
+    const int64_t count = std::min(positions, target.size(0) - row);
+    target.narrow(0, row, count).copy_(source.narrow(0, source_first, count));
   }
 }
 
-/// The projection of all tokens that a projection of global ones starts from, and the rows of it.
-struct Local {
+/// The projection of all tokens that a projection of global tokens starts from, and the thirds of it that are used.
+struct LocalProjection {
   std::string name;
-  int64_t first = 0, parts = 0;  // of three
+  int64_t first = 0, parts = 0;  // thirds: query, key, value
 };
-Local local_of(const std::string& name) {
+LocalProjection local_projection_of(const std::string& name) {
   for (const auto& [global, first, parts] :
        {std::tuple<const char*, int64_t, int64_t>{".query_global.", 0, 1}, {".key_value_global.", 1, 2}})
     if (const auto at = name.find(global); at != std::string::npos)
@@ -38,30 +40,32 @@ Local local_of(const std::string& name) {
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer) {
   const auto source = open_run(path);
-  require<ConfigError>(!source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ",
-                       path,
-                       ": was trained with another tokenizer than data.tokens; prepare the text with its own: cloze "
-                       "prepare ... --tokenizer ",
-                       source.folder, "/tokenizer");
+  require<ConfigError>(
+      !source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path,
+      ": was trained with a different tokenizer than data.tokens; prepare the text with its own: cloze "
+      "prepare ... --tokenizer ",
+      source.folder, "/tokenizer");
   InitReport report;
   report.from = source.checkpoint;
-  std::map<std::string, Tensor> theirs;
-  for (const auto& [name, param] : collect_params(*source.network)) theirs.emplace(name, param.value().detach());
-  const auto &ours = backbone_of(network.model_config()), &old = backbone_of(source.config.model);
+  std::map<std::string, Tensor> source_params;
+  for (const auto& [name, param] : collect_params(*source.network)) source_params.emplace(name, param.value().detach());
+  const auto &model = backbone_of(network.model_config()), &source_model = backbone_of(source.config.model);
   std::set<std::string> used;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {
     const auto& value = param.value();
-    const auto local = local_of(name);
-    const auto found = theirs.find(name);
-    if (found != theirs.end()) {
+    const auto local = local_projection_of(name);
+    const auto found = source_params.find(name);
+    if (found != source_params.end()) {
       used.insert(name);
       const auto& from = found->second;
-      const bool places = (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") &&
-                          from.size(1) == value.size(1);
-      if (places && from.size(0) > first_place(old) &&
-          (from.size(0) != value.size(0) || first_place(old) != first_place(ours))) {
-        tile_places(value, first_place(ours), from, first_place(old));
+      const bool is_position_table =
+          (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") &&
+          from.size(1) == value.size(1);
+      const int64_t first = first_position(model), source_first = first_position(source_model);
+      if (is_position_table && from.size(0) > source_first &&
+          (from.size(0) != value.size(0) || source_first != first)) {
+        tile_positions(value, first, from, source_first);
         report.tiled.push_back(name);
         continue;
       }
@@ -71,47 +75,48 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
         continue;
       }
       if (from.dim() == value.dim() && from.sizes().slice(1) == value.sizes().slice(1) &&
-          name.find("stack.") == std::string::npos) {  // tables of tokens, of segments
+          name.find("stack.") == std::string::npos) {  // embedding tables of tokens and of segments
         const int64_t rows = std::min(from.size(0), value.size(0));
         value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
         report.partly.push_back(words(name, " (", rows, " of ", value.size(0), " rows)"));
         continue;
       }
-      report.fresh.push_back(words(name, " (it was ", from.sizes(), ", it is ", value.sizes(), ")"));
-    } else if (const auto qkv = theirs.find(local.name); !local.name.empty() && qkv != theirs.end() &&
-                                                         qkv->second.size(0) / 3 * local.parts == value.size(0) &&
-                                                         qkv->second.sizes().slice(1) == value.sizes().slice(1)) {
-      const int64_t part = qkv->second.size(0) / 3;
-      value.copy_(qkv->second.narrow(0, local.first * part, local.parts * part));
+      report.fresh.push_back(words(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
+    } else if (const auto qkv = source_params.find(local.name);
+               !local.name.empty() && qkv != source_params.end() &&
+               qkv->second.size(0) / 3 * local.parts == value.size(0) &&
+               qkv->second.sizes().slice(1) == value.sizes().slice(1)) {
+      const int64_t width = qkv->second.size(0) / 3;
+      value.copy_(qkv->second.narrow(0, local.first * width, local.parts * width));
       report.from_local.push_back(name);
     } else {
       report.fresh.push_back(name);
     }
   }
-  for (const auto& [name, tensor] : theirs)
+  for (const auto& [name, tensor] : source_params)
     if (!used.count(name)) report.unused.push_back(name);
-  const bool blocks = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
-    return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && theirs.at(name).dim() > 1;
+  const bool has_block = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
+    return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && source_params.at(name).dim() > 1;
   });
-  require<ConfigError>(blocks, "init.from ", path, ": no block of that ", kind_of(source.config.model),
-                       " (hidden_size ", old.hidden_size, ") fits this ", kind_of(network.model_config()),
-                       " (hidden_size ", ours.hidden_size, "); name a run of the same width");
+  require<ConfigError>(has_block, "init.from ", path, ": no block of its ", kind_of(source.config.model),
+                       " (hidden_size ", source_model.hidden_size, ") fits this ", kind_of(network.model_config()),
+                       " (hidden_size ", model.hidden_size, "); name a run of the same width");
   return report;
 }
 
 std::string to_text(const InitReport& r) {
-  const auto some = [](const std::vector<std::string>& names) {
+  const auto examples = [](const std::vector<std::string>& names) {
     std::string list;
     for (size_t i = 0; i < names.size() && i < 4; ++i) list += (i ? ", " : ": ") + names[i];
     return list + (names.size() > 4 ? words(" and ", names.size() - 4, " more") : "");
   };
-  std::string text = words("starts from ", r.from, ": ", r.copied.size(), " tensors copied");
-  if (!r.tiled.empty()) text += words("; ", r.tiled.size(), " tiled", some(r.tiled));
+  std::string text = words("initialized from ", r.from, ": ", r.copied.size(), " tensors copied");
+  if (!r.tiled.empty()) text += words("; ", r.tiled.size(), " tiled", examples(r.tiled));
   if (!r.from_local.empty())
-    text += words("; ", r.from_local.size(), " projections of global tokens from those of all tokens");
-  if (!r.partly.empty()) text += words("; in part", some(r.partly));
-  if (!r.fresh.empty()) text += words("; ", r.fresh.size(), " drawn anew", some(r.fresh));
-  if (!r.unused.empty()) text += words("; ", r.unused.size(), " of that run not used", some(r.unused));
+    text += words("; ", r.from_local.size(), " projections of global tokens copied from those of all tokens");
+  if (!r.partly.empty()) text += words("; partly copied", examples(r.partly));
+  if (!r.fresh.empty()) text += words("; ", r.fresh.size(), " drawn", examples(r.fresh));
+  if (!r.unused.empty()) text += words("; ", r.unused.size(), " of the source run not used", examples(r.unused));
   return text;
 }
 

@@ -23,9 +23,9 @@ void LogLine::add(const std::vector<LossPart>& losses, double norm) {
     part->sum += loss.sum.item<double>();
     part->count += loss.count;
     part->correct += loss.correct;
-    if (!loss.yes_no) continue;
-    if (!part->yes_no) part->yes_no.emplace();
-    *part->yes_no += *loss.yes_no;
+    if (!loss.binary) continue;
+    if (!part->binary) part->binary.emplace();
+    *part->binary += *loss.binary;
   }
 }
 
@@ -37,9 +37,9 @@ json to_json(const LogLine& line) {
                      {"sum", part.sum},
                      {"count", part.count},
                      {"correct", part.correct}});
-    if (part.yes_no)
+    if (part.binary)
       parts.back()["yes_no"] = {
-          {"yes", part.yes_no->yes}, {"answered", part.yes_no->answered}, {"both", part.yes_no->both}};
+          {"yes", part.binary->positives}, {"answered", part.binary->predicted}, {"both", part.binary->true_positives}};
   }
   return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
 }
@@ -54,8 +54,8 @@ LogLine log_line_from(const json& saved) {
                           .correct = part.at("correct")});
     if (!part.contains("yes_no")) continue;
     const auto& answers = part.at("yes_no");
-    line.parts.back().yes_no =
-        YesNo{.yes = answers.at("yes"), .answered = answers.at("answered"), .both = answers.at("both")};
+    line.parts.back().binary = BinaryCounts{
+        .positives = answers.at("yes"), .predicted = answers.at("answered"), .true_positives = answers.at("both")};
   }
   return line;
 }

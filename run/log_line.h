@@ -1,5 +1,5 @@
 #pragma once
-// A line of the log and of metrics.jsonl: means over the steps since the line before.
+// A line of the log and of metrics.jsonl: means over the steps since the previous line.
 #include <nlohmann/json_fwd.hpp>
 
 #include "objectives/batch.h"
@@ -11,12 +11,12 @@ struct LinePart {
   std::string name;
   double weight = 1, sum = 0;
   int64_t count = 0, correct = 0;
-  std::optional<YesNo> yes_no{};  ///< of questions of yes and no
+  std::optional<BinaryCounts> binary{};  ///< counts of a binary classification
   double loss() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
   double accuracy() const { return count > 0 ? static_cast<double>(correct) / static_cast<double>(count) : 0; }
 };
 
-/// Sums since the line before; a checkpoint between two lines keeps them.
+/// Sums since the previous line; a checkpoint between two lines saves them.
 struct LogLine {
   int64_t steps = 0;
   double grad_norms = 0;  ///< sum of the gradient norms
@@ -24,12 +24,12 @@ struct LogLine {
   /// The weighted sum of the parts' means over all predictions.
   double loss() const;
   double grad_norm() const { return steps > 0 ? grad_norms / static_cast<double>(steps) : 0; }
-  /// Takes a step in.
+  /// Adds the losses and the gradient norm of one step.
   void add(const std::vector<LossPart>& losses, double norm);
 };
 
 nlohmann::json to_json(const LogLine& line);
-/// Throws json::exception for what is no line.
+/// Throws json::exception for a malformed line.
 LogLine log_line_from(const nlohmann::json& saved);
 
 }  // namespace cloze

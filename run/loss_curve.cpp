@@ -45,13 +45,13 @@ std::vector<double> smoothed(const std::vector<CurvePoint>& points) {
 
 namespace {
 
-/// A loss with what it is compared with.
+/// The curves of one loss, with its baseline.
 struct Panel {
   std::string name;  ///< `mlm`
   std::vector<CurvePoint> training{};
-  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by their names: `mlm`, `mlm:0.4`
+  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
   double baseline = 0;                                                      ///< 0: none
-  bool of_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
+  bool predicts_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
 };
 
 bool ends_with(const std::string& text, const std::string& end) {
@@ -97,12 +97,12 @@ std::vector<Panel> panels_of(const std::string& metrics) {
   return panels;
 }
 
-constexpr size_t most_bins = 2000;  // more than a picture has columns
+constexpr size_t max_bins = 2000;  // more than the plot has pixel columns
 
-/// What `add` makes of the points of each bin; no bin has less than one.
+/// The points that `add` makes from each bin; every bin has at least one point.
 template <class Add>
 std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add& add) {
-  const size_t bins = std::min(points.size(), most_bins);
+  const size_t bins = std::min(points.size(), max_bins);
   std::vector<CurvePoint> found;
   for (size_t bin = 0; bin < bins; ++bin)
     add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
@@ -110,7 +110,7 @@ std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add
   return found;
 }
 
-/// Means of neighbours, which are smoothed in no time.
+/// Means of the bins, few enough to smooth quickly.
 std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
   return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
     CurvePoint sum;
@@ -123,7 +123,7 @@ std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
   });
 }
 
-/// The lowest and the highest of neighbours: the picture of all of them, every peak included.
+/// Minimum and maximum of each bin, which keep every peak visible.
 std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
   return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
     const auto [low, high] =
@@ -133,32 +133,33 @@ std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
   });
 }
 
-/// A gnuplot block of numbers.
-std::string block(const std::string& name, const std::vector<CurvePoint>& points,
-                  const std::vector<double>& also = {}) {
+/// A gnuplot datablock.
+std::string datablock(const std::string& name, const std::vector<CurvePoint>& points,
+                      const std::vector<double>& third_column = {}) {
   std::string text = "$" + name + " << EOD\n";
   for (size_t i = 0; i < points.size(); ++i)
-    text += shortest(points[i].x) + " " + shortest(points[i].y) + (also.empty() ? "" : " " + shortest(also[i])) + "\n";
+    text += shortest(points[i].x) + " " + shortest(points[i].y) +
+            (third_column.empty() ? "" : " " + shortest(third_column[i])) + "\n";
   return text + "EOD\n";
 }
 
-/// A text in gnuplot's quotes.
+/// A quoted gnuplot string.
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "''" : std::string(1, c);
   return out + "'";
 }
 
-/// The blocks of a panel, and the command that draws them.
-std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, bool last) {
+/// The datablocks of a panel, and the commands that plot them.
+std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number, bool last) {
   const auto id = std::to_string(number);
   std::string blocks, curves;
   const auto add = [&](const std::string& data, const std::string& style, const std::string& title) {
     curves += (curves.empty() ? "plot " : ", ") + data + " " + style + " title " + quoted(title) + " noenhanced";
   };
   if (!panel.training.empty()) {
-    const auto thinned = means(panel.training);
-    blocks += block("t" + id, extremes(panel.training)) + block("s" + id, thinned, smoothed(thinned));
+    const auto binned = means(panel.training);
+    blocks += datablock("t" + id, extremes(panel.training)) + datablock("s" + id, binned, smoothed(binned));
     add("$t" + id + " using 1:2", "with lines lc rgb '#b8d0ea'", "training");
     add("$s" + id + " using 1:3", "with lines lw 2 lc rgb '#1f5fa8'", "training, smoothed");
   }
@@ -166,13 +167,13 @@ std::pair<std::string, std::string> drawn(const Panel& panel, size_t number, boo
   for (size_t k = 0; k < panel.held_out.size(); ++k) {
     const auto& [name, points] = panel.held_out[k];
     const auto data = "h" + id + "_" + std::to_string(k);
-    blocks += block(data, points);
+    blocks += datablock(data, points);
     add("$" + data + " using 1:2", words("with linespoints pt 7 ps 0.6 lw 2 lc rgb '", colours[k % 4], "'"),
         panel.held_out.size() > 1 ? "held out, " + name : "held out");
   }
   if (panel.baseline > 0)
     add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
-        words(panel.of_tokens() ? "unigram" : "majority", ", held out"));
+        words(panel.predicts_tokens() ? "unigram" : "majority", ", held out"));
   const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
   return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
 }
@@ -189,8 +190,8 @@ bool draw_loss(const std::string& run, double unigram_loss) {
                                     quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
   for (size_t k = 0; k < panels.size(); ++k) {
     auto& panel = panels[k];
-    if (panel.baseline == 0 && panel.of_tokens()) panel.baseline = unigram_loss;
-    const auto [data, plot] = drawn(panel, k, k + 1 == panels.size());
+    if (panel.baseline == 0 && panel.predicts_tokens()) panel.baseline = unigram_loss;
+    const auto [data, plot] = plot_panel(panel, k, k + 1 == panels.size());
     blocks += data;
     plots += plot;
   }
@@ -198,7 +199,7 @@ bool draw_loss(const std::string& run, double unigram_loss) {
   const auto size = words(" size 900,", 340 * panels.size() + 60, " background 'white'");
   const std::string style =
       "set grid lc rgb '#dddddd'\nset border 3 lc rgb '#888888'\nset tics nomirror\n"
-      "set ylabel 'loss [nats a prediction]'\nset lmargin 11\nset key outside top center horizontal\n";
+      "set ylabel 'loss [nats per prediction]'\nset lmargin 11\nset key outside top center horizontal\n";
   const auto script =
       words(blocks, "set terminal svg font 'sans,13'", size, "\nset output 'loss.svg'\n", style, plots,
             "set terminal pngcairo font 'sans,11'", size, "\nset output 'loss.png'\n", plots, "set output\n");
@@ -212,7 +213,7 @@ bool draw_loss(const std::string& run, double unigram_loss) {
   std::error_code ignored;
   fs::remove(file, ignored);
   if (!success)
-    log_info("train", "no picture of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
+    log_info("train", "no plot of the loss: gnuplot is missing or failed (Debian: apt-get install gnuplot-nox)");
   return success;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The picture of a run: every loss over its steps, beside what an answer without reading would have.
+// The loss curves of a run: every loss over its steps, next to its baseline.
 #include <string>
 #include <vector>
 
@@ -9,16 +9,16 @@ struct CurvePoint {
   double x = 0, y = 0;
 };
 
-/// The curve under the noise: at each point the value of a straight line fitted to its neighbours, weighted by their
-/// distance; an eighth of the points before it on either side, so that the steep beginning keeps its shape.
-/// Neither lags behind a falling loss, as a running mean does, nor needs a correction at its first points.
-/// Source: Cleveland 1979, "Robust locally weighted regression", section 2, without the robust repeats.
+/// The smoothed curve: at each point the value of a straight line fitted to its neighbours, weighted by their distance.
+/// The window reaches, on either side, an eighth of the number of preceding points, so that the steep start keeps its
+/// shape. Unlike a running mean it does not lag on a falling loss and needs no correction at the first points.
+/// Source: Cleveland 1979, "Robust locally weighted regression", section 2, without the robustness iterations.
 std::vector<double> smoothed(const std::vector<CurvePoint>& points);
 
-/// Draws `run`/loss.svg and loss.png of metrics.jsonl with gnuplot: a panel for each loss with training, smoothed and
-/// held out; false, with a word in the log, when that did not work. `unigram_loss` stands in the panels of token losses
-/// whose rows name no baseline; 0: in none. More than 2,000 points are drawn as the lowest and the highest of
-/// neighbours, and smoothed as their means.
+/// Plots metrics.jsonl to `run`/loss.svg and loss.png with gnuplot: a panel for each loss with its training, smoothed
+/// and held-out curves. Returns false, with a line in the log, if that fails. `unigram_loss` is the baseline in the
+/// panels of token losses whose rows name none; 0: no baseline. More than 2,000 points are binned: the plot shows the
+/// minimum and the maximum of each bin, and smoothing runs on the means of the bins.
 bool draw_loss(const std::string& run, double unigram_loss);
 
 }  // namespace cloze

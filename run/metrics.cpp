@@ -46,7 +46,7 @@ std::string varint(uint64_t value) {
   return text + static_cast<char>(value);
 }
 
-/// A field of a protobuf message that holds bytes.
+/// A length-delimited field of a protobuf message.
 std::string field(int number, const std::string& content) {
   return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content;
 }
@@ -100,7 +100,7 @@ void Metrics::write(const json& row) {
   const auto line = row.dump() + "\n";
   const bool written = std::fwrite(line.data(), 1, line.size(), out_) == line.size() && std::fflush(out_) == 0;
   if (!written && !std::exchange(lost_, true))
-    log_warning("train", words(path_, " cannot be written (", system_reason(), "); the run goes on without it"));
+    log_warning("train", words(path_, " cannot be written (", system_reason(), "); the run continues without it"));
   const int64_t step = row.at("step");
   for (const auto& [key, value] : row.items()) {
     if (value.is_number() && key != "step") scalar(step, key, value.get<double>());

@@ -32,9 +32,9 @@ double peak_memory() {
 }
 
 bool run_gnuplot(const std::string& folder, const std::string& script) {
-  std::vector<std::string> words_of{"timeout", "30", "gnuplot", script};
+  std::vector<std::string> arguments{"timeout", "30", "gnuplot", script};
   std::vector<char*> argv;
-  for (auto& word : words_of) argv.push_back(word.data());
+  for (auto& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

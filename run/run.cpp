@@ -4,7 +4,7 @@
 
 #include "core/file.h"
 #include "objectives/objective.h"
-#include "run/run_config.h"
+#include "run/load_config.h"
 
 namespace cloze {
 
@@ -19,7 +19,7 @@ LoadedRun open_run(const std::string& path) {
   if (step && run.folder.empty()) run.folder = ".";
   require<CheckpointError>(
       fs::exists(run.folder + "/run.yaml"), path,
-      ": is no run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
+      ": is not a run directory (it has no run.yaml); name one that `cloze pretrain` or `cloze import` made");
   run.checkpoint = step ? path : find_checkpoint(run.folder, fs::exists(run.folder + "/best") ? "best" : "latest");
   if (run.checkpoint.empty()) run.checkpoint = find_checkpoint(run.folder);
   require<CheckpointError>(!run.checkpoint.empty(), run.folder,
@@ -28,27 +28,27 @@ LoadedRun open_run(const std::string& path) {
   run.config = decode<RunConfig>(tree);
   run.has_tokenizer = fs::exists(run.folder + "/tokenizer");
   if (run.has_tokenizer) run.tokenizer = Tokenizer::open(run.folder + "/tokenizer");
-  // Earlier versions did not write it down of an encoder's family, whose decoders were trained with the tokenizer's.
+  // Earlier versions did not record it for encoder families, whose decoders were trained with the tokenizer's.
   if (!tree.find("model.eos_token_id"))
     backbone_of(run.config.model).eos_token_id = run.has_tokenizer ? run.tokenizer.special().sep : -1;
   run.network = std::make_shared<Network>(run.config.model, run.config.objectives);
   load_weights(run.checkpoint + "/weights.safetensors", collect_params(*run.network));
-  const int64_t done = load_state(run.checkpoint, nullptr).step;
+  const int64_t steps_done = load_state(run.checkpoint, nullptr).step;
   for (const auto& objective : run.network->objectives)
-    objective->set_step(std::max<int64_t>(done - 1, 0));  // the losses of its last step
+    objective->set_step(std::max<int64_t>(steps_done - 1, 0));  // the losses of its last step
   run.network->eval();
   return run;
 }
 
-std::vector<std::pair<Param, Param>> generator_params(const Network& together, const Network& alone) {
-  std::map<std::string, Param> there;
-  for (const auto& [name, param] : collect_params(together)) there.emplace(name, param);
+std::vector<std::pair<Param, Param>> generator_params(const Network& joint, const Network& standalone) {
+  std::map<std::string, Param> in_joint;
+  for (const auto& [name, param] : collect_params(joint)) in_joint.emplace(name, param);
   std::vector<std::pair<Param, Param>> pairs;
-  for (const auto& [name, param] : collect_params(alone)) {
-    auto beside =
+  for (const auto& [name, param] : collect_params(standalone)) {
+    auto trained_as =
         name.starts_with("mlm.head.") ? "rtd.generator_head." + name.substr(9) : "rtd.generator." + name.substr(9);
-    if (!there.count(beside)) beside = name;
-    pairs.emplace_back(there.at(beside), param);
+    if (!in_joint.count(trained_as)) trained_as = name;
+    pairs.emplace_back(in_joint.at(trained_as), param);
   }
   return pairs;
 }
@@ -64,7 +64,8 @@ void take_generator(LoadedRun& run) {
   config.objectives = {rtd->mlm};
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   at::NoGradGuard no_grad;
-  for (const auto& [together, alone] : generator_params(*run.network, *network)) alone.value().copy_(together.value());
+  for (const auto& [joint, standalone] : generator_params(*run.network, *network))
+    standalone.value().copy_(joint.value());
   network->eval();
   run.config = config;
   run.network = network;

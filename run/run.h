@@ -1,14 +1,14 @@
 #pragma once
-// A run directory: what it holds, and how it is opened again.
+// A run directory: its files, its checkpoints, and how it is opened again.
 //
-//   runs/NAME/run.yaml            the whole resolved config, every default written out
+//   runs/NAME/run.yaml            the whole resolved config, with every default
 //   runs/NAME/provenance.json     versions, data fingerprint, machine, command line
 //   runs/NAME/metrics.jsonl       one object per logged step
-//   runs/NAME/log.txt             what was printed
-//   runs/NAME/loss.svg, loss.png  the curve
+//   runs/NAME/log.txt             the printed log
+//   runs/NAME/loss.svg, loss.png  the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
-//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (of a model that
-//                                 carries one), state.json, manifest.json
+//   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
+//                                 model that carries them), state.json, manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 #include <string>
 
@@ -20,83 +20,83 @@
 
 namespace cloze {
 
-/// Where the time of a run went, over all of its sessions [s].
+/// The training time of a run by activity, summed over all of its sessions [s].
 struct Ledger {
-  double seconds = 0;  ///< of training that the parts below share out, evaluation and saving not counted
+  double seconds = 0;  ///< training time, the sum of the next five; without evaluation and saving
   double data_wait = 0;
   double forward = 0;
   double backward = 0;
   double optimizer = 0;
-  double other = 0;       ///< what is left of `seconds`
-  double evaluation = 0;  ///< next to them
-  double checkpoint = 0;  ///< next to them
+  double other = 0;       ///< the rest of `seconds`
+  double evaluation = 0;  ///< not part of `seconds`
+  double checkpoint = 0;  ///< not part of `seconds`
 };
 
-/// A checkpoint's progress, everything a resume needs beside tensors.
+/// Progress of a run at a checkpoint: everything besides tensors that a resume needs.
 struct TrainState {
   int64_t step = 0;        ///< optimizer steps done
   uint64_t sequences = 0;  ///< sequences drawn from the sampler
-  int64_t tokens = 0;      ///< real tokens read
-  double seconds = 0;      ///< of training, evaluation and saving not counted
+  int64_t tokens = 0;      ///< tokens read, without padding
+  double seconds = 0;      ///< of training, without evaluation and saving
   double best_loss = 0;    ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
-  int64_t evaluated_at = -1;  ///< step of the last evaluation
-  std::string optimizer{};    ///< optimizer.kind; empty: of a checkpoint that does not say
-  int64_t row_rules = 1;  ///< by which its rows were made (objectives/collator.h); 1: of a checkpoint that does not say
-  int64_t averages_from = 0;   ///< step behind which its averages began: 0, or where the run was given another one
-  Ledger ledger{};             ///< of the steps done; empty: of a checkpoint that does not say
-  std::string yardstick{};     ///< what `best_loss` was measured by
-  uint64_t metrics_bytes = 0;  ///< length of metrics.jsonl at this step: what follows is cut off on resume
-  LogLine line{};              ///< what ran since its last line
+  int64_t evaluated_at = -1;     ///< step of the last evaluation
+  std::string optimizer{};       ///< optimizer.kind; empty: not recorded in the checkpoint
+  int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
+  int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed
+  Ledger ledger{};               ///< of the steps done; zeros: not recorded in the checkpoint
+  std::string yardstick{};       ///< description of the held-out evaluation that gave `best_loss`
+  uint64_t metrics_bytes = 0;    ///< length of metrics.jsonl at this step; a resume cuts off the rest
+  LogLine line{};                ///< sums since the last line of the log
 };
 
-/// Writes a step folder: beside, fsynced, renamed, with a manifest of sizes and XXH3 checksums; `latest` moves last.
-/// `optimizer` may be empty (an imported model), and `memories`. Throws CheckpointError with the system's reason;
-/// nothing half written stays.
+/// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
+/// checksums; `latest` is updated last. `optimizer` (of an imported model) and `mems` may be empty. Throws
+/// CheckpointError with the system's reason; no partial folder remains.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& memories = {});
+                     const std::vector<std::pair<std::string, Tensor>>& mems = {});
 
-/// The newest step folder of `run` whose manifest holds, or empty; a damaged one is named in a warning and passed over.
+/// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
-/// Removes step folders but the newest `keep` and the best.
+/// Removes all step folders but the newest `keep` and the best.
 void prune_checkpoints(const std::string& run, int64_t keep);
 
-/// Reads every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.
+/// Checks every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.
 void verify_run(const std::string& run);
 
 /// Copies weights by name into `params`. Throws CheckpointError listing every missing, unexpected and misshapen name,
 /// with the nearest match.
 void load_weights(const std::string& file, const std::vector<NamedParam>& params);
 
-/// Reads state.json of a step folder, and the optimizer's tensors if asked.
+/// Reads state.json of a step folder, and the optimizer's tensors where `optimizer` is not null.
 TrainState load_state(const std::string& step_folder, std::vector<std::pair<std::string, Tensor>>* optimizer);
 
-/// The tensors of memory.safetensors of a step folder; none without the file.
-std::vector<std::pair<std::string, Tensor>> load_memories(const std::string& step_folder);
+/// The mems of a step folder, from memory.safetensors; empty without that file.
+std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& step_folder);
 
-/// A run that was trained or imported, opened for use.
+/// A trained or imported run, opened for use.
 struct LoadedRun {
   std::string folder, checkpoint;
   RunConfig config;
-  Tokenizer tokenizer;  ///< meaningful where `has_tokenizer`
+  Tokenizer tokenizer;  ///< valid only if `has_tokenizer`
   bool has_tokenizer = false;
   std::shared_ptr<Network> network;  ///< weights loaded, eval()
 };
 
 /// Opens `path`: a run directory (its best checkpoint, or the newest), or one of its step folders. Throws
-/// CheckpointError or ConfigError in words.
+/// CheckpointError, ConfigError.
 LoadedRun open_run(const std::string& path);
 
-/// The parameters of a generator as they stand beside its discriminator, and those of the same generator as a network
-/// of its own. What both networks use stands under the discriminator's name.
-std::vector<std::pair<Param, Param>> generator_params(const Network& together, const Network& alone);
+/// Pairs of the generator's parameters: in the network `joint` that trains it with its discriminator, and in
+/// `standalone`, the same generator as a network of its own. Shared parameters have the discriminator's name.
+std::vector<std::pair<Param, Param>> generator_params(const Network& joint, const Network& standalone);
 
-/// Makes the generator of replaced token detection the run's network, a masked language model. Throws ConfigError for a
-/// run without one.
+/// Replaces the run's network by its generator of replaced token detection, a masked language model. Throws ConfigError
+/// for a run without one.
 void take_generator(LoadedRun& run);
 
 }  // namespace cloze

@@ -11,7 +11,7 @@ std::string kind_of_objective(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return std::string(o.kind); }, objective);
 }
 
-/// The key that stands behind the colon of a short form; empty: the kind has none.
+/// The key of the value after the colon of a short form; empty: the kind has none.
 std::string share_key(const std::string& kind) {
   if (kind == MlmConfig::kind) return "mlm_probability";
   if (kind == NspConfig::kind) return "random_next_prob";
@@ -23,7 +23,7 @@ std::string share_key(const std::string& kind) {
   return "";
 }
 
-/// `{kind: mlm, like: spanbert}` with changes, read as any config is. `name` stands for the place in messages.
+/// `{kind: mlm, like: spanbert}` with changes, decoded as any config. `name` is the location in error messages.
 ObjectiveConfig from_keys(const std::string& kind, const std::string& name, const std::vector<std::string>& changes) {
   std::vector<std::string> overrides;
   for (const auto& change : changes) overrides.push_back("evaluation.objectives.0." + change);
@@ -31,8 +31,8 @@ ObjectiveConfig from_keys(const std::string& kind, const std::string& name, cons
   return decode<RunConfig>(tree).evaluation.objectives.at(0);
 }
 
-/// Keys of training alone.
-bool counts_in_training(const std::string& key) {
+/// True for keys that affect training only.
+bool is_training_only(const std::string& key) {
   static const std::set<std::string> keys{"weight", "from_step", "until_step", "label_smoothing", "z_loss"};
   const auto last = key.substr(key.rfind('.') == std::string::npos ? 0 : key.rfind('.') + 1);
   return keys.count(last) > 0;
@@ -83,7 +83,7 @@ EvaluationConfig resolved_evaluation(const RunConfig& config) {
   return evaluation;
 }
 
-DataConfig held_out_rows(const RunConfig& config) {
+DataConfig held_out_data(const RunConfig& config) {
   const auto& evaluation = config.evaluation;
   auto rows = config.data;
   if (evaluation.max_seq_length > 0) rows.max_seq_length = evaluation.max_seq_length;
@@ -124,17 +124,17 @@ ObjectiveConfig parse_objective(const std::string& text) {
     return kinds;
   }();
   if (std::find(known.begin(), known.end(), kind) == known.end())
-    fail<ConfigError>(option, ": no objective is called '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
+    fail<ConfigError>(option, ": there is no objective '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
                       list_of({known.begin(), known.end()}));
   std::vector<std::string> changes;
   if (colon != std::string::npos) {
-    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; write ", kind, " alone, or ",
-                         kind, ",KEY=VALUE");
+    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; give ", kind,
+                         " without one, or ", kind, ",KEY=VALUE");
     changes.push_back(share_key(kind) + "=" + parts[0].substr(colon + 1));
   }
   for (size_t i = 1; i < parts.size(); ++i) {
     require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
-                         "' is no KEY=VALUE; write for instance mlm:0.15,unit=word");
+                         "' is not KEY=VALUE; give for instance mlm:0.15,unit=word");
     changes.push_back(parts[i]);
   }
   try {
@@ -147,7 +147,8 @@ ObjectiveConfig parse_objective(const std::string& text) {
 std::string short_form(const ObjectiveConfig& objective) {
   const auto kind = kind_of_objective(objective), like = like_of(objective), share = share_key(kind);
   const auto lines = [](const ObjectiveConfig& o) { return std::visit([](const auto& c) { return entries(c); }, o); };
-  const bool networks = std::holds_alternative<RtdConfig>(objective);  // they are the run's, not the yardstick's
+  const bool networks =
+      std::holds_alternative<RtdConfig>(objective);  // the networks belong to the run, not to the evaluation
   auto plain = networks ? standard_form(objective) : from_keys(kind, kind, {});
   std::string text;
   if (!like.empty()) {
@@ -157,7 +158,7 @@ std::string short_form(const ObjectiveConfig& objective) {
   std::string head = kind;
   const auto before = lines(plain), now = lines(objective);
   for (const auto& entry : now) {
-    if (!entry.leaf || counts_in_training(entry.path) || entry.key == "like") continue;
+    if (!entry.leaf || is_training_only(entry.path) || entry.key == "like") continue;
     const auto other = std::find_if(before.begin(), before.end(), [&](const auto& e) { return e.path == entry.path; });
     if (other != before.end() && other->value == entry.value) continue;
     if (entry.path == share)
@@ -168,7 +169,7 @@ std::string short_form(const ObjectiveConfig& objective) {
   return head + text;
 }
 
-std::vector<std::string> yardstick_mistakes(const RunConfig& config) {
+std::vector<std::string> evaluation_errors(const RunConfig& config) {
   std::vector<std::string> broken;
   std::set<std::string> heads, kinds, named;
   for (const auto& own : config.objectives) {
@@ -180,19 +181,19 @@ std::vector<std::string> yardstick_mistakes(const RunConfig& config) {
     if (!named.insert(name).second)
       broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
     if (heads.count(head_of(objective)) == 0) {
-      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", it was made for ",
-                             list_of(kinds), "; score it by what it has a head for, or train it with ",
+      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", list_of(kinds),
+                             "; evaluate an objective that it has a head for, or train it with ",
                              kind_of_objective(objective), " too"));
       continue;
     }
-    RunConfig alone;
-    alone.model = held_out_model(config.model);
-    alone.objectives = row_objectives(objective);
-    alone.data = held_out_rows(config);
-    alone.train.budget.steps = 1;
-    alone.schedule.warmup = 0;
+    RunConfig single;
+    single.model = held_out_model(config.model);
+    single.objectives = row_objectives(objective);
+    single.data = held_out_data(config);
+    single.train.budget.steps = 1;
+    single.schedule.warmup = 0;
     try {
-      validate(alone);
+      validate(single);
     } catch (const ConfigError& e) {
       broken.push_back(words("evaluation.objectives, ", name, ": ", e.what()));
     }

@@ -1,6 +1,6 @@
 #pragma once
-// What held-out losses are measured by: objectives in a form of their own, rows and masks that training does not
-// change.
+// The yardstick: the fixed held-out evaluation, with objectives, rows and masks that the training options do not
+// change, so that losses of different runs can be compared.
 #include <string>
 #include <vector>
 
@@ -8,23 +8,21 @@
 
 namespace cloze {
 
-/// An objective as runs of its kind are compared by default: the defaults of its kind, whatever it was trained with. Of
-/// span_corruption the `corruption` stays, of rtd its networks, and every weight.
+/// The form of an objective by which runs are compared by default: the defaults of its kind, whatever its training
+/// options. Kept are every weight, the `corruption` of span_corruption and the networks of rtd.
 ObjectiveConfig standard_form(const ObjectiveConfig& objective);
 
-/// `evaluation` of a run with nothing left open: objectives (the run's own in standard form) and max_seq_length are
-/// named.
+/// `evaluation` of a run with its defaults resolved: objectives (the run's own in standard form) and max_seq_length.
 EvaluationConfig resolved_evaluation(const RunConfig& config);
 
-/// How held-out rows are cut.
-DataConfig held_out_rows(const RunConfig& config);
+/// The data config by which held-out rows are cut.
+DataConfig held_out_data(const RunConfig& config);
 
-/// The model as held-out rows know it: what it carries from row to row, and texts that run backwards, belong to
-/// training.
+/// The model config for held-out rows: without XLNet's mems and backward text, which belong to training.
 ModelConfig held_out_model(const ModelConfig& model);
 
-/// The objectives that a row of `objective` needs beside each other: sbo reads the spans that mlm (like: spanbert) has
-/// chosen.
+/// The objectives that make the rows of `objective`: itself, and for sbo also mlm (like: spanbert), which chooses its
+/// spans.
 Objectives row_objectives(const ObjectiveConfig& objective);
 
 /// An objective in the short form of the command line: KIND[:SHARE][,KEY=VALUE]..., for instance `mlm:0.4` or
@@ -32,12 +30,12 @@ Objectives row_objectives(const ObjectiveConfig& objective);
 /// gap_sentences_ratio. Throws ConfigError.
 ObjectiveConfig parse_objective(const std::string& text);
 
-/// The short form of an objective: its kind, and what differs from the defaults of that kind. Distinct for objectives
-/// that ask for distinct rows.
+/// The short form of an objective: its kind and its differences from the defaults of that kind. Objectives that need
+/// different rows have different short forms.
 std::string short_form(const ObjectiveConfig& objective);
 
-/// What is wrong with `evaluation` for the networks of this run, one sentence each: no head, a kind that its model
-/// cannot have, one named twice.
-std::vector<std::string> yardstick_mistakes(const RunConfig& config);
+/// Errors in `evaluation` for the network of this run, one sentence each: a missing head, an objective that its model
+/// does not support, a duplicate.
+std::vector<std::string> evaluation_errors(const RunConfig& config);
 
 }  // namespace cloze

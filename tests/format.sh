@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every C++ file stands as .clang-format has it.
+# Checks that all C++ files are formatted as .clang-format says.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tool=build/format/bin/clang-format

@@ -1,5 +1,5 @@
 #pragma once
-// Batches made ahead of time by worker threads, handed out in order.
+// Batches prepared in the background by worker threads and returned in order.
 #include <ATen/Parallel.h>
 
 #include <condition_variable>
@@ -14,11 +14,11 @@
 
 namespace cloze {
 
-/// Batch number n is `make(n)`, a pure function: the number of workers changes nothing but the time.
+/// Batch number n is `make(n)`, a pure function: the number of workers affects only the speed.
 class Loader {
  public:
   Loader(std::function<Batch(uint64_t)> make, uint64_t first, int64_t workers)
-      : make_(std::move(make)), next_to_make_(first), next_to_give_(first) {
+      : make_(std::move(make)), next_to_make_(first), next_to_return_(first) {
     for (int64_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
   }
   ~Loader() {
@@ -32,12 +32,12 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch; waits for it. Throws what `make` threw.
+  /// Waits for the next batch. Rethrows exceptions of `make`.
   Batch next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return error_ || ready_.count(next_to_give_) > 0; });
+    changed_.wait(lock, [&] { return error_ || ready_.count(next_to_return_) > 0; });
     if (error_) std::rethrow_exception(error_);
-    Batch batch = std::move(ready_.extract(next_to_give_++).mapped());
+    Batch batch = std::move(ready_.extract(next_to_return_++).mapped());
     lock.unlock();
     changed_.notify_all();
     return batch;
@@ -45,12 +45,12 @@ class Loader {
 
  private:
   void work() {
-    at::set_num_threads(1);  // a worker's operators must not start a team of their own
+    at::set_num_threads(1);  // operators in a worker must not start threads of their own
     for (;;) {
       uint64_t number = 0;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_give_ + threads_.size() + 3; });
+        changed_.wait(lock, [&] { return stop_ || error_ || next_to_make_ < next_to_return_ + threads_.size() + 3; });
         if (stop_ || error_) return;
         number = next_to_make_++;
       }
@@ -70,7 +70,7 @@ class Loader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<uint64_t, Batch> ready_;
-  uint64_t next_to_make_, next_to_give_;
+  uint64_t next_to_make_, next_to_return_;
   bool stop_ = false;
   std::exception_ptr error_;
   std::vector<std::thread> threads_;

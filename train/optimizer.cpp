@@ -14,14 +14,14 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t block_floats = 1 << 16;  // work is cut into pieces of about this size, whatever the threads
-constexpr double smallest_scale = 1e-3, smallest_square = 1e-30;  // epsilon 2 and 1 of Adafactor
-constexpr int64_t least_factored = 128;
+constexpr int64_t chunk_floats = 1 << 16;  // work is divided into chunks of about this size, for any number of threads
+constexpr double min_scale = 1e-3, square_epsilon = 1e-30;  // epsilon_2 and epsilon_1 of Adafactor
+constexpr int64_t min_factored_size = 128;
 
-/// f(i) for each i below `count`, spread over the threads in turns: neighbours differ in size, and what they are does
-/// not depend on threads.
+/// Calls f(i) for each i below `count`, distributed over the threads in turn, since neighbouring chunks differ in size.
+/// The chunks themselves do not depend on the number of threads.
 template <class F>
-void each(size_t count, const F& f) {
+void parallel_each(size_t count, const F& f) {
   const int64_t threads = at::get_num_threads();
   at::parallel_for(0, threads, 1, [&](int64_t first, int64_t last) {
     for (auto t = first; t < last; ++t)
@@ -29,7 +29,7 @@ void each(size_t count, const F& f) {
   });
 }
 
-/// Rows and columns of a tensor as an optimizer sees each of its stacked parts; a vector is one row.
+/// Rows and columns of each stacked part of a tensor, as the optimizer treats it; a vector is one row.
 struct Shape {
   Shape(at::IntArrayRef sizes, int64_t stacked) {
     int64_t numel = 1;
@@ -41,19 +41,19 @@ struct Shape {
 };
 
 bool factors(const OptimizerConfig& config, const Shape& shape) {
-  return config.kind == OptimizerKind::adafactor && std::min(shape.rows, shape.columns) >= least_factored;
+  return config.kind == OptimizerKind::adafactor && std::min(shape.rows, shape.columns) >= min_factored_size;
 }
 
 double root_mean_square(double sum, int64_t rows, int64_t columns) {
   return std::sqrt(sum / static_cast<double>(rows * columns));
 }
 
-/// 1 - beta^t, by which an average that began at zero is divided.
+/// 1 - beta^t, the bias correction of a moving average that starts at zero.
 double correction(const OptimizerConfig& config, double beta, int64_t update) {
   return config.bias_correction ? 1 - std::pow(beta, static_cast<double>(update)) : 1;
 }
 
-/// What is added to the root of the corrected second moment.
+/// The term added to the square root of the corrected second moment.
 double epsilon(const OptimizerConfig& config, int64_t update) {
   return config.epsilon_hat ? config.epsilon / std::sqrt(correction(config, config.beta2, update)) : config.epsilon;
 }
@@ -65,16 +65,16 @@ double trust_ratio(double weights, double updates) { return weights > 0 && updat
 
 }  // namespace
 
-/// A tensor as published code has it: one of the stacked ones of a slot.
-struct Optimizer::Piece {
-  size_t slot;
+/// A tensor as published code stores it: one of the stacked parts of a parameter.
+struct Optimizer::Matrix {
+  size_t param;
   int64_t part, offset, rows, columns;
-  bool decays, factored;  // weight decay applies, and of LAMB the ratio
+  bool decays, factored;  // decays: weight decay and LAMB's trust ratio apply
   int64_t numel() const { return rows * columns; }
 };
-/// Rows of a piece.
-struct Optimizer::Block {
-  size_t piece;
+/// Consecutive rows of a matrix.
+struct Optimizer::Chunk {
+  size_t matrix;
   int64_t offset, first_row, rows, numel;
 };
 
@@ -101,34 +101,34 @@ int64_t moment_bytes(const OptimizerConfig& config, at::IntArrayRef sizes, int64
 Optimizer::Optimizer(const OptimizerConfig& config, FlatParameters& flat) : config_(config), flat_(flat) {
   if (config.kind != OptimizerKind::adafactor)
     exp_avg_ = at::zeros_like(flat.values), exp_avg_sq_ = at::zeros_like(flat.values);
-  for (const auto& slot : flat.slots()) {
-    const auto sizes = slot.param.param.value().sizes();
-    const int64_t stacked = slot.param.param.stacked();
+  for (const auto& range : flat.ranges()) {
+    const auto sizes = range.param.param.value().sizes();
+    const int64_t stacked = range.param.param.stacked();
     const Shape shape(sizes, stacked);
-    const auto view = [&](const Tensor& t) { return t.narrow(0, slot.offset, slot.numel).view(sizes); };
-    const auto fresh = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
+    const auto view = [&](const Tensor& t) { return t.narrow(0, range.offset, range.numel).view(sizes); };
+    const auto zeros = [&](at::IntArrayRef of) { return at::zeros(of, flat.values.options()); };
     if (config.kind != OptimizerKind::adafactor)
       moments_.push_back({.exp_avg = view(exp_avg_), .exp_avg_sq = view(exp_avg_sq_)});
     else if (factors(config, shape))
       moments_.push_back({.exp_avg = {},
                           .exp_avg_sq = {},
-                          .exp_avg_sq_row = fresh({stacked, shape.rows}),
-                          .exp_avg_sq_col = fresh({stacked, shape.columns})});
+                          .exp_avg_sq_row = zeros({stacked, shape.rows}),
+                          .exp_avg_sq_col = zeros({stacked, shape.columns})});
     else
-      moments_.push_back({.exp_avg = {}, .exp_avg_sq = fresh(sizes)});
+      moments_.push_back({.exp_avg = {}, .exp_avg_sq = zeros(sizes)});
   }
 }
 
-std::vector<Optimizer::Piece> Optimizer::pieces() const {
-  std::vector<Piece> found;
-  for (size_t k = 0; k < flat_.slots().size(); ++k) {
-    const auto& slot = flat_.slots()[k];
-    const auto& param = slot.param.param;
-    if (param.resting() || param.fixed()) continue;
+std::vector<Optimizer::Matrix> Optimizer::matrices() const {
+  std::vector<Matrix> found;
+  for (size_t k = 0; k < flat_.ranges().size(); ++k) {
+    const auto& range = flat_.ranges()[k];
+    const auto& param = range.param.param;
+    if (param.frozen() || param.fixed()) continue;
     const Shape shape(param.value().sizes(), param.stacked());
     const bool decayed = decays(config_, param);
     for (int64_t part = 0; part < param.stacked(); ++part)
-      found.push_back({k, part, slot.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed,
+      found.push_back({k, part, range.offset + part * shape.rows * shape.columns, shape.rows, shape.columns, decayed,
                        factors(config_, shape)});
   }
   return found;
@@ -148,73 +148,76 @@ void Optimizer::step(double learning_rate, double grad_scale) {
 }
 
 void Optimizer::step_generic(double learning_rate, double grad_scale) {
-  auto pieces = this->pieces();
-  if (config_.kind == OptimizerKind::adamw) {  // every number on its own: neighbours go together
-    std::vector<Piece> joined;
-    for (const auto& piece : pieces) {
-      if (!joined.empty() && joined.back().decays == piece.decays &&
-          (joined.back().offset + joined.back().numel() + 15) / 16 * 16 == (piece.offset + 15) / 16 * 16)
-        joined.back().columns = piece.offset + piece.numel() - joined.back().offset;
+  auto matrices = this->matrices();
+  if (config_.kind == OptimizerKind::adamw) {  // elementwise, so that adjacent matrices can be updated together
+    std::vector<Matrix> joined;
+    for (const auto& matrix : matrices) {
+      if (!joined.empty() && joined.back().decays == matrix.decays &&
+          (joined.back().offset + joined.back().numel() + 15) / 16 * 16 == (matrix.offset + 15) / 16 * 16)
+        joined.back().columns = matrix.offset + matrix.numel() - joined.back().offset;
       else
-        joined.push_back({.slot = piece.slot,
+        joined.push_back({.param = matrix.param,
                           .part = 0,
-                          .offset = piece.offset,
+                          .offset = matrix.offset,
                           .rows = 1,
-                          .columns = piece.numel(),
-                          .decays = piece.decays,
+                          .columns = matrix.numel(),
+                          .decays = matrix.decays,
                           .factored = false});
     }
-    pieces = std::move(joined);
+    matrices = std::move(joined);
   }
-  for (const auto& piece : pieces) {
-    const auto& m = moments_[piece.slot];
+  for (const auto& matrix : matrices) {
+    const auto& m = moments_[matrix.param];
     const auto of = [&](const Tensor& flat) {
-      return flat.narrow(0, piece.offset, piece.numel()).view({piece.rows, piece.columns});
+      return flat.narrow(0, matrix.offset, matrix.numel()).view({matrix.rows, matrix.columns});
     };
     Moments moments{};
     if (config_.kind != OptimizerKind::adafactor)
       moments = {of(exp_avg_), of(exp_avg_sq_)};
-    else if (piece.factored)
+    else if (matrix.factored)
       moments = {.exp_avg = {},
                  .exp_avg_sq = {},
-                 .exp_avg_sq_row = m.exp_avg_sq_row.select(0, piece.part),
-                 .exp_avg_sq_col = m.exp_avg_sq_col.select(0, piece.part)};
+                 .exp_avg_sq_row = m.exp_avg_sq_row.select(0, matrix.part),
+                 .exp_avg_sq_col = m.exp_avg_sq_col.select(0, matrix.part)};
     else
-      moments = {.exp_avg = {}, .exp_avg_sq = m.exp_avg_sq.view({-1, piece.rows, piece.columns}).select(0, piece.part)};
-    plain_update(config_, updates, learning_rate, grad_scale, piece.decays, of(flat_.values), of(flat_.grads), moments);
+      moments = {.exp_avg = {},
+                 .exp_avg_sq = m.exp_avg_sq.view({-1, matrix.rows, matrix.columns}).select(0, matrix.part)};
+    plain_update(config_, updates, learning_rate, grad_scale, matrix.decays, of(flat_.values), of(flat_.grads),
+                 moments);
     of(flat_.grads).zero_();
   }
   flat_.refresh_shadow();
 }
 
-std::vector<Optimizer::Block> Optimizer::blocks(const std::vector<Piece>& pieces) const {
-  std::vector<Block> found;
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    const auto& piece = pieces[k];
-    const int64_t rows = std::max<int64_t>(1, block_floats / std::max<int64_t>(1, piece.columns));
-    for (int64_t row = 0; row < piece.rows; row += rows) {
-      const int64_t count = std::min(rows, piece.rows - row);
-      found.push_back({k, piece.offset + row * piece.columns, row, count, count * piece.columns});
+std::vector<Optimizer::Chunk> Optimizer::chunks(const std::vector<Matrix>& matrices) const {
+  std::vector<Chunk> found;
+  for (size_t k = 0; k < matrices.size(); ++k) {
+    const auto& matrix = matrices[k];
+    const int64_t rows = std::max<int64_t>(1, chunk_floats / std::max<int64_t>(1, matrix.columns));
+    for (int64_t row = 0; row < matrix.rows; row += rows) {
+      const int64_t count = std::min(rows, matrix.rows - row);
+      found.push_back({k, matrix.offset + row * matrix.columns, row, count, count * matrix.columns});
     }
   }
   return found;
 }
 
-/// Root of the mean square of each piece's weights, at least epsilon 2.
-std::vector<double> Optimizer::scales(const std::vector<Piece>& pieces, const std::vector<Block>& blocks) const {
-  std::vector<double> found(pieces.size()), sums(blocks.size());
+/// Root mean square of the weights of each matrix, at least epsilon_2.
+std::vector<double> Optimizer::scales(const std::vector<Matrix>& matrices, const std::vector<Chunk>& chunks) const {
+  std::vector<double> found(matrices.size()), sums(chunks.size());
   const auto* p = flat_.values.data_ptr<float>();
-  each(blocks.size(),
-       [&](size_t b) { sums[b] = kernels::table().updates.sum_of_squares(blocks[b].numel, p + blocks[b].offset); });
-  for (size_t b = 0; b < blocks.size(); ++b) found[blocks[b].piece] += sums[b];
-  for (size_t k = 0; k < pieces.size(); ++k)
-    found[k] = std::max(smallest_scale, root_mean_square(found[k], pieces[k].rows, pieces[k].columns));
+  parallel_each(chunks.size(), [&](size_t i) {
+    sums[i] = kernels::table().updates.sum_of_squares(chunks[i].numel, p + chunks[i].offset);
+  });
+  for (size_t i = 0; i < chunks.size(); ++i) found[chunks[i].matrix] += sums[i];
+  for (size_t k = 0; k < matrices.size(); ++k)
+    found[k] = std::max(min_scale, root_mean_square(found[k], matrices[k].rows, matrices[k].columns));
   return found;
 }
 
 void Optimizer::adam(double learning_rate, double grad_scale) {
-  const auto pieces = this->pieces();
-  const auto blocks = this->blocks(pieces);
+  const auto matrices = this->matrices();
+  const auto chunks = this->chunks(matrices);
   const auto& update = kernels::table().updates;
   const kernels::Adam adam{.beta1 = static_cast<float>(config_.beta1),
                            .beta2 = static_cast<float>(config_.beta2),
@@ -225,113 +228,117 @@ void Optimizer::adam(double learning_rate, double grad_scale) {
   auto *p = flat_.values.data_ptr<float>(), *g = flat_.grads.data_ptr<float>(), *m = exp_avg_.data_ptr<float>(),
        *v = exp_avg_sq_.data_ptr<float>();
   auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
-  const auto shadow_at = [&](const Block& b) { return shadow ? shadow + b.offset : nullptr; };
-  const auto decay = [&](const Block& b) { return pieces[b.piece].decays ? config_.weight_decay : 0; };
+  const auto shadow_at = [&](const Chunk& chunk) { return shadow ? shadow + chunk.offset : nullptr; };
+  const auto decay = [&](const Chunk& chunk) { return matrices[chunk.matrix].decays ? config_.weight_decay : 0; };
   if (config_.kind == OptimizerKind::adamw) {
-    each(blocks.size(), [&](size_t i) {
-      const auto& b = blocks[i];
-      update.adamw(adam, static_cast<float>(learning_rate), static_cast<float>(learning_rate * decay(b)), b.numel,
-                   p + b.offset, g + b.offset, m + b.offset, v + b.offset, shadow_at(b));
+    parallel_each(chunks.size(), [&](size_t i) {
+      const auto& chunk = chunks[i];
+      update.adamw(adam, static_cast<float>(learning_rate), static_cast<float>(learning_rate * decay(chunk)),
+                   chunk.numel, p + chunk.offset, g + chunk.offset, m + chunk.offset, v + chunk.offset,
+                   shadow_at(chunk));
     });
     return;
   }
-  std::vector<std::array<double, 2>> sums(blocks.size()), norms(pieces.size());  // squares of weights, of updates
-  each(blocks.size(), [&](size_t i) {
-    const auto& b = blocks[i];
-    update.direction(adam, static_cast<float>(decay(b)), b.numel, p + b.offset, g + b.offset, m + b.offset,
-                     v + b.offset);
-    sums[i] = {update.sum_of_squares(b.numel, p + b.offset), update.sum_of_squares(b.numel, g + b.offset)};
+  std::vector<std::array<double, 2>> sums(chunks.size()), norms(matrices.size());  // squares of weights, of updates
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& chunk = chunks[i];
+    update.direction(adam, static_cast<float>(decay(chunk)), chunk.numel, p + chunk.offset, g + chunk.offset,
+                     m + chunk.offset, v + chunk.offset);
+    sums[i] = {update.sum_of_squares(chunk.numel, p + chunk.offset),
+               update.sum_of_squares(chunk.numel, g + chunk.offset)};
   });
-  for (size_t i = 0; i < blocks.size(); ++i)
-    for (size_t side : {0, 1}) norms[blocks[i].piece][side] += sums[i][side];
-  each(blocks.size(), [&](size_t i) {
-    const auto& b = blocks[i];
-    const auto& [weights, steps] = norms[b.piece];
-    const double ratio = pieces[b.piece].decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
-    update.descend(static_cast<float>(learning_rate * ratio), 0, b.numel, p + b.offset, g + b.offset, shadow_at(b));
+  for (size_t i = 0; i < chunks.size(); ++i)
+    for (size_t side : {0, 1}) norms[chunks[i].matrix][side] += sums[i][side];
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& chunk = chunks[i];
+    const auto& [weights, steps] = norms[chunk.matrix];
+    const double ratio = matrices[chunk.matrix].decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
+    update.descend(static_cast<float>(learning_rate * ratio), 0, chunk.numel, p + chunk.offset, g + chunk.offset,
+                   shadow_at(chunk));
   });
 }
 
 void Optimizer::adafactor(double learning_rate, double grad_scale) {
-  const auto pieces = this->pieces();
-  const auto blocks = this->blocks(pieces);
+  const auto matrices = this->matrices();
+  const auto chunks = this->chunks(matrices);
   const auto& update = kernels::table().updates;
   auto *p = flat_.values.data_ptr<float>(), *g = flat_.grads.data_ptr<float>();
   auto* shadow = flat_.shadow.defined() ? reinterpret_cast<uint16_t*>(flat_.shadow.data_ptr<at::BFloat16>()) : nullptr;
-  const auto keep = static_cast<float>(second_decay(updates)), fresh = 1 - keep;
+  const auto decay = static_cast<float>(second_decay(updates)), new_weight = 1 - decay;
   const double scale_squared = grad_scale * grad_scale;
-  // Means of squares: of rows while a block is read, of columns from what its blocks found.
-  std::vector<std::vector<float>> row_sums(blocks.size()), column_sums(blocks.size());
-  each(blocks.size(), [&](size_t i) {
-    const auto& b = blocks[i];
-    const auto& piece = pieces[b.piece];
-    if (!piece.factored) return;
-    row_sums[i].resize(static_cast<size_t>(b.rows)), column_sums[i].assign(static_cast<size_t>(piece.columns), 0);
-    update.squares(b.rows, piece.columns, g + b.offset, row_sums[i].data(), column_sums[i].data());
+  // Means of squares: those of rows are complete within a chunk, those of columns are summed over chunks.
+  std::vector<std::vector<float>> row_sums(chunks.size()), column_sums(chunks.size());
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& chunk = chunks[i];
+    const auto& matrix = matrices[chunk.matrix];
+    if (!matrix.factored) return;
+    row_sums[i].resize(static_cast<size_t>(chunk.rows)), column_sums[i].assign(static_cast<size_t>(matrix.columns), 0);
+    update.squares(chunk.rows, matrix.columns, g + chunk.offset, row_sums[i].data(), column_sums[i].data());
   });
-  std::vector<std::vector<float>> row_factors(pieces.size()), column_factors(pieces.size());
-  std::vector<std::vector<double>> columns(pieces.size());
-  const auto place = [&](const Tensor& means, const Piece& piece) {
-    return means.select(0, piece.part).data_ptr<float>();
+  std::vector<std::vector<float>> row_factors(matrices.size()), column_factors(matrices.size());
+  std::vector<std::vector<double>> columns(matrices.size());
+  const auto data_of = [&](const Tensor& means, const Matrix& matrix) {
+    return means.select(0, matrix.part).data_ptr<float>();
   };
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const auto& b = blocks[i];
-    const auto& piece = pieces[b.piece];
-    if (!piece.factored) continue;
-    auto* row = place(moments_[piece.slot].exp_avg_sq_row, piece) + b.first_row;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const auto& chunk = chunks[i];
+    const auto& matrix = matrices[chunk.matrix];
+    if (!matrix.factored) continue;
+    auto* row = data_of(moments_[matrix.param].exp_avg_sq_row, matrix) + chunk.first_row;
     for (size_t r = 0; r < row_sums[i].size(); ++r)
-      row[r] = keep * row[r] +
-               fresh * static_cast<float>(row_sums[i][r] * scale_squared / static_cast<double>(piece.columns) +
-                                          smallest_square);
-    columns[b.piece].resize(static_cast<size_t>(piece.columns));
-    for (size_t c = 0; c < columns[b.piece].size(); ++c) columns[b.piece][c] += column_sums[i][c];
+      row[r] = decay * row[r] +
+               new_weight * static_cast<float>(row_sums[i][r] * scale_squared / static_cast<double>(matrix.columns) +
+                                               square_epsilon);
+    columns[chunk.matrix].resize(static_cast<size_t>(matrix.columns));
+    for (size_t c = 0; c < columns[chunk.matrix].size(); ++c) columns[chunk.matrix][c] += column_sums[i][c];
   }
-  for (size_t k = 0; k < pieces.size(); ++k) {
-    const auto& piece = pieces[k];
-    if (!piece.factored) continue;
-    const auto* row = place(moments_[piece.slot].exp_avg_sq_row, piece);
-    auto* column = place(moments_[piece.slot].exp_avg_sq_col, piece);
+  for (size_t k = 0; k < matrices.size(); ++k) {
+    const auto& matrix = matrices[k];
+    if (!matrix.factored) continue;
+    const auto* row = data_of(moments_[matrix.param].exp_avg_sq_row, matrix);
+    auto* column = data_of(moments_[matrix.param].exp_avg_sq_col, matrix);
     double mean = 0;
-    for (int64_t r = 0; r < piece.rows; ++r) mean += row[r] / static_cast<double>(piece.rows);
-    for (int64_t r = 0; r < piece.rows; ++r)
+    for (int64_t r = 0; r < matrix.rows; ++r) mean += row[r] / static_cast<double>(matrix.rows);
+    for (int64_t r = 0; r < matrix.rows; ++r)
       row_factors[k].push_back(static_cast<float>(grad_scale / std::sqrt(row[r] / mean)));
-    for (int64_t c = 0; c < piece.columns; ++c) {
-      column[c] = keep * column[c] + fresh * static_cast<float>(columns[k][static_cast<size_t>(c)] * scale_squared /
-                                                                    static_cast<double>(piece.rows) +
-                                                                smallest_square);
+    for (int64_t c = 0; c < matrix.columns; ++c) {
+      column[c] =
+          decay * column[c] + new_weight * static_cast<float>(columns[k][static_cast<size_t>(c)] * scale_squared /
+                                                                  static_cast<double>(matrix.rows) +
+                                                              square_epsilon);
       column_factors[k].push_back(static_cast<float>(1 / std::sqrt(static_cast<double>(column[c]))));
     }
   }
-  // The update takes the gradient's place; its size decides how far it goes.
-  std::vector<double> sums(blocks.size()), size(pieces.size());
-  each(blocks.size(), [&](size_t i) {
-    const auto& b = blocks[i];
-    const auto& piece = pieces[b.piece];
-    auto* at = g + b.offset;
-    if (piece.factored) {
-      update.scale(b.rows, piece.columns, row_factors[b.piece].data() + b.first_row, column_factors[b.piece].data(),
-                   at);
+  // The update overwrites the gradient; its root mean square is clipped to 1.
+  std::vector<double> sums(chunks.size()), size(matrices.size());
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& chunk = chunks[i];
+    const auto& matrix = matrices[chunk.matrix];
+    auto* at = g + chunk.offset;
+    if (matrix.factored) {
+      update.scale(chunk.rows, matrix.columns, row_factors[chunk.matrix].data() + chunk.first_row,
+                   column_factors[chunk.matrix].data(), at);
     } else {
-      auto* second =
-          moments_[piece.slot].exp_avg_sq.data_ptr<float>() + piece.part * piece.numel() + b.first_row * piece.columns;
-      for (int64_t k = 0; k < b.numel; ++k) {
+      auto* second = moments_[matrix.param].exp_avg_sq.data_ptr<float>() + matrix.part * matrix.numel() +
+                     chunk.first_row * matrix.columns;
+      for (int64_t k = 0; k < chunk.numel; ++k) {
         const auto x = static_cast<float>(grad_scale) * at[k];
-        second[k] = keep * second[k] + fresh * (x * x + static_cast<float>(smallest_square));
+        second[k] = decay * second[k] + new_weight * (x * x + static_cast<float>(square_epsilon));
         at[k] = x / std::sqrt(second[k]);
       }
     }
-    sums[i] = update.sum_of_squares(b.numel, at);
+    sums[i] = update.sum_of_squares(chunk.numel, at);
   });
-  for (size_t i = 0; i < blocks.size(); ++i) size[blocks[i].piece] += sums[i];
-  const auto scale = scales(pieces, blocks);
-  each(blocks.size(), [&](size_t i) {
-    const auto& b = blocks[i];
-    const auto& piece = pieces[b.piece];
-    const double rate =
-        learning_rate * scale[b.piece] / std::max(1.0, root_mean_square(size[b.piece], piece.rows, piece.columns));
+  for (size_t i = 0; i < chunks.size(); ++i) size[chunks[i].matrix] += sums[i];
+  const auto scale = scales(matrices, chunks);
+  parallel_each(chunks.size(), [&](size_t i) {
+    const auto& chunk = chunks[i];
+    const auto& matrix = matrices[chunk.matrix];
+    const double rate = learning_rate * scale[chunk.matrix] /
+                        std::max(1.0, root_mean_square(size[chunk.matrix], matrix.rows, matrix.columns));
     update.descend(static_cast<float>(rate),
-                   static_cast<float>(learning_rate * (piece.decays ? config_.weight_decay : 0)), b.numel, p + b.offset,
-                   g + b.offset, shadow ? shadow + b.offset : nullptr);
+                   static_cast<float>(learning_rate * (matrix.decays ? config_.weight_decay : 0)), chunk.numel,
+                   p + chunk.offset, g + chunk.offset, shadow ? shadow + chunk.offset : nullptr);
   });
 }
 
@@ -342,9 +349,9 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
   const auto gradient = g * grad_scale;
   const auto squared = gradient.square();
   if (config.kind == OptimizerKind::adafactor) {
-    const double keep = second_decay(update);
+    const double decay_rate = second_decay(update);
     const auto average = [&](const Tensor& of, const Tensor& now) {
-      return of.mul_(keep).add_(now + smallest_square, 1 - keep);
+      return of.mul_(decay_rate).add_(now + square_epsilon, 1 - decay_rate);
     };
     Tensor step;
     if (m.exp_avg_sq.defined()) {
@@ -353,7 +360,7 @@ void plain_update(const OptimizerConfig& config, int64_t update, double learning
       const auto row = average(m.exp_avg_sq_row, squared.mean(1)), column = average(m.exp_avg_sq_col, squared.mean(0));
       step = gradient / (row / row.mean()).sqrt().unsqueeze(1) / column.sqrt();
     }
-    const auto rate = learning_rate * size(p).clamp_min(smallest_scale) / size(step).clamp_min(1);
+    const auto rate = learning_rate * size(p).clamp_min(min_scale) / size(step).clamp_min(1);
     p.mul_(1 - learning_rate * decay).sub_(rate * step);
     return;
   }
@@ -377,7 +384,7 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
   std::vector<std::pair<std::string, Tensor>> found;
   for (size_t k = 0; k < moments_.size(); ++k) {
     const auto& m = moments_[k];
-    const auto& name = flat_.slots()[k].param.name;
+    const auto& name = flat_.ranges()[k].param.name;
     for (const auto& [kind, tensor] : {std::pair{"exp_avg.", m.exp_avg},
                                        {"exp_avg_sq.", m.exp_avg_sq},
                                        {"exp_avg_sq_row.", m.exp_avg_sq_row},
@@ -389,13 +396,13 @@ std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
 
 void Optimizer::load(const std::vector<std::pair<std::string, Tensor>>& saved) {
   at::NoGradGuard no_grad;
-  for (auto& [name, place] : state()) {
+  for (auto& [name, target] : state()) {
     const auto found =
-        std::find_if(saved.begin(), saved.end(), [&, wanted = name](const auto& s) { return s.first == wanted; });
-    require<CheckpointError>(found != saved.end() && found->second.sizes() == place.sizes(),
+        std::find_if(saved.begin(), saved.end(), [&, key = name](const auto& s) { return s.first == key; });
+    require<CheckpointError>(found != saved.end() && found->second.sizes() == target.sizes(),
                              "the optimizer's state has no tensor '", name,
                              "' of the right shape; the checkpoint belongs to another model or another optimizer");
-    place.copy_(found->second);
+    target.copy_(found->second);
   }
 }
 
@@ -403,10 +410,10 @@ double global_norm(const Tensor& grads) {
   if (!grads.is_cpu()) return grads.norm().item<double>();
   const auto* g = grads.data_ptr<float>();
   const int64_t n = grads.numel();
-  std::vector<double> sums(static_cast<size_t>((n + block_floats - 1) / block_floats));
-  each(sums.size(), [&](size_t b) {
-    const int64_t first = static_cast<int64_t>(b) * block_floats;
-    sums[b] = kernels::table().updates.sum_of_squares(std::min(block_floats, n - first), g + first);
+  std::vector<double> sums(static_cast<size_t>((n + chunk_floats - 1) / chunk_floats));
+  parallel_each(sums.size(), [&](size_t i) {
+    const int64_t first = static_cast<int64_t>(i) * chunk_floats;
+    sums[i] = kernels::table().updates.sum_of_squares(std::min(chunk_floats, n - first), g + first);
   });
   double total = 0;
   for (const double sum : sums) total += sum;

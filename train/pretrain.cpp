@@ -16,7 +16,7 @@
 #include "run/metrics.h"
 #include "run/process.h"
 #include "run/provenance.h"
-#include "run/run_config.h"
+#include "run/load_config.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -28,30 +28,30 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int64_t most_skips = 10;
+constexpr int64_t max_skips = 10;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// The config with what only the data knows.
+/// The config with the values that depend on the data.
 RunConfig resolved(RunConfig config, const TokenStore& store) {
   auto& model = backbone_of(config.model);
-  const int64_t pieces = store.tokenizer().size();
-  if (model.vocab_size == 0) model.vocab_size = pieces;
-  require<ConfigError>(model.vocab_size >= pieces, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ",
-                       config.data.tokens, " has ", pieces, " pieces; raise it, or leave it out");
+  const int64_t vocabulary = store.tokenizer().size();
+  if (model.vocab_size == 0) model.vocab_size = vocabulary;
+  require<ConfigError>(model.vocab_size >= vocabulary, "model.vocab_size is ", model.vocab_size, ", the tokenizer of ",
+                       config.data.tokens, " has ", vocabulary, " tokens; raise it, or leave it out");
   take_special_ids(config.model, store.tokenizer().special());
-  require<ConfigError>(config.data.max_seq_length <= model.longest_input(), "the tokenizer's padding id is ",
-                       model.pad_token_id, ", and places of ", kind_of(config.model),
-                       " count from behind it; raise model.max_position_embeddings to ",
+  require<ConfigError>(config.data.max_seq_length <= model.max_input_length(), "the tokenizer's padding id is ",
+                       model.pad_token_id, ", and positions of ", kind_of(config.model),
+                       " start after it; raise model.max_position_embeddings to ",
                        model.pad_token_id + 1 + config.data.max_seq_length,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze "
-                       "prepare` trains such ones)");
+                       "prepare` trains such tokenizers)");
   config.evaluation = resolved_evaluation(config);
   return config;
 }
 
-/// What held-out losses are measured by, in words: losses by another yardstick are not compared.
-std::string yardstick_words(const RunConfig& config, const TokenStore& store) {
+/// A description of the held-out evaluation: losses are compared only if their descriptions are equal.
+std::string yardstick_description(const RunConfig& config, const TokenStore& store) {
   const auto& evaluation = config.evaluation;
   std::string names;
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
@@ -65,27 +65,28 @@ std::string percent(double share) {
   return text;
 }
 
-/// What is to be said where far more or fewer pairs are random or swapped than the config asks for; empty: nothing.
+/// A warning if the share of random or swapped pairs differs much from the configured one; else empty.
 std::string pair_warning(const Objectives& objectives, const Collator& collator) {
   constexpr int64_t sequences = 1000;
-  constexpr double far = 0.1;
+  constexpr double tolerance = 0.1;
   for (const auto& objective : objectives) {
     const auto* nsp = std::get_if<NspConfig>(&objective);
     const auto* sop = std::get_if<SopConfig>(&objective);
     if (!nsp && !sop) continue;
-    const double asked = nsp ? nsp->random_next_prob : sop->swap_prob;
+    const double configured = nsp ? nsp->random_next_prob : sop->swap_prob;
     const auto batch = collator.batch(0, sequences);
-    const double made = batch.pair_label.to(at::kDouble).mean().item<double>();
-    if (std::abs(made - asked) <= far) continue;
-    return words(nsp ? "nsp: " : "sop: ", percent(made), " of the pairs have label 1, ",
-                 nsp ? "random_next_prob" : "swap_prob", " asks for ", percent(asked),
-                 ": a piece of one sentence always gets its partner from another document, as in BERT's code; prepare "
-                 "longer documents, or read accuracy next to the majority's share");
+    const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
+    if (std::abs(measured - configured) <= tolerance) continue;
+    return words(
+        nsp ? "nsp: " : "sop: ", percent(measured), " of the pairs have label 1, ",
+        nsp ? "random_next_prob" : "swap_prob", " is ", percent(configured),
+        ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
+        "longer documents, or compare the accuracy with the majority baseline");
   }
   return "";
 }
 
-/// The same of tokens that the generator replaced.
+/// A warning if the generator of rtd replaces too few tokens; else empty.
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
   for (const auto& objective : evaluation.objectives) {
     const auto* rtd = std::get_if<RtdConfig>(&objective);
@@ -93,16 +94,16 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
     const auto part = std::find_if(losses.begin(), losses.end(),
                                    [&](const auto& loss) { return loss.name == short_form(objective); });
     if (part == losses.end() || !part->baseline) continue;
-    const double replaced = 1 - part->baseline->accuracy, asked = rtd->mlm.mlm_probability;
-    if (replaced >= asked / 4) continue;
-    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(asked),
-                 ": the generator mostly writes what stood there, which leaves little to find; make it smaller "
+    const double replaced = 1 - part->baseline->accuracy, masked = rtd->mlm.mlm_probability;
+    if (replaced >= masked / 4) continue;
+    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
+                 ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
                  "(generator_hidden_size), or mask more");
   }
   return "";
 }
 
-/// The lines by which two configs differ, budget and paths apart: `train.seed: 1 -> 2`.
+/// The differences of two configs, except budget and paths: `train.seed: 1 -> 2`.
 std::vector<std::string> differences(const RunConfig& before, const RunConfig& now) {
   const auto a = entries(before), b = entries(now);
   std::vector<std::string> found;
@@ -128,18 +129,19 @@ class Run {
         rng_(static_cast<uint64_t>(config_.train.seed)),
         collator_(store_, config_.objectives, config_.data, rng_, "train", config_.model,
                   {config_.train.batch_size, config_.train.accumulation}),
-        yardstick_(yardstick(config_, held_out_store_)) {}
+        measures_(held_out_measures(config_, held_out_store_)) {}
 
   PretrainReport train() {
     configure_threads(config_.train.threads);
     device_of(config_.train.device);
-    store_.verify(), held_out_store_.verify();  // a run of days on damaged text is worth less than seconds of reading
+    // Checking for seconds is cheaper than training for days on damaged text.
+    store_.verify(), held_out_store_.verify();
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = backbone_of(config_.model);
     initialize(params, model.initializer_range, model.initializer == Initializer::truncated_normal, rng_);
     const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
-    const auto source = checkpoint.empty() ? first_weights() : "";
+    const auto source = checkpoint.empty() ? initial_checkpoint() : "";
     const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());
     open_folder();
     if (!source.empty()) {
@@ -149,7 +151,7 @@ class Run {
     stepper_ = std::make_unique<Stepper>(config_, *network_);
     resume(checkpoint);
     state_.optimizer = name_of(config_.optimizer.kind);
-    state_.yardstick = yardstick_words(config_, held_out_store_);
+    state_.yardstick = yardstick_description(config_, held_out_store_);
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
     announce();
@@ -158,19 +160,19 @@ class Run {
   }
 
  private:
-  /// The checkpoint whose weights a run without one of its own begins with, or empty: that of init.from, and for a run
-  /// that was killed before it saved anything the one that it began with, although the other run has gone on since.
-  std::string first_weights() const {
+  /// The checkpoint that initializes a run without a checkpoint of its own, or empty: init.from, or, for a run that was
+  /// killed before its first checkpoint, the one that it was initialized from, even if that run has gone on since.
+  std::string initial_checkpoint() const {
     const auto& from = config_.init.from;
     const auto report = options_.run + "/init.json";
     if (from.empty() || !options_.resume || !fs::exists(report)) return from;
-    const auto began = parse_json(read_text(report, 16 << 20));
-    const auto checkpoint = began.is_object() ? began.value("from", json()) : json();
-    require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start the run anew in another folder");
+    const auto origin = parse_json(read_text(report, 16 << 20));
+    const auto checkpoint = origin.is_object() ? origin.value("from", json()) : json();
+    require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start a new run in another folder");
     require<CheckpointError>(
         fs::exists(checkpoint.get<std::string>()), options_.run, ": has no checkpoint of its own, and ",
         checkpoint.get<std::string>(),
-        ", whose weights it began with, is gone; put it back, or start the run anew in another folder");
+        ", from which it was initialized, is missing; restore it, or start a new run in another folder");
     return checkpoint.get<std::string>();
   }
 
@@ -178,9 +180,9 @@ class Run {
     const bool exists = fs::exists(options_.run + "/run.yaml");
     if (!options_.resume) {
       require<ConfigError>(!exists && (!fs::exists(options_.run) || fs::is_empty(options_.run)), options_.run,
-                           ": exists; go on with it by --resume, or name another folder with --run");
+                           ": exists; continue it with --resume, or name another folder with --run");
     } else {
-      require<ConfigError>(exists, options_.run, ": holds no run to resume; start it without --resume");
+      require<ConfigError>(exists, options_.run, ": contains no run to resume; start it without --resume");
       auto before = decode<RunConfig>(load_run_config(options_.run + "/run.yaml"));
       // A file of an earlier version lacks these keys.
       take_special_ids(before.model, store_.tokenizer().special());
@@ -188,21 +190,21 @@ class Run {
       const auto changed = differences(before, config_);
       std::string list;
       for (const auto& line : changed) list += "\n  " + line;
-      require<ConfigError>(
-          changed.empty() || options_.overwrite_config, options_.run,
-          ": was made with another config; undo these changes (without a config file a run goes on with its own), or "
-          "allow them with --allow-config-change:",
-          list);
-      const auto made = parse_json(read_text(options_.run + "/provenance.json", 16 << 20));
-      const bool same_data =
-          made.is_object() && made.contains("data") && made["data"].value("fingerprint", "") == store_.fingerprint();
+      require<ConfigError>(changed.empty() || options_.overwrite_config, options_.run,
+                           ": was made with a different config; undo these changes (without a config file a run "
+                           "continues with its own), or allow them with --allow-config-change:",
+                           list);
+      const auto recorded = parse_json(read_text(options_.run + "/provenance.json", 16 << 20));
+      const bool same_data = recorded.is_object() && recorded.contains("data") &&
+                             recorded["data"].value("fingerprint", "") == store_.fingerprint();
       changed_ = !changed.empty() || !same_data;
-      require<ConfigError>(same_data || options_.overwrite_config, options_.run, ": was trained on other tokens than ",
-                           config_.data.tokens, "; name the same ones, or allow it with --allow-config-change");
+      require<ConfigError>(same_data || options_.overwrite_config, options_.run,
+                           ": was trained on different tokens than ", config_.data.tokens,
+                           "; name the same tokens, or allow it with --allow-config-change");
     }
     std::error_code error;
     fs::create_directories(options_.run, error);
-    require<Error>(!error, options_.run, ": cannot be made (", error.message(), ")");
+    require<Error>(!error, options_.run, ": cannot be created (", error.message(), ")");
     write_atomic(options_.run + "/run.yaml", to_yaml(config_));
     if (!exists)
       write_atomic(options_.run + "/provenance.json", provenance(store_, options_.command_line).dump(2) + "\n");
@@ -213,7 +215,7 @@ class Run {
   void resume(const std::string& checkpoint) {
     if (!options_.resume) return;
     if (checkpoint.empty()) {
-      log_info("train", words(options_.run, " has no checkpoint: the run begins anew"));
+      log_info("train", words(options_.run, " has no checkpoint: the run starts from the beginning"));
       return;
     }
     std::vector<std::pair<std::string, Tensor>> moments;
@@ -221,30 +223,32 @@ class Run {
     ledger_ = stepper_->ledger = state_.ledger;
     uncounted_ = state_.seconds - state_.ledger.seconds;
     for (const auto& objective : network_->objectives) objective->set_step(std::max<int64_t>(state_.step - 1, 0));
-    if (state_.yardstick != yardstick_words(config_, held_out_store_)) {
+    if (state_.yardstick != yardstick_description(config_, held_out_store_)) {
       if (state_.best_step > 0)
-        log_info("train",
-                 words(checkpoint, ": its best held-out loss was measured otherwise; the best is looked for anew"));
+        log_info(
+            "train",
+            words(checkpoint,
+                  ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
       state_.best_step = 0;
       state_.evaluations_without_gain = 0;
     }
     load_weights(checkpoint + "/weights.safetensors", stepper_->params());
     if (!state_.optimizer.empty() && state_.optimizer != name_of(config_.optimizer.kind)) {
-      state_.averages_from = state_.step;
-      log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the averages of gradients of ",
-                              config_.optimizer.kind, " begin anew"));
+      state_.moments_reset_at = state_.step;
+      log_info("train", words(checkpoint, ": was made by ", state_.optimizer, "; the moments of ",
+                              config_.optimizer.kind, " start from zero"));
     } else if (!moments.empty()) {
-      stepper_->load_optimizer(moments, state_.step - state_.averages_from);
+      stepper_->load_optimizer(moments, state_.step - state_.moments_reset_at);
     }
-    const auto memories = load_memories(checkpoint);
-    if (changed_ && !memories.empty())
+    const auto mems = load_mems(checkpoint);
+    if (changed_ && !mems.empty())
       log_info("train", words(checkpoint,
-                              ": config or data are others now, so that rows may not go on where these ended: their "
-                              "memory begins anew"));
+                              ": config or data have changed, so rows may not continue the previous ones; the mems "
+                              "start from zero"));
     else
-      stepper_->load_memories(memories);
+      stepper_->load_mems(mems);
     stepper_->refresh();
-    // A run that was cut off right after its best checkpoint may lack the line that names it.
+    // A run that was killed right after its best checkpoint may lack the file `best`.
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
     if (!best.empty()) write_atomic(options_.run + "/best", fs::path(best).filename().string() + "\n");
     saved_at_ = state_.step;
@@ -252,8 +256,8 @@ class Run {
     if (state_.row_rules != row_rules)
       log_warning("train",
                   words(checkpoint,
-                        ": was made by a version of Cloze that cut and masked rows otherwise; from here on rows are "
-                        "those of this version, so that the run ends in other weights than it would have there"));
+                        ": was made by a version of Cloze that packed and masked rows differently; from here on "
+                        "rows follow this version, so the final weights differ from those of that version"));
   }
 
   void check_disk() const {
@@ -261,7 +265,7 @@ class Run {
     const double needed = checkpoint * static_cast<double>(config_.checkpoint.keep + 2),
                  free = static_cast<double>(free_bytes(options_.run));
     require<Error>(free > needed, options_.run, ": its checkpoints need ", bytes(needed), ", the disk has ",
-                   bytes(free), " left; free some room, or lower checkpoint.keep");
+                   bytes(free), " free; free some space, or lower checkpoint.keep");
   }
 
   void announce() const {
@@ -275,16 +279,17 @@ class Run {
     std::string names;
     for (const auto& objective : network_->objectives) names += (names.empty() ? "" : " + ") + objective->name();
     log_info("train", words(names, ", ", config_.train.batch_size * config_.train.accumulation, " sequences of up to ",
-                            config_.data.max_seq_length, " tokens a step, ", stepper_->precision_words(), ", ",
+                            config_.data.max_seq_length, " tokens a step, ", stepper_->precision_description(), ", ",
                             at::get_num_threads(), " threads"));
     for (const auto& line : deviations(config_)) log_info("train", "differs from the preset: " + line);
     const auto unbalanced = pair_warning(config_.objectives, collator_);
     if (!unbalanced.empty()) log_warning("train", unbalanced);
-    const auto missing = shortage(yardstick_, config_.evaluation.sequences);
-    if (!missing.empty()) log_info("data", words("held out: ", missing, "; the standard errors say what that means"));
-    const auto of_tokens = std::count_if(yardstick_.begin(), yardstick_.end(),
+    const auto missing = missing_sequences(measures_, config_.evaluation.sequences);
+    if (!missing.empty())
+      log_info("data", words("held out: ", missing, "; the standard errors take that into account"));
+    const auto of_tokens = std::count_if(measures_.begin(), measures_.end(),
                                          [](const auto& measure) { return measure.unigram.has_value(); });
-    for (const auto& measure : yardstick_) {
+    for (const auto& measure : measures_) {
       if (!measure.unigram) continue;
       log_info("train",
                words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "", ": loss ",
@@ -298,7 +303,7 @@ class Run {
     return text;
   }
 
-  /// Progress through the budget: the part done and the whole, in the unit that is nearest its end.
+  /// Progress through the budget: the amount done and the total, in the unit that is closest to its limit.
   std::pair<double, double> progress() const {
     const auto& b = config_.train.budget;
     std::pair<double, double> nearest{0, 1};
@@ -311,8 +316,8 @@ class Run {
     return nearest;
   }
 
-  /// Factor of the learning rate. A warm-up that counts steps does so whatever ends the run, which at this pace has so
-  /// many.
+  /// Factor on the learning rate. A warm-up given in steps counts steps whichever limit ends the run; the total number
+  /// of steps is then extrapolated from the progress so far.
   double schedule() const {
     const auto [done, total] = progress();
     const auto step = static_cast<double>(state_.step);
@@ -325,7 +330,7 @@ class Run {
   }
 
   void loop() {
-    if (patience_over()) {  // as it was when the run was saved
+    if (patience_over()) {  // the run had stopped when it was saved
       stopped_by_ = "patience";
       return;
     }
@@ -369,15 +374,15 @@ class Run {
           tokens_at_log = state_.tokens, seconds_at_log = state_.seconds;
         }
       }
-      const auto resting = Clock::now();
+      const auto pause_start = Clock::now();
       const bool stop = interrupted, over = progress().first >= progress().second;
       const bool evaluates = !over && config_.evaluation.every > 0 && state_.step % config_.evaluation.every == 0;
       if (evaluates) evaluate_now();
       if (stop || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
-      pause += since(resting);
+      pause += since(pause_start);
       if (stop) {
         end_progress();
-        throw Interrupted(words("stopped at step ", state_.step, "; go on with --resume"));
+        throw Interrupted(words("stopped at step ", state_.step, "; continue with --resume"));
       }
       if (evaluates && patience_over()) {
         stopped_by_ = "patience";
@@ -390,19 +395,19 @@ class Run {
   void refuse(const Stepper::Result& result, int64_t skips) {
     end_progress();
     const auto text =
-        words(result.trouble, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
+        words(result.nonfinite, " is not finite at step ", state_.step + 1, " (sequences ", state_.sequences, " to ",
               state_.sequences + static_cast<uint64_t>(config_.train.batch_size * config_.train.accumulation) - 1, ")");
-    if (config_.train.on_nonfinite == OnNonFinite::skip && skips <= most_skips) {
+    if (config_.train.on_nonfinite == OnNonFinite::skip && skips <= max_skips) {
       log_warning("train", text + "; the step is skipped");
       return;
     }
     const auto last = find_checkpoint(options_.run);
-    fail(text, skips > most_skips ? words(", and so were the ", most_skips, " before it") : "",
+    fail(text, skips > max_skips ? words(", and so were the ", max_skips, " before it") : "",
          "; no update was made, the last good checkpoint is ", last.empty() ? "none yet" : last,
          "; lower the learning rate, or skip such steps with --set train.on_nonfinite=skip");
   }
 
-  /// A line of means over the steps since the line before.
+  /// Shows a line of means over the steps since the previous line.
   void show(double rate, double speed, bool plain) {
     const auto& line = state_.line;
     const auto last = config_.train.budget.steps > 0 ? "/" + std::to_string(config_.train.budget.steps) : "";
@@ -427,9 +432,9 @@ class Run {
              {"tokens", state_.tokens}};
     for (const auto& part : line.parts) {
       row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
-      if (!part.yes_no) continue;
-      row[part.name]["majority"] = majority_baseline(part.yes_no->yes, part.count).accuracy;
-      if (part.name == RtdConfig::kind) row[part.name]["f1"] = f1_score(*part.yes_no);
+      if (!part.binary) continue;
+      row[part.name]["majority"] = majority_baseline(part.binary->positives, part.count).accuracy;
+      if (part.name == RtdConfig::kind) row[part.name]["f1"] = f1_score(*part.binary);
     }
     const auto time = ledger();
     row["time"] = {{"seconds", state_.seconds},
@@ -438,7 +443,7 @@ class Run {
     metrics_->write(row);
   }
 
-  /// Where the time went, of this process and of those that the run was resumed from.
+  /// The times of this session and of all earlier sessions of the run.
   Ledger ledger() const {
     Ledger all = ledger_;
     const auto& steps = stepper_->ledger;
@@ -450,20 +455,20 @@ class Run {
     return all;
   }
 
-  /// Evaluates, and remembers the best; a step that was evaluated before the run was resumed counts no second time, one
-  /// where no objective of the yardstick counts does not at all.
+  /// Evaluates, and keeps track of the best step. A step that was evaluated before the run was resumed is not counted
+  /// again, nor is one at which no objective of the evaluation is active.
   void evaluate_now() {
     const auto start = Clock::now();
     const bool again = state_.evaluated_at == state_.step;
-    last_held_out_ = evaluate(*network_, yardstick_, config_.train.batch_size, device_of(config_.train.device),
-                              /*active_alone=*/true);
+    last_held_out_ = evaluate(*network_, measures_, config_.train.batch_size, device_of(config_.train.device),
+                              /*active_only=*/true);
     std::erase_if(last_held_out_, [](const HeldOut& part) { return part.count == 0; });
     held_out_loss_ = std::numeric_limits<double>::quiet_NaN();
     if (last_held_out_.empty()) {
       end_progress();
-      if (!std::exchange(said_nothing_, true))
-        log_info("train", words("nothing is held out to measure at step ", state_.step,
-                                ": none of evaluation.objectives counts then (from_step, until_step)"));
+      if (!std::exchange(reported_nothing_measured_, true))
+        log_info("train", words("no held-out evaluation at step ", state_.step,
+                                ": none of evaluation.objectives is active (from_step, until_step)"));
       return;
     }
     held_out_loss_ = 0;
@@ -487,12 +492,12 @@ class Run {
     metrics_->write(row);
     ledger_.evaluation += since(start);
     if (state_.best_step > 0 && !same_losses(config_, state_.best_step - 1, state_.step - 1))
-      state_.best_step = 0;  // sums of other losses say nothing of this one
+      state_.best_step = 0;  // sums of other losses are not comparable with this one
     const bool finite = std::isfinite(held_out_loss_);
     const bool better = finite && (state_.best_step == 0 || held_out_loss_ < state_.best_loss);
     end_progress();
-    const auto few = replaced_warning(last_held_out_, config_.evaluation);
-    if (!few.empty() && !std::exchange(warned_, true)) log_warning("train", few);
+    const auto few_replaced = replaced_warning(last_held_out_, config_.evaluation);
+    if (!few_replaced.empty() && !std::exchange(warned_few_replaced_, true)) log_warning("train", few_replaced);
     if (!finite)
       log_warning("train", words("the held-out loss at step ", state_.step,
                                  " is not finite, so this step cannot be the best; lower the learning rate"));
@@ -513,26 +518,26 @@ class Run {
     }
   }
 
-  /// Saves, unless this step is saved; a failure ends the run only when it `must` work.
+  /// Saves a checkpoint, unless this step has been saved; a failure ends the run only if `must`.
   void save(bool must) {
     if (saved_at_ == state_.step) return;
     const auto start = Clock::now();
     state_.metrics_bytes = metrics_->sync();
     state_.ledger = ledger();
     try {
-      save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state(), stepper_->memories());
+      save_checkpoint(options_.run, state_, stepper_->params(), stepper_->optimizer_state(), stepper_->mems());
       saved_at_ = state_.step;
       prune_checkpoints(options_.run, config_.checkpoint.keep);
     } catch (const Error& e) {
       if (must) throw;
-      log_warning("train", words(e.what(), "; the run goes on, the next checkpoint is tried at its time"));
+      log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
     }
     ledger_.checkpoint += since(start);
   }
 
-  /// That of the first objective that predicts tokens.
+  /// The unigram baseline of the first objective that predicts tokens.
   Baseline first_unigram() const {
-    for (const auto& measure : yardstick_)
+    for (const auto& measure : measures_)
       if (measure.unigram) return *measure.unigram;
     return {};
   }
@@ -577,20 +582,20 @@ class Run {
   RunConfig config_;
   Rng rng_;
   Collator collator_;
-  std::vector<Measure> yardstick_;
+  std::vector<Measure> measures_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<Stepper> stepper_;
   std::unique_ptr<Metrics> metrics_;
   TrainState state_;
-  Ledger ledger_;         // all but what the stepper counts
-  double uncounted_ = 0;  // seconds that no ledger knows of: of a checkpoint without one
+  Ledger ledger_;         // without the times that the stepper measures
+  double uncounted_ = 0;  // seconds before a checkpoint that has no ledger
   std::vector<HeldOut> last_held_out_;
   double held_out_loss_ = std::numeric_limits<double>::quiet_NaN(), last_loss_ = 0;
   int64_t saved_at_ = -1;  // step
   std::string stopped_by_ = "budget";
-  bool warned_ = false;        // of few replaced tokens
-  bool said_nothing_ = false;  // that no objective of the yardstick counts yet
-  bool changed_ = false;       // config or data, since the checkpoint
+  bool warned_few_replaced_ = false;
+  bool reported_nothing_measured_ = false;  // no objective of the evaluation is active yet
+  bool changed_ = false;                    // config or data changed since the checkpoint
 };
 
 }  // namespace

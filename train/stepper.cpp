@@ -27,7 +27,7 @@ Batch to_device(const Batch& batch, at::Device device) {
 at::Device device_of(const std::string& name) {
   if (name == "cpu") return at::kCPU;
   require<ConfigError>(torch::cuda::is_available(), "train.device is '", name,
-                       "', but this LibTorch sees no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
+                       "', but this LibTorch finds no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
   try {
     const at::Device device(name);
     require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ",
@@ -47,14 +47,14 @@ struct Stepper::Impl {
         rng(static_cast<uint64_t>(config.train.seed)),
         max_norm(config.optimizer.max_grad_norm),
         bf16(config.train.precision == Precision::bf16 && has_fast_bf16(device)),
-        wanted(name_of(config.train.precision)),
+        configured_precision(name_of(config.train.precision)),
         flat(collect_params(net), device),
         optimizer(config.optimizer, flat) {
     network.backbone->set_gradient_checkpointing(config.train.gradient_checkpointing);
     flat.use_bf16(bf16);
-    if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_memory()) {
+    if (const auto* model = as<TwoStreamConfig>(config.model); model && model->carries_mems()) {
       layers = static_cast<size_t>(model->num_hidden_layers);
-      memory_shape = {config.train.batch_size, model->mem_len, model->hidden_size};
+      mems_shape = {config.train.batch_size, model->mem_len, model->hidden_size};
     }
     micro_batches = static_cast<size_t>(config.train.accumulation);
   }
@@ -63,26 +63,26 @@ struct Stepper::Impl {
   Rng rng;
   double max_norm;
   bool bf16;
-  std::string wanted;
+  std::string configured_precision;
   FlatParameters flat;
   Optimizer optimizer;
-  size_t layers = 0, micro_batches = 0;       // layers that remember
-  std::vector<int64_t> memory_shape;          // [B, M, D]
-  std::vector<std::vector<Tensor>> memories;  // of each layer, for each micro-batch; empty: nothing is remembered
+  size_t layers = 0, micro_batches = 0;   // layers: those with mems
+  std::vector<int64_t> mems_shape;        // [B, M, D]
+  std::vector<std::vector<Tensor>> mems;  // [micro-batch][layer]; empty: no mems
 
-  /// What the rows of a micro-batch read of the text before them, for each layer. Nothing is a memory of zeros, which
-  /// may be seen. Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the
-  /// end of the last one is remembered).
-  std::vector<Tensor> memory_of(size_t micro, const Batch& batch) const {
-    if (batch.continues && micro < memories.size() && !memories[micro].empty()) return memories[micro];
-    return std::vector<Tensor>(layers, at::zeros(memory_shape, flat.grads.options()));
+  /// The mems of each layer that a micro-batch attends to. Without previous text they are zeros, which may be attended
+  /// to. Source: zihangdai/xlnet, train_gpu.py, initialize_mems_np. Differs: every epoch begins so (there the
+  /// mems of the previous epoch are kept).
+  std::vector<Tensor> mems_before(size_t micro, const Batch& batch) const {
+    if (batch.continues && micro < mems.size() && !mems[micro].empty()) return mems[micro];
+    return std::vector<Tensor>(layers, at::zeros(mems_shape, flat.grads.options()));
   }
 
   /// The first parameter whose gradient is not finite.
   std::string bad_gradient() const {
-    for (const auto& slot : flat.slots())
-      if (!at::isfinite(flat.grads.narrow(0, slot.offset, slot.numel)).all().item<bool>())
-        return "the gradient of " + slot.param.name;
+    for (const auto& range : flat.ranges())
+      if (!at::isfinite(flat.grads.narrow(0, range.offset, range.numel)).all().item<bool>())
+        return "the gradient of " + range.param.name;
     return "the gradient norm";
   }
 };
@@ -101,14 +101,14 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     totals.resize(parts.size());
     for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].count;
   }
-  if (in.layers > 0) in.memories.resize(batches.size());
+  if (in.layers > 0) in.mems.resize(batches.size());
   for (size_t micro = 0; micro < batches.size(); ++micro) {
     const auto start = Clock::now();
     auto batch = to_device(batches[micro], in.device);
-    std::vector<Tensor> later;
-    if (in.layers > 0) batch.memories = in.memory_of(micro, batch);
+    std::vector<Tensor> new_mems;
+    if (in.layers > 0) batch.mems = in.mems_before(micro, batch);
     const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
-    auto parts = in.network.losses(batch, key, in.layers > 0 ? &later : nullptr);
+    auto parts = in.network.losses(batch, key, in.layers > 0 ? &new_mems : nullptr);
     Tensor total;
     for (size_t k = 0; k < parts.size(); ++k) {
       if (totals[k] == 0) continue;
@@ -118,7 +118,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     ledger.forward += since(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
-    if (in.layers > 0) in.memories[micro] = std::move(later);
+    if (in.layers > 0) in.mems[micro] = std::move(new_mems);
     ledger.backward += since(middle);
     for (size_t k = 0; k < parts.size(); ++k) {
       parts[k].sum = parts[k].sum.detach().to(at::kCPU).to(at::kDouble);
@@ -128,7 +128,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
         result.parts[k].sum += parts[k].sum;
         result.parts[k].count += parts[k].count;
         result.parts[k].correct += parts[k].correct;
-        if (parts[k].yes_no) *result.parts[k].yes_no += *parts[k].yes_no;
+        if (parts[k].binary) *result.parts[k].binary += *parts[k].binary;
       }
     }
     result.tokens += batches[micro].tokens;
@@ -137,18 +137,18 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   for (const auto& part : result.parts) {
     const double mean = part.count > 0 ? part.sum.item<double>() / static_cast<double>(part.count) : 0;
     result.loss += part.weight * mean;
-    if (!std::isfinite(mean) && result.trouble.empty()) result.trouble = "the loss of " + part.name;
+    if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
   }
   result.grad_norm = global_norm(in.flat.grads);
-  if (result.trouble.empty() && !std::isfinite(result.grad_norm)) result.trouble = in.bad_gradient();
-  result.finite = result.trouble.empty();
+  if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = in.bad_gradient();
+  result.finite = result.nonfinite.empty();
   if (result.finite) {
     const double scale =
         in.max_norm > 0 && result.grad_norm > in.max_norm ? in.max_norm / (result.grad_norm + 1e-6) : 1.0;
     in.optimizer.step(learning_rate, scale);
   } else {
     in.flat.grads.zero_();
-    in.memories.clear();  // these may hold no numbers, and older ones are not of the text before the next rows
+    in.mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
   }
   ledger.optimizer += since(start);
   return result;
@@ -160,41 +160,42 @@ void Stepper::load_optimizer(const std::vector<std::pair<std::string, Tensor>>& 
   impl_->optimizer.load(state);
   impl_->optimizer.updates = updates;
 }
-std::vector<std::pair<std::string, Tensor>> Stepper::memories() const {
+std::vector<std::pair<std::string, Tensor>> Stepper::mems() const {
   std::vector<std::pair<std::string, Tensor>> found;
-  for (size_t micro = 0; micro < impl_->memories.size(); ++micro)
+  for (size_t micro = 0; micro < impl_->mems.size(); ++micro)
     for (size_t layer = 0; layer < impl_->layers; ++layer)
-      found.emplace_back(words("memory.", micro, ".", layer), impl_->memories[micro][layer]);
+      found.emplace_back(words("memory.", micro, ".", layer), impl_->mems[micro][layer]);
   return found;
 }
-void Stepper::load_memories(const std::vector<std::pair<std::string, Tensor>>& saved) {
+void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved) {
   auto& in = *impl_;
   std::vector<std::vector<Tensor>> found(in.micro_batches, std::vector<Tensor>(in.layers));
   size_t fitting = 0;
   for (const auto& [name, tensor] : saved)
     for (size_t micro = 0; micro < in.micro_batches; ++micro)
       for (size_t layer = 0; layer < in.layers; ++layer)
-        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.memory_shape)
+        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape)
           found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
   require<CheckpointError>(fitting == saved.size() && (saved.empty() || fitting == in.micro_batches * in.layers),
-                           "the checkpoint remembers ", saved.size(), " tensors, of which ", fitting, " fit the ",
+                           "the checkpoint has ", saved.size(), " tensors of mems, of which ", fitting, " fit the ",
                            in.micro_batches * in.layers,
-                           " that the rows of a step carry; it is damaged: resume from an earlier one");
-  in.memories = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(found);
+                           " of this config; it is damaged: resume from an earlier checkpoint");
+  in.mems = saved.empty() ? std::vector<std::vector<Tensor>>() : std::move(found);
 }
 int64_t Stepper::checkpoint_bytes() const {
   const auto& in = *impl_;
-  int64_t memory = in.layers > 0 ? static_cast<int64_t>(in.micro_batches * in.layers) * (in.bf16 ? 2 : 4) : 0;
-  for (const auto size : in.memory_shape) memory *= size;
-  for (const auto& [name, tensor] : in.optimizer.state()) memory += 4 * tensor.numel();
-  return 4 * parameters() + memory;
+  int64_t mems_bytes = in.layers > 0 ? static_cast<int64_t>(in.micro_batches * in.layers) * (in.bf16 ? 2 : 4) : 0;
+  for (const auto size : in.mems_shape) mems_bytes *= size;
+  int64_t optimizer_bytes = 0;
+  for (const auto& [name, tensor] : in.optimizer.state()) optimizer_bytes += 4 * tensor.numel();
+  return 4 * parameters() + optimizer_bytes + mems_bytes;
 }
 void Stepper::refresh() { impl_->flat.refresh_shadow(); }
 int64_t Stepper::parameters() const { return impl_->flat.count(); }
-std::string Stepper::precision_words() const {
-  if (impl_->bf16) return "bf16 products and activations, fp32 master weights";
-  return impl_->wanted == "bf16"
-             ? "fp32 (bf16 was asked for, but this processor has no bf16 units, where it would be slower)"
+std::string Stepper::precision_description() const {
+  if (impl_->bf16) return "bf16 matrix multiplications and activations, fp32 master weights";
+  return impl_->configured_precision == "bf16"
+             ? "fp32 (train.precision is bf16, but this processor has no bf16 units, without which it would be slower)"
              : "fp32";
 }
 

@@ -49,12 +49,12 @@ int run(const PretrainCommand& c) {
   log_info("train", words(thousands(static_cast<uint64_t>(r.steps)), " steps, ",
                           thousands(static_cast<uint64_t>(r.tokens)), " tokens in ", duration(r.seconds), ", ",
                           thousands(static_cast<uint64_t>(r.tokens_per_second)), " tok/s; stopped by ", r.stopped_by));
-  log_info("train", words("time: forward ", percent(l.forward, l.seconds), ", backward ",
-                          percent(l.backward, l.seconds), ", optimizer ", percent(l.optimizer, l.seconds),
-                          ", data wait ", percent(l.data_wait, l.seconds), ", other ", percent(l.other, l.seconds),
-                          "; besides, evaluation ", duration(l.evaluation), ", checkpoints ", duration(l.checkpoint)));
-  const auto best =
-      r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no held-out loss is the best";
+  log_info("train",
+           words("time: forward ", percent(l.forward, l.seconds), ", backward ", percent(l.backward, l.seconds),
+                 ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
+                 ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
+                 ", checkpoints ", duration(l.checkpoint)));
+  const auto best = r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no best held-out loss";
   log_info("train", words(c.run, ": ", best, "; curve in ", c.run, "/loss.png"));
   return 0;
 }
@@ -64,12 +64,12 @@ int run(const GenerateCommand& c) {
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
-    options.emit = [](const std::string& piece) { print(piece, true); };
+    options.emit = [](const std::string& text) { print(text, true); };
   }
   const auto all = generate(opened, c.texts, options);
   if (streams) print("\n");
   const bool line_by_line = c.texts.size() > 1 || c.search.num_return_sequences > 1;
-  uint64_t several = 0;  // texts that would be several lines
+  uint64_t multiline = 0;  // texts that contain line breaks
   for (size_t i = 0; i < all.size() && !streams; ++i) {
     if (c.json) {
       json list = json::array();
@@ -83,16 +83,15 @@ int run(const GenerateCommand& c) {
     for (const auto& one : all[i]) {
       auto line = one.text;
       const auto is_end = [](char byte) { return byte == '\n' || byte == '\r'; };
-      several += line_by_line && std::any_of(line.begin(), line.end(), is_end);
+      multiline += line_by_line && std::any_of(line.begin(), line.end(), is_end);
       if (line_by_line) std::replace_if(line.begin(), line.end(), is_end, ' ');
       print(line + "\n");
     }
   }
-  if (several > 0)
+  if (multiline > 0)
     log_warning(
         "generate",
-        words(several,
-              " texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
+        words(multiline, " texts contain line breaks, printed as spaces to keep one text per line; --json keeps them"));
   return 0;
 }
 
@@ -121,7 +120,7 @@ int run(const FillCommand& c) {
       for (const auto& blank : blanks) {
         json candidates = json::array();
         for (const auto& one : blank)
-          candidates.push_back({{"id", one.id}, {"piece", one.piece}, {"probability", one.probability}});
+          candidates.push_back({{"id", one.id}, {"piece", one.token}, {"probability", one.probability}});
         list.push_back(candidates);
       }
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
@@ -132,7 +131,7 @@ int run(const FillCommand& c) {
     print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {
       std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
-      for (const auto& one : blanks[i]) line += one.piece + " " + number(100 * one.probability, 1) + "%  ";
+      for (const auto& one : blanks[i]) line += one.token + " " + number(100 * one.probability, 1) + "%  ";
       std::printf("%s\n", line.c_str());
     }
   }
@@ -144,7 +143,7 @@ int run(const ImportCommand& c) {
   log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ",
                            thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
-  for (const auto& name : r.fresh) log_info("import", "not in the file, newly drawn: " + name);
+  for (const auto& name : r.fresh) log_info("import", "not in the file, newly initialized: " + name);
   return 0;
 }
 
@@ -155,7 +154,7 @@ int run(const ExportCommand& c) {
       std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
     else
       log_info("export",
-               c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer where the run has one)");
+               c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
     return 0;
   }
   const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part, c.force);
@@ -173,11 +172,11 @@ int run(const ExportCommand& c) {
   }
   std::string shapes;
   for (const auto& shape : r.shapes) shapes += (shapes.empty() ? "" : ", ") + shape;
-  log_info("export", words(r.path, ": loaded in a new process and run at ", shapes));
+  log_info("export", words(r.path, ": loaded in a new process and run at shapes ", shapes));
   for (const auto& [name, error] : r.largest_error) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1e", error);
-    log_info("export", words("  ", name, ": largest difference ", text));
+    log_info("export", words("  ", name, ": max difference ", text));
   }
   log_info("export", words("receipt in ", r.path, ".receipt.json"));
   return 0;
@@ -247,7 +246,7 @@ int run(const BenchmarkCommand& c) {
 }  // namespace cloze
 
 extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command, cloze::LogLevel level) {
-  // The engine has its own log and its own flag for signals: it is a program of its own in a library.
+  // The engine is a library with its own log and its own signal flag, separate from those of the program.
   cloze::set_log_level(level);
   cloze::install_interrupt_handlers();
   cloze::configure_threads(0);

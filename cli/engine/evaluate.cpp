@@ -16,7 +16,7 @@
 #include "data/spool.h"
 #include "objectives/generative_rows.h"
 #include "generation/generate.h"
-#include "run/run_config.h"
+#include "run/load_config.h"
 #include "evaluation/text_metrics.h"
 #include "train/trainer.h"
 
@@ -27,16 +27,16 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// A folder of its own that goes when the verb ends.
+/// A temporary folder, removed when the verb ends.
 struct ScratchFolder {
   ScratchFolder() {
     std::error_code error;
-    const auto place = fs::temp_directory_path(error);
+    const auto parent = fs::temp_directory_path(error);
     require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
-                   "); name another one");
-    path = (place / "cloze-XXXXXX").string();
-    require<Error>(mkdtemp(path.data()) != nullptr, place.string(), ": a temporary folder cannot be made in it (",
-                   system_reason(), "); name another place with TMPDIR");
+                   "); set it to another folder");
+    path = (parent / "cloze-XXXXXX").string();
+    require<Error>(mkdtemp(path.data()) != nullptr, parent.string(), ": cannot create a temporary folder there (",
+                   system_reason(), "); set TMPDIR to another folder");
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -45,7 +45,7 @@ struct ScratchFolder {
   std::string path;
 };
 
-/// The files of --text and --target, with copies of those that can be read once.
+/// The files of --text and --target; pipes, which can be read only once, are copied to disk.
 struct Texts {
   std::vector<std::string> sources, targets;
 };
@@ -57,20 +57,19 @@ Texts readable_texts(const EvaluateCommand& c, const ScratchFolder& scratch) {
   return texts;
 }
 
-/// Targets written for held-out sources, beside those of the store.
-struct WrittenPairs {
-  std::vector<std::string> sources, written, references;
+/// Held-out sources with generated targets and references.
+struct GeneratedPairs {
+  std::vector<std::string> sources, generated, references;
 };
-WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c, const Texts& texts,
-                         int64_t most) {
-  require<ConfigError>(
-      store.num_sentences() == 2 * store.num_documents(),
-      "--generate compares written targets with those of pairs; the tokens were not prepared with --format pairs");
-  WrittenPairs found;
-  if (!c.text.empty()) {  // the files as they stand
+GeneratedPairs generate_pairs(const LoadedRun& run, const TokenStore& store, const EvaluateCommand& c,
+                              const Texts& texts, int64_t max_pairs) {
+  require<ConfigError>(store.num_sentences() == 2 * store.num_documents(),
+                       "--generate needs pairs of sources and targets; prepare the tokens with --format pairs");
+  GeneratedPairs found;
+  if (!c.text.empty()) {  // the raw text of the files
     DocumentReader reader(
         {.inputs = texts.sources, .targets = texts.targets, .format = "pairs", .field = c.field, .columns = c.columns});
-    for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < most && reader.next(pair);) {
+    for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < max_pairs && reader.next(pair);) {
       found.sources.push_back(pair.lines[0]);
       found.references.push_back(pair.lines[1]);
     }
@@ -82,25 +81,25 @@ WrittenPairs write_pairs(const LoadedRun& run, const TokenStore& store, const Ev
     unknown += std::find(ids.begin(), ids.end(), run.tokenizer.special().unk) != ids.end();
     return run.tokenizer.decode(ids);
   };
-  for (uint64_t d = 0; c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(most));
-       ++d) {
+  for (uint64_t d = 0;
+       c.text.empty() && d < std::min<uint64_t>(store.num_documents(), static_cast<uint64_t>(max_pairs)); ++d) {
     found.sources.push_back(text(2 * d));
     found.references.push_back(text(2 * d + 1));
   }
   if (unknown > 0)
     log_warning("evaluate", words(unknown,
-                                  " sources and references hold pieces that the tokenizer does not know; score against "
-                                  "the files themselves with --text and --target"));
-  const GenerateOptions options{.search = c.search, .batch_size = c.batch_size, .cut = true};
-  for (const auto& list : generate(run, found.sources, options)) found.written.push_back(list[0].text);
+                                  " sources and references contain unknown tokens; to score against the raw text, give "
+                                  "the files with --text and --target"));
+  const GenerateOptions options{.search = c.search, .batch_size = c.batch_size, .truncate = true};
+  for (const auto& list : generate(run, found.sources, options)) found.generated.push_back(list[0].text);
   return found;
 }
 
-/// A run with what it scored.
+/// A run with its scores.
 struct Scored {
-  std::string path;  ///< as it was named
+  std::string path;  ///< as given on the command line
   LoadedRun run;
-  RunConfig config{};  ///< of the run, with the common yardstick
+  RunConfig config{};  ///< of the run, with the evaluation that all runs share
   std::string tokens{};
   std::optional<TokenStore> store{};
   std::vector<HeldOut> losses{};
@@ -119,57 +118,58 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Leaves the objectives that every run is scored by; each one that goes is said.
-void keep_common(EvaluationConfig& ruler, const std::vector<Scored>& runs) {
+/// Keeps the objectives that all runs are scored by, and logs the others.
+void keep_common(EvaluationConfig& evaluation, const std::vector<Scored>& runs) {
   std::vector<std::vector<std::string>> of_runs;
   for (const auto& one : runs) of_runs.push_back(names_of(resolved_evaluation(one.run.config)));
-  const auto first = names_of(ruler);
-  std::erase_if(ruler.objectives, [&](const ObjectiveConfig& objective) {
+  const auto first = names_of(evaluation);
+  std::erase_if(evaluation.objectives, [&](const ObjectiveConfig& objective) {
     const auto name = short_form(objective);
     for (size_t r = 1; r < runs.size(); ++r) {
       if (std::find(of_runs[r].begin(), of_runs[r].end(), name) != of_runs[r].end()) continue;
-      log_info("evaluate", words(name, " is left out: ", runs[r].path, " is scored by ", joined(of_runs[r])));
+      log_info("evaluate", words(name, " is skipped: ", runs[r].path, " is scored by ", joined(of_runs[r])));
       return true;
     }
     return false;
   });
-  require<ConfigError>(!ruler.objectives.empty(), runs[0].path, " is scored by ", joined(first), ", ", runs[1].path,
-                       " by ", joined(of_runs[1]), "; name what to score both by, for instance --objective mlm:0.15");
+  require<ConfigError>(!evaluation.objectives.empty(), runs[0].path, " is scored by ", joined(first), ", ",
+                       runs[1].path, " by ", joined(of_runs[1]),
+                       "; name an objective for both, such as --objective mlm:0.15");
 }
 
-/// What all runs are scored by: the evaluation of the first one, with what the command says.
-EvaluationConfig common_yardstick(const EvaluateCommand& c, const std::vector<Scored>& runs) {
+/// The evaluation of all runs: that of the first run, with the changes of the command.
+EvaluationConfig common_evaluation(const EvaluateCommand& c, const std::vector<Scored>& runs) {
   bool named = !c.objectives.empty(), sized = false;
   for (const auto& change : c.set) {
     require<ConfigError>(change.rfind("evaluation.", 0) == 0, "--set ", change,
-                         ": evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
+                         ": evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
     named = named || change.rfind("evaluation.objectives", 0) == 0;
     sized = sized || change.rfind("evaluation.max_seq_length=", 0) == 0;
   }
   auto first = decode<RunConfig>(load_run_config(runs[0].run.folder + "/run.yaml", c.set));
   first.objectives = runs[0].run.config.objectives;
-  auto ruler = resolved_evaluation(first);
-  if (!c.objectives.empty()) ruler.objectives.clear();
-  for (const auto& text : c.objectives) ruler.objectives.push_back(parse_objective(text));
-  if (c.sequences > 0) ruler.sequences = c.sequences;
-  if (!named && runs.size() > 1) keep_common(ruler, runs);
+  auto evaluation = resolved_evaluation(first);
+  if (!c.objectives.empty()) evaluation.objectives.clear();
+  for (const auto& text : c.objectives) evaluation.objectives.push_back(parse_objective(text));
+  if (c.sequences > 0) evaluation.sequences = c.sequences;
+  if (!named && runs.size() > 1) keep_common(evaluation, runs);
   for (const auto& one : runs)
     if (!sized)
-      ruler.max_seq_length = std::min(ruler.max_seq_length, resolved_evaluation(one.run.config).max_seq_length);
-  return ruler;
+      evaluation.max_seq_length =
+          std::min(evaluation.max_seq_length, resolved_evaluation(one.run.config).max_seq_length);
+  return evaluation;
 }
 
-/// Gives every run the text that it is scored on: the same one.
+/// Opens the text to score on, the same for every run.
 void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts& texts, const ScratchFolder& scratch) {
-  const auto& ruler = runs[0].config.evaluation;
+  const auto& evaluation = runs[0].config.evaluation;
   const auto is_pairs = [](const auto& objective) { return std::holds_alternative<PairsConfig>(objective); };
-  const bool of_pairs = std::any_of(ruler.objectives.begin(), ruler.objectives.end(), is_pairs),
+  const bool of_pairs = std::any_of(evaluation.objectives.begin(), evaluation.objectives.end(), is_pairs),
              as_pairs = !c.target.empty() || !c.columns.empty() || c.format == "pairs";
-  require<ConfigError>(
-      c.text.empty() || of_pairs == as_pairs,
-      of_pairs
-          ? "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns"
-          : "this run is not of pairs; leave out --target and --format pairs");
+  require<ConfigError>(c.text.empty() || of_pairs == as_pairs,
+                       of_pairs ? "this run is trained on pairs; name the targets of --text with --target, or use "
+                                  "--format pairs for two columns"
+                                : "this run is not trained on pairs; leave out --target and --format pairs");
   std::map<std::string, std::string> prepared;  // tokenizer -> folder
   for (auto& one : runs) {
     const auto tokenizer = one.run.has_tokenizer ? one.run.tokenizer.fingerprint() : "";
@@ -197,75 +197,74 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
                          ": names no prepared tokens; give text with --text, or tokens with --tokens");
     one.store.emplace(one.tokens, split);
     require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens,
-                         ": was made by another tokenizer than the run's; prepare it with --tokenizer ", one.run.folder,
+                         ": has another tokenizer than the run; prepare it with --tokenizer ", one.run.folder,
                          "/tokenizer");
     const bool same_tokens = one.store->fingerprint() == runs[0].store->fingerprint(),
                same_tokenizer = one.store->tokenizer().fingerprint() == runs[0].store->tokenizer().fingerprint();
     require<ConfigError>(same_tokens || !same_tokenizer, one.path, " was trained on other tokens than ", runs[0].path,
                          " (", one.tokens, ", ", runs[0].tokens,
-                         "); name the text that both are scored on with --text or --tokens");
+                         "); name the text to score both on with --text or --tokens");
     if (!same_tokenizer)
       log_warning("evaluate", words(one.path, " has another tokenizer than ", runs[0].path,
-                                    ": their losses by token cannot be compared, bits for each byte can"));
+                                    ": losses per token cannot be compared, bits per byte can"));
   }
 }
 
-/// Leaves out the objectives whose pairs a text of one document cannot have; each one that goes is said.
-void leave_out_pairs(std::vector<Scored>& runs, const std::string& text) {
+/// Removes the objectives whose segment pairs need two documents if the text is a single one, and logs them.
+void skip_document_pairs(std::vector<Scored>& runs, const std::string& text) {
   const auto has_one = [](const Scored& one) { return one.store->num_documents() < 2; };
   if (std::none_of(runs.begin(), runs.end(), has_one)) return;
   auto left = runs[0].config.evaluation.objectives;
-  const auto rows = held_out_rows(runs[0].config);
-  std::vector<std::string> gone;
+  const auto rows = held_out_data(runs[0].config);
+  std::vector<std::string> skipped;
   std::erase_if(left, [&](const ObjectiveConfig& objective) {
     if (!needs_documents(row_objectives(objective), rows)) return false;
-    gone.push_back(short_form(objective));
+    skipped.push_back(short_form(objective));
     return true;
   });
-  require<DataError>(!left.empty(), text, ": is one document, the pairs of ", joined(gone),
-                     " are of two; a blank line ends a document");
-  for (const auto& name : gone)
-    log_info("evaluate", words(name, " is left out: its pairs are of two documents, ", text,
-                               " is one; a blank line ends a document"));
+  require<DataError>(!left.empty(), text, ": is a single document, and ", joined(skipped),
+                     " needs two; separate documents by blank lines");
+  for (const auto& name : skipped)
+    log_info("evaluate", words(name, " is skipped: it needs two documents, and ", text,
+                               " is a single one; separate documents by blank lines"));
   for (auto& one : runs) one.config.evaluation.objectives = left;
 }
 
-/// How often the text that the run was trained on holds each token, by which its unigram baseline goes; empty, and the
-/// reason is said, where that is not known.
+/// Token counts of the run's training text, for its unigram baseline. Empty if they are unknown; the reason is logged.
 std::vector<uint64_t> training_counts(const Scored& one) {
   const auto& tokens = one.run.config.data.tokens;
   std::vector<uint64_t> counts;
   std::string why;
   if (tokens.empty())
-    why = "it does not name the tokens that it was trained on";
+    why = "its training tokens are not named";
   else if (!fs::exists(tokens + "/manifest.json"))
-    why = words("the tokens that it was trained on, ", tokens, ", are gone");
+    why = words("its training tokens, ", tokens, ", no longer exist");
   try {
     const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
     if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint))
       counts = manifest.counts;
     else if (why.empty())
-      why = words(tokens, " was made by another tokenizer");
+      why = words(tokens, " has another tokenizer");
   } catch (const DataError& e) {
     why = e.what();
   }
-  if (!why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, since ", why));
+  if (!why.empty()) log_info("evaluate", words(one.path, ": no unigram baseline, because ", why));
   return counts;
 }
 
-/// Scored on the same tokens, and so on the same sequences with the same masks.
+/// True if both are scored on the same tokens, and so on the same sequences with the same masks.
 bool same_sequences(const Scored& one, const Scored& other) {
   return one.store->fingerprint() == other.store->fingerprint();
 }
 
-/// a - b of the same predictions, and its standard error.
+/// The difference of two losses of the same predictions, and its standard error.
 struct Difference {
   double mean = 0;
   std::optional<double> standard_error;
 };
 
-/// That of a part of `one` and the same part of `first`; none where they predict other things: those of other tokens,
-/// and what was replaced by generators of their own.
+/// The difference between a part of `one` and the same part of `first`. None if their predictions differ: those of
+/// other tokens, and those of tokens replaced by each run's own generator.
 std::optional<Difference> difference(const Scored& one, const HeldOut& a, const Scored& first, const HeldOut& b) {
   if (!same_sequences(one, first) || a.name.rfind(RtdConfig::kind, 0) == 0) return std::nullopt;
   if (a.sequences.size() != b.sequences.size() || a.count == 0) return std::nullopt;
@@ -281,29 +280,30 @@ std::string with_error(double value, const std::optional<double>& error) {
   return number(value, 4) + (error ? " +- " + number(*error, 4) : "");
 }
 
-/// What several runs were scored on.
-void print_yardstick(const std::vector<Scored>& runs) {
-  const auto& ruler = runs[0].config.evaluation;
+/// Prints which text several runs were scored on.
+void print_evaluation(const std::vector<Scored>& runs) {
+  const auto& evaluation = runs[0].config.evaluation;
   const bool same =
       std::all_of(runs.begin(), runs.end(), [&](const Scored& one) { return same_sequences(one, runs[0]); });
-  const auto most = thousands(static_cast<uint64_t>(ruler.sequences)),
-             longest = thousands(static_cast<uint64_t>(ruler.max_seq_length));
-  const auto text =
-      same ? words("each on the same sequences, at most ", most, " of up to ", longest, " tokens, with the same masks")
-           : words("each on its own tokens of the text, at most ", most, " sequences of up to ", longest, " tokens");
-  std::printf("%s (seed %s)\n", text.c_str(), std::to_string(ruler.seed).c_str());
+  const auto sequences = thousands(static_cast<uint64_t>(evaluation.sequences)),
+             length = thousands(static_cast<uint64_t>(evaluation.max_seq_length));
+  const auto text = same ? words("each on the same sequences, at most ", sequences, " of up to ", length,
+                                 " tokens, with the same masks")
+                         : words("each on its own tokens of the text, at most ", sequences, " sequences of up to ",
+                                 length, " tokens");
+  std::printf("%s (seed %s)\n", text.c_str(), std::to_string(evaluation.seed).c_str());
 }
 
 void print_head(const std::string& first, bool several) {
   std::printf("%-24s %10s %9s %12s %10s %12s%s\n", first.c_str(), "loss", "+-", "perplexity", "accuracy", "predictions",
-              several ? "   minus the first" : "");
+              several ? "   vs. first" : "");
 }
 
-void print_line(const std::string& name, const HeldOut& part, const std::string& behind) {
+void print_line(const std::string& name, const HeldOut& part, const std::string& suffix) {
   const auto error = part.standard_error ? number(*part.standard_error, 4) : "";
   std::printf("%-24s %10.4f %9s %12.2f %9.2f%% %12s%s%s\n", name.c_str(), part.loss, error.c_str(), std::exp(part.loss),
               100 * part.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str(),
-              part.f1 ? ("   F1 " + number(*part.f1, 4)).c_str() : "", behind.c_str());
+              part.f1 ? ("   F1 " + number(*part.f1, 4)).c_str() : "", suffix.c_str());
 }
 
 void print_baseline(const HeldOut& part) {
@@ -313,7 +313,7 @@ void print_baseline(const HeldOut& part) {
               100 * b.accuracy, thousands(static_cast<uint64_t>(part.count)).c_str());
 }
 
-/// A part of the first run's losses beside that of the others; a baseline below each that has one of its own.
+/// Prints one part of the losses for all runs; a baseline that differs between runs is printed below each.
 void print_part(const std::vector<Scored>& runs, const HeldOut& first) {
   struct Line {
     const Scored& run;
@@ -386,32 +386,32 @@ json differences_json(const Scored& one, const Scored& first) {
   return found;
 }
 
-json measures_of(const WrittenPairs& pairs) {
-  const auto r = rouge(pairs.written, pairs.references);
-  return {{"bleu", bleu(pairs.written, pairs.references).score},
-          {"chrf", chrf(pairs.written, pairs.references)},
+json measures_of(const GeneratedPairs& pairs) {
+  const auto r = rouge(pairs.generated, pairs.references);
+  return {{"bleu", bleu(pairs.generated, pairs.references).score},
+          {"chrf", chrf(pairs.generated, pairs.references)},
           {"rouge1", r.rouge1},
           {"rouge2", r.rouge2},
           {"rougeL", r.rougeL},
-          {"exact_match", exact_match(pairs.written, pairs.references)}};
+          {"exact_match", exact_match(pairs.generated, pairs.references)}};
 }
 
-void print_pairs(const WrittenPairs& pairs, const json& measures) {
+void print_pairs(const GeneratedPairs& pairs, const json& measures) {
   const auto percent_of = [&](const char* name) { return 100 * measures.at(name).get<double>(); };
   std::printf("\nBLEU %.2f   chrF %.2f   ROUGE-1 %.2f   ROUGE-2 %.2f   ROUGE-L %.2f   exact %.2f %%   (%zu texts)\n",
               measures.at("bleu").get<double>(), measures.at("chrf").get<double>(), percent_of("rouge1"),
-              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.written.size());
-  for (size_t i = 0; i < std::min<size_t>(3, pairs.written.size()); ++i)
-    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.written[i].c_str(),
+              percent_of("rouge2"), percent_of("rougeL"), percent_of("exact_match"), pairs.generated.size());
+  for (size_t i = 0; i < std::min<size_t>(3, pairs.generated.size()); ++i)
+    std::printf("\n  %s\n  %s\n  (%s)\n", pairs.sources[i].c_str(), pairs.generated[i].c_str(),
                 pairs.references[i].c_str());
 }
 
 /// Scores `one` by its config's evaluation.
 void score(Scored& one, int64_t batch_size) {
-  const auto wrong = yardstick_mistakes(one.config);
+  const auto wrong = evaluation_errors(one.config);
   require<ConfigError>(wrong.empty(), one.path, ": ", wrong.empty() ? "" : wrong[0]);
-  const auto measures = yardstick(one.config, *one.store, training_counts(one));
-  const auto missing = shortage(measures, one.config.evaluation.sequences);
+  const auto measures = held_out_measures(one.config, *one.store, training_counts(one));
+  const auto missing = missing_sequences(measures, one.config.evaluation.sequences);
   if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
   one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);
   for (size_t k = 0; k < measures.size() && !one.bits_per_byte; ++k) {
@@ -421,8 +421,8 @@ void score(Scored& one, int64_t batch_size) {
     const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);
     if (!bytes)
       log_info("evaluate", words(one.tokens,
-                                 ": does not know the bytes of its source, so bits for each byte are not given; "
-                                 "prepare the text again with --force"));
+                                 ": lacks the byte counts of its source, so no bits per byte; prepare the text "
+                                 "again with --force"));
     if (!bytes || *bytes == 0) return;
     one.bits_per_byte = part->loss * static_cast<double>(part->count) / std::log(2.0) / static_cast<double>(*bytes);
   }
@@ -431,25 +431,25 @@ void score(Scored& one, int64_t batch_size) {
 }  // namespace
 
 int run_evaluate(const EvaluateCommand& c) {
-  require<ConfigError>(!c.generate || c.runs.size() == 1, "--generate writes the targets of one run; name one");
+  require<ConfigError>(!c.generate || c.runs.size() == 1, "--generate takes a single run; name one");
   std::vector<Scored> runs;
   for (const auto& path : c.runs) {
     auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(path)});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
-                         ": has no objective to evaluate; it was imported as a bare encoder");
+                         ": has no objective to evaluate; it was imported as a base model without a head");
   }
-  const auto ruler = common_yardstick(c, runs);
+  const auto evaluation = common_evaluation(c, runs);
   for (auto& one : runs) {
     one.config = one.run.config;
-    one.config.evaluation = ruler;
+    one.config.evaluation = evaluation;
   }
   const ScratchFolder scratch;
   const auto texts = readable_texts(c, scratch);
   open_texts(runs, c, texts, scratch);
-  if (!c.text.empty()) leave_out_pairs(runs, c.text.front() == "-" ? "standard input" : c.text.front());
+  if (!c.text.empty()) skip_document_pairs(runs, c.text.front() == "-" ? "standard input" : c.text.front());
   for (auto& one : runs) score(one, c.batch_size);
-  std::optional<WrittenPairs> pairs;
-  if (c.generate) pairs = write_pairs(runs[0].run, *runs[0].store, c, texts, ruler.sequences);
+  std::optional<GeneratedPairs> pairs;
+  if (c.generate) pairs = generate_pairs(runs[0].run, *runs[0].store, c, texts, evaluation.sequences);
   const auto measures = pairs ? measures_of(*pairs) : json::object();
   if (c.json) {
     json list = json::array();
@@ -463,12 +463,12 @@ int run_evaluate(const EvaluateCommand& c) {
     print(line.dump() + "\n");
     return 0;
   }
-  if (runs.size() > 1) print_yardstick(runs);
+  if (runs.size() > 1) print_evaluation(runs);
   print_table(runs);
   for (const auto& one : runs) {
     if (!one.bits_per_byte) continue;
-    std::printf("%s%.4f bits for each byte of what was to be written\n",
-                runs.size() > 1 ? (one.path + ": ").c_str() : "", *one.bits_per_byte);
+    std::printf("%s%.4f bits per byte of the predicted text\n", runs.size() > 1 ? (one.path + ": ").c_str() : "",
+                *one.bits_per_byte);
   }
   if (pairs) print_pairs(*pairs, measures);
   return 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What the files of the engine share.
+// Helpers of the engine.
 #include <cstdio>
 #include <string>
 
@@ -9,21 +9,21 @@
 
 namespace cloze {
 
-/// `value` with so many digits behind the point.
+/// `value` with a fixed number of decimals.
 inline std::string number(double value, int digits) {
   char text[48];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
 
-/// A text may hold any byte, NUL too. Throws Error where it cannot be written.
+/// Writes text of any bytes, NUL included, to standard output. Throws Error if that fails.
 inline void print(const std::string& text, bool at_once = false) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && (!at_once || std::fflush(stdout) == 0);
-  require<Error>(written, "standard output cannot be written (", system_reason(), "); what stands there is not all");
+  require<Error>(written, "cannot write to standard output (", system_reason(), "); the output is incomplete");
 }
 
-/// Scores one run or several.
+/// The verb `evaluate`: scores one run or several, and prints the result.
 int run_evaluate(const EvaluateCommand& command);
 
 }  // namespace cloze

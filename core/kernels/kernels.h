@@ -1,12 +1,13 @@
 #pragma once
 // The fused loops of training, on raw pointers and ranges of rows: no LibTorch, no threads. Written once on the
-// compiler's vectors (kernels.inc) and built for each instruction set; `table()` picks one at run time.
+// compiler's vectors (kernels.inc) and built for each instruction set; `table()` selects one at run time.
 //
 // `T` is float or uint16_t, the latter holding the bits of a bf16 number. Sums are taken in fp32.
 //
-// Dropout numbers: element (row, column) of a tensor of `width` columns has index row * ceil128(width) + column.
-// Index 128 g + 16 j + l reads half (j & 1) of word (j >> 1) of the Philox4x32-7 block with counter
-// (16 g + l, 0, site, 0x64726f70) under `key`. It is kept when that number is at least `threshold`, and scaled.
+// Dropout draws: element (row, column) of a tensor of `width` columns has index row * ceil128(width) + column.
+// Index 128 g + 16 j + l uses half (j & 1) of word (j >> 1) of the Philox4x32-7 block with counter
+// (16 g + l, 0, site, 0x64726f70) under `key`. The element is kept, and scaled, when that number is at least
+// `threshold`.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,7 @@ struct Dropout {
   uint64_t key = 0;
   uint32_t site = 0;
   uint32_t threshold = 0;  ///< p in 1/65536; 0 keeps everything
-  float scale = 1;         ///< of what is kept
+  float scale = 1;         ///< of kept elements
 };
 
 inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
@@ -27,16 +28,16 @@ inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
 
 enum class Activation { gelu, gelu_tanh, relu, silu };
 
-/// The end of a half block; a norm without beta is an RMS norm, whose mean is taken as 0. Every pointer to [rows,
-/// width] starts at the first row of the range, `first_row` names it.
+/// The end of a sublayer: bias, dropout, residual and norm. A norm without beta is an RMS norm, whose mean is taken as
+/// 0. Every pointer to [rows, width] starts at the first row of the range, whose index is `first_row`.
 template <class T>
 struct NormForward {
   int64_t rows, first_row, width;
-  const T* y;         ///< branch, before its bias
+  const T* y;         ///< sublayer output, before its bias
   const float* bias;  ///< [width] or null
   const T* residual;  ///< or null
   Dropout drop;
-  T* z;  ///< receives residual + dropout(y + bias); may be y; null when neither bias, residual nor dropout is there
+  T* z;  ///< receives residual + dropout(y + bias); may be y; null without bias, residual and dropout
   const float *gamma, *beta;  ///< beta null: RMS norm
   float eps;
   T* out;              ///< (z - mean) rstd gamma + beta
@@ -50,12 +51,12 @@ struct NormBackward {
   const float *mean, *rstd, *gamma;
   Dropout drop;
   T* dresidual;                   ///< gradient of z
-  T* dy;                          ///< gradient of y, or null when nothing was dropped (it equals dresidual)
+  T* dy;                          ///< gradient of y, or null without dropout (it equals dresidual)
   float *dgamma, *dbeta, *dbias;  ///< [width], added to; dbeta is null for an RMS norm, dbias may be null
 };
 
-/// norm(word[id] + type[t] + position[place]), then dropout. Tables fp32; `positions` null: places count from 0 in
-/// every row of `length`. `type`, `position` null: there is no such table.
+/// norm(word[id] + type[t] + position[p]), then dropout. Tables fp32; `positions` null: 0, 1, 2, ... in every sequence
+/// of `length`. `type`, `position` null: there is no such table.
 template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
@@ -79,28 +80,27 @@ struct EmbedBackward {
   float *dgamma, *dbeta;  ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
 };
 
-/// Softmax cross entropy over a block of the columns of logits [rows, V] that lack their bias.
+/// Softmax cross entropy over a range of the columns of logits [rows, V], bias not yet added.
 template <class T>
 struct CrossEntropy {
-  int64_t rows, width, first;  ///< of the block, and its first column
+  int64_t rows, width, first;  ///< of the column range, and its first column
   T* logits;                   ///< [rows, width]; the backward pass overwrites them with their gradient
   const float* bias;           ///< [width] or null
   const int64_t* labels;       ///< [rows], columns of V
   float *peak, *total, *score,
-      *all;  ///< forward, [rows], carried from block to block: the largest logit (at first -1e30), the sum of exp(logit
-             ///< - peak) (0), the label's logit, the sum of logits (0; or null)
-  const float* lse;                  ///< backward, [rows]
-  float smoothing, share, z_weight;  ///< label smoothing, what each token has of it, and the weight of lse^2
+      *all;          ///< forward, [rows], carried from range to range: the maximum logit (initially -1e30), the sum of
+                     ///< exp(logit - peak) (initially 0), the label's logit, the sum of logits (initially 0; or null)
+  const float* lse;  ///< backward, [rows]
+  float smoothing, share, z_weight;  ///< label smoothing, its share for each token, and the weight of lse^2
   float scale;                       ///< of the gradient
   float* dbias;                      ///< [width], added to, or null
 };
 
-/// One token of each row, drawn from softmax((logits + bias) / temperature) by comparing a uniform number with the
-/// running sum.
+/// Samples one token for each row from softmax((logits + bias) / temperature), by the inverse of the cumulative sum.
 template <class T>
 struct Draw {
   int64_t rows, width,
-      block;               ///< V, and the columns of each block but the last: a multiple of 256 where there are several
+      block;               ///< V, and the columns of each block but the last: a multiple of 256 if there are several
   const T* const* blocks;  ///< logits [rows, block] each
   const float* bias;       ///< [width] or null
   float inverse_temperature;
@@ -135,15 +135,15 @@ struct Typed {
                       const T* residual);
 };
 
-/// Adam's averages. Source: Kingma and Ba 2015, algorithm 1; epsilon is added to the corrected root.
+/// Adam's hyperparameters at one step. Source: Kingma and Ba 2015, algorithm 1; epsilon is added to the bias-corrected
+/// root.
 struct Adam {
   float beta1, beta2, epsilon;
   float correction1, correction2;  ///< 1 - beta^t, or 1
   float grad_scale;
 };
 
-/// What optimizers do to parameters p [n], their gradients g, moments m and v; `shadow` (may be null) receives p in
-/// bf16.
+/// Optimizer updates of parameters p [n] with gradients g, moments m and v; `shadow` (may be null) receives p in bf16.
 struct Updates {
   /// p (1 - decay) - rate times Adam's step; g is zeroed.
   void (*adamw)(const Adam&, float rate, float decay, int64_t n, float* p, float* g, float* m, float* v,
@@ -159,21 +159,21 @@ struct Updates {
   double (*sum_of_squares)(int64_t n, const float* x);
 };
 
-/// log(sum e^x) = max + log. `max` is the lowest float where no number is finite, `log` NaN where one is NaN or +inf.
+/// log(sum e^x) = max + log. `max` is the lowest float if no number is finite, `log` NaN if one is NaN or +inf.
 struct LogSum {
   float max, log;
 };
 
-/// Loops over a row of a search's scores [n], of which none is NaN where nothing is said of it.
+/// Loops over a row of next-token scores [n], none of them NaN unless stated.
 struct Scores {
-  /// The lowest float where no number is finite.
+  /// The maximum; the lowest float if no number is finite.
   float (*largest)(int64_t n, const float* x);
   LogSum (*log_sum)(int64_t n, const float* x);
   /// out = (x - a) - b.
   void (*minus)(int64_t n, const float* x, float a, float b, float* out);
-  /// out = e^(x - max) where x is at least `least`, else 0; returns the sum, NaN where a number is NaN or +inf.
-  double (*weights)(int64_t n, const float* x, float least, float max, float* out);
-  /// The first i from `begin` on with x[i] + base > bound; n: there is none.
+  /// out = e^(x - max) where x >= min, else 0; returns the sum, NaN if a number is NaN or +inf.
+  double (*weights)(int64_t n, const float* x, float min, float max, float* out);
+  /// The first i >= begin with x[i] + base > bound, or n.
   int64_t (*next_above)(const float* x, int64_t begin, int64_t n, float base, float bound);
 };
 
@@ -187,7 +187,7 @@ struct Table {
 
 /// The kernels of this processor.
 const Table& table();
-/// Takes the kernels of `isa` (avx512_bf16, avx512, avx2, portable) from here on; false when the processor lacks it.
+/// Selects the kernels of `isa` (avx512_bf16, avx512, avx2, portable); false if the processor lacks it.
 bool set_isa(const std::string& isa);
 
 template <class T>

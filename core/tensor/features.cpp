@@ -23,7 +23,7 @@ void draw_features(const Tensor& w, Stream stream) {
   for (int64_t r = 0; r < rows; ++r) {
     if (r % width == 0) block.clear();
     for (auto& x : row) x = stream.normal();
-    for (int twice = 0; twice < 2; ++twice)  // Gram and Schmidt, again for what rounding left
+    for (int twice = 0; twice < 2; ++twice)  // Gram-Schmidt, repeated to remove rounding errors
       for (const auto& other : block) {
         double along = 0;
         for (size_t c = 0; c < row.size(); ++c) along += row[c] * other[c];

@@ -1,5 +1,5 @@
 #pragma once
-// The operators of ops.h with hand-written backward passes over the kernels, for training on the CPU in fp32 or bf16.
+// The operators of ops.h with hand-written backward passes on the kernels, for training on the CPU in fp32 or bf16.
 // Parameters enter the graph as leaves, but their gradients are added straight into `.grad()` (fp32, a view of the flat
 // gradient): no dense temporary of a table, no cast, no second addition.
 #include "core/tensor/ops.h"
@@ -24,9 +24,9 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
                        const RandomFeatures& features);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
+                           const LossOptions& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
-Tensor matrix_product(const Tensor& a, const Tensor& b);
+Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 
 }  // namespace cloze::fused

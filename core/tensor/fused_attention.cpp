@@ -8,13 +8,12 @@ namespace {
 using kernels::HeadOut;
 using kernels::HeadRows;
 
-/// Autograd takes no undefined tensors: an empty one stands for what is not there.
+/// Autograd takes no undefined tensors: an empty one replaces them.
 Tensor or_empty(const Tensor& x) { return x.defined() ? x : at::empty({0}); }
 Tensor or_empty(const Param& p) { return or_empty(p.defined() ? p.value() : Tensor()); }
 Tensor or_undefined(const Tensor& x) { return x.dim() > 1 ? x : Tensor(); }
 
-/// Queries beside their keys and values (qkv [B, T, 3D], kv undefined), or apart from them (q [B, T, D], kv [B, S,
-/// 2D]).
+/// Packed queries, keys and values (qkv [B, T, 3D], kv undefined), or separate ones (q [B, T, D], kv [B, S, 2D]).
 struct AttentionFunction : Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& queries, const Tensor& sources, const Tensor& distance,
                         const Tensor&, const Param& q_bias, const Param& kv_bias, int64_t heads,
@@ -24,7 +23,7 @@ struct AttentionFunction : Function<AttentionFunction> {
                globals = facts.window >= 0 ? dense(facts.global_mask) : Tensor(),
                prefix = facts.causal ? dense(facts.prefix) : Tensor();
     const int64_t width = kv.defined() ? q.size(2) : q.size(2) / 3;
-    Tensor bias;  // [H, T + S - 1 and room], fp32
+    Tensor bias;  // [H, T + S - 1 + padding], fp32
     if (or_undefined(distance).defined())
       bias = at::constant_pad_nd(distance.detach().to(at::kFloat), {0, 129}).contiguous();
     auto out = at::empty({q.size(0), q.size(1), width}, q.options());
@@ -57,7 +56,7 @@ struct AttentionFunction : Function<AttentionFunction> {
                   keys = kv.defined() ? kv.size(1) : queries;
     auto dq = at::empty_like(q), dkv = kv.defined() ? at::empty_like(kv) : Tensor();
     auto dbias = bias.defined() ? at::zeros({q.size(0), heads, bias.size(1)}, at::kFloat)
-                                : Tensor();  // of each sequence: heads of one run side by side
+                                : Tensor();  // of each sequence, since heads of one sequence run in parallel
     by_type(q, [&](auto element) {
       using T = decltype(element);
       each_head<T>(context, saved, q_bias, kv_bias, kept_dropout(context), [&](kernels::Attention<T> a, int64_t row) {
@@ -81,33 +80,33 @@ struct AttentionFunction : Function<AttentionFunction> {
     return {dq, dkv, ddistance, Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Runs f(head, row) over every head of every sequence, `row` the place of its first query in [B, T, D]; each is the
-  /// work of one thread.
+  /// Runs f(head, row) over every head of every sequence, each on one thread; `row` is the offset of its first query in
+  /// [B, T, D].
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const Param& q_bias, const Param& kv_bias,
                         const kernels::Dropout& drop, const F& f) {
     const auto &q = saved[0], &kv = saved[1], &mask = saved[2], &global_mask = saved[3], &bias = saved[4],
                &lse = saved[5], &prefix = saved[6];
     auto& facts = context->saved_data;
-    const bool apart = kv.defined();
+    const bool cross = kv.defined();
     const int64_t heads = facts["heads"].toInt(), window = facts["window"].toInt(),
                   dilation = facts["dilation"].toInt(), dilated_heads = facts["dilated_heads"].toInt();
-    const int64_t queries = q.size(1), keys = apart ? kv.size(1) : queries, width = apart ? q.size(2) : q.size(2) / 3,
+    const int64_t queries = q.size(1), keys = cross ? kv.size(1) : queries, width = cross ? q.size(2) : q.size(2) / 3,
                   head_width = width / heads;
     const double given = facts["scale"].toDouble();
     const auto scale = static_cast<float>(given > 0 ? given : 1 / std::sqrt(static_cast<double>(head_width)));
     const bool causal = facts["causal"].toBool();
     std::vector<std::vector<int64_t>> globals(static_cast<size_t>(q.size(0)));
-    int64_t most_globals = 0;
+    int64_t max_globals = 0;
     for (int64_t b = 0; global_mask.defined() && b < q.size(0); ++b) {
-      auto& places = globals[static_cast<size_t>(b)];
+      auto& positions = globals[static_cast<size_t>(b)];
       for (int64_t t = 0; t < keys; ++t)
-        if (global_mask.data_ptr<bool>()[b * keys + t]) places.push_back(t);
-      most_globals = std::max(most_globals, static_cast<int64_t>(places.size()));
+        if (global_mask.data_ptr<bool>()[b * keys + t]) positions.push_back(t);
+      max_globals = std::max(max_globals, static_cast<int64_t>(positions.size()));
     }
     at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({window < 0 ? kernels::attention_scratch(keys, head_width)
-                                           : kernels::window_scratch(keys, head_width, window, most_globals)},
+                                           : kernels::window_scratch(keys, head_width, window, max_globals)},
                                at::kFloat);
       for (int64_t item = begin; item < end; ++item) {
         const int64_t b = item / heads, head = item % heads, column = head * head_width;
@@ -116,7 +115,7 @@ struct AttentionFunction : Function<AttentionFunction> {
         const auto bias_at = [&](const Param& p, int64_t part) {
           return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
         };
-        if (apart) {
+        if (cross) {
           const T* at = data<T>(kv) + 2 * b * keys * width + column;
           a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
           a.k = {at, 2 * width, bias_at(kv_bias, 0)}, a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
@@ -127,9 +126,9 @@ struct AttentionFunction : Function<AttentionFunction> {
         }
         a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
         a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
-        const auto& places = globals[static_cast<size_t>(b)];
-        a.window = window, a.globals = places.data(), a.num_globals = static_cast<int64_t>(places.size()),
-        a.most_globals = most_globals;
+        const auto& positions = globals[static_cast<size_t>(b)];
+        a.window = window, a.globals = positions.data(), a.num_globals = static_cast<int64_t>(positions.size()),
+        a.max_globals = max_globals;
         a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
         a.causal = causal, a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0, a.drop = drop,
         a.scratch = scratch.template data_ptr<float>();

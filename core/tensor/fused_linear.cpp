@@ -28,7 +28,7 @@ struct LinearFunction : Function<LinearFunction> {
     if (b.defined()) keep(context, "b", b);
     auto sizes = x.sizes().vec();
     sizes.back() = w.value().size(0);
-    return times_transposed(rows, w.compute(), b.defined() ? b.value() : Tensor()).view(sizes);
+    return matmul_nt(rows, w.compute(), b.defined() ? b.value() : Tensor()).view(sizes);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
@@ -38,7 +38,7 @@ struct LinearFunction : Function<LinearFunction> {
     if (context->saved_data["has_bias"].toBool()) add_bias_gradient(kept(context, "b"), dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {times(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
+    return {matmul_nn(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -56,7 +56,7 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Param& w, const Param& b,
                         int64_t act, const Dropout& drop) {
     const auto rows = as_rows(x);
-    auto u = times_transposed(rows, w.compute());  // [R, N]
+    auto u = matmul_nt(rows, w.compute());  // [R, N]
     auto out = at::empty_like(u);
     by_type(u, [&](auto element) {
       using T = decltype(element);
@@ -97,22 +97,22 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
     add_weight_gradient(w, du, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {times(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {matmul_nn(du, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
-struct MatrixProduct : Function<MatrixProduct> {
+struct MatmulFunction : Function<MatmulFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& a, const Tensor& b) {
     context->save_for_backward({a, b});
-    return times_each(a, b);
+    return batched_matmul(a, b);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto dy = grads[0].contiguous();
     const auto &a = saved[0], &b = saved[1];
     Tensor da, db;
-    if (context->needs_input_grad(0)) da = at::sum_to(times_each(dy, b.transpose(-1, -2)), a.sizes());
-    if (context->needs_input_grad(1)) db = at::sum_to(times_each(a.transpose(-1, -2), dy), b.sizes());
+    if (context->needs_input_grad(0)) da = at::sum_to(batched_matmul(dy, b.transpose(-1, -2)), a.sizes());
+    if (context->needs_input_grad(1)) db = at::sum_to(batched_matmul(a.transpose(-1, -2), dy), b.sizes());
     return {da, db};
   }
 };
@@ -141,7 +141,7 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
 }
 
-Tensor matrix_product(const Tensor& a, const Tensor& b) { return MatrixProduct::apply(a, b); }
+Tensor matmul(const Tensor& a, const Tensor& b) { return MatmulFunction::apply(a, b); }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return TakeRows::apply(x, index); }
 

@@ -4,11 +4,11 @@ namespace cloze::fused {
 
 namespace {
 
-/// Columns of V whose logits are made and read together: those of 4,096 rows are 16 MB in bf16, of which a cache holds
-/// most.
+/// Columns of V whose logits are computed and read together: for 4,096 rows they are 16 MB in bf16, most of which stays
+/// in the cache.
 constexpr int64_t block = 2048;
 
-/// f(first column, columns) for each block.
+/// f(first column, number of columns) for each block.
 template <class F>
 void each_block(int64_t width, const F& f) {
   for (int64_t first = 0; first < width; first += block) f(first, std::min(block, width - first));
@@ -18,7 +18,7 @@ const float* bias_at(const Param& bias, int64_t first) {
   return bias.defined() ? bias.value().data_ptr<float>() + first : nullptr;
 }
 
-/// Rows [begin, end) of a block of logits [N, columns], as both passes read them.
+/// Rows [begin, end) of a block of logits [N, columns], for both passes.
 template <class T>
 kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const Tensor& labels, int64_t first,
                                  int64_t begin, int64_t end) {
@@ -29,7 +29,7 @@ kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const 
   return pass;
 }
 
-/// Tokens from blocks of logits [N, V] that lack their bias.
+/// Samples tokens from blocks of logits [N, V], bias not yet added.
 Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const TokenDraw& draw) {
   const int64_t n = logits[0].size(0), columns = logits[0].size(1),
                 width = columns * static_cast<int64_t>(logits.size() - 1) + logits.back().size(1);
@@ -39,7 +39,7 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
     at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
       std::vector<float> scratch(static_cast<size_t>(width + 16));
       std::vector<const T*> blocks;
-      for (const auto& some : logits) blocks.push_back(data<T>(some) + begin * some.size(1));
+      for (const auto& part : logits) blocks.push_back(data<T>(part) + begin * part.size(1));
       kernels::typed<T>().draw({.rows = end - begin,
                                 .width = width,
                                 .block = columns,
@@ -54,11 +54,11 @@ Tensor drawn_from(const std::vector<Tensor>& logits, const Param& bias, const To
   return drawn;
 }
 
-/// Block by block of V, so that logits are read soon after they are written; they are kept for the backward pass, which
-/// turns them into their gradient.
+/// Block by block of V, so that logits are read while they are in the cache; they are saved for the backward pass,
+/// which overwrites them with their gradient.
 struct CrossEntropyFunction : Function<CrossEntropyFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& hidden, const Tensor&, const Param& table,
-                        const Param& bias, const Tensor& labels, const LossShape& shape, int64_t* correct,
+                        const Param& bias, const Tensor& labels, const LossOptions& shape, int64_t* correct,
                         TokenDraw* draw) {
     const auto rows = as_rows(hidden), wanted = labels.contiguous(), weight = table.compute();
     const int64_t n = rows.size(0), width = weight.size(0);
@@ -66,7 +66,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
          all = shape.label_smoothing > 0 ? at::zeros({n}) : Tensor();
     std::vector<Tensor> saved{rows, wanted, Tensor()}, logits;
     each_block(width, [&](int64_t first, int64_t columns) {
-      logits.push_back(times_transposed(rows, weight.narrow(0, first, columns)));
+      logits.push_back(matmul_nt(rows, weight.narrow(0, first, columns)));
       by_type(logits.back(), [&](auto element) {
         using T = decltype(element);
         at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
@@ -105,7 +105,7 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
     const int64_t n = hidden.size(0), width = weight.size(0);
     auto dhidden = at::zeros(hidden.sizes(), at::kFloat);
     each_block(width, [&](int64_t first, int64_t columns) {
-      auto logits = saved[static_cast<size_t>(3 + first / block)];  // used up: their gradient is written over them
+      auto logits = saved[static_cast<size_t>(3 + first / block)];  // consumed: overwritten by their gradient
       by_type(logits, [&](auto element) {
         using T = decltype(element);
         rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}},
@@ -116,8 +116,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
                          pass.dbias = sums[0];
                          kernels::typed<T>().cross_entropy_backward(pass);
                        });
-        add_outer(grad_of(table).narrow(0, first, columns), logits, hidden);
-        add_times(dhidden, logits, weight.narrow(0, first, columns));
+        add_matmul_tn(grad_of(table).narrow(0, first, columns), logits, hidden);
+        add_matmul_nn(dhidden, logits, weight.narrow(0, first, columns));
       });
     });
     return {dhidden.to(hidden.scalar_type()), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
@@ -127,11 +127,11 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
 }  // namespace
 
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw) {
-  return drawn_from({times_transposed(as_rows(hidden), table.compute())}, bias, draw);
+  return drawn_from({matmul_nt(as_rows(hidden), table.compute())}, bias, draw);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
   return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);
 }
 

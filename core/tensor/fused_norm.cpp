@@ -18,15 +18,15 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
   return out;
 }
 
-/// norm(residual + dropout(x W' + b)), or norm(x) alone where there is no product.
+/// norm(residual + dropout(x W' + b)), or norm(x) without a linear layer.
 struct NormFunction : Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
                         const Param& w, const Param& b, const Dropout& drop, const Param& gamma, const Param& beta,
                         double eps) {
     const auto rows = as_rows(x);
-    const bool product = w.defined();
-    const auto around = product ? as_rows(residual) : Tensor();
-    auto z = product ? times_transposed(rows, w.compute()) : rows;  // [R, D]; a product's output receives z in place
+    const bool has_linear = w.defined();
+    const auto skip = has_linear ? as_rows(residual) : Tensor();
+    auto z = has_linear ? matmul_nt(rows, w.compute()) : rows;  // [R, D]; z overwrites the output of the linear layer
     auto out = at::empty_like(z);
     const int64_t width = z.size(1);
     auto mean = at::empty({z.size(0)}, at::kFloat), rstd = at::empty({z.size(0)}, at::kFloat);
@@ -39,9 +39,9 @@ struct NormFunction : Function<NormFunction> {
                                           .width = width,
                                           .y = data<T>(z) + at,
                                           .bias = b.defined() ? b.value().data_ptr<float>() : nullptr,
-                                          .residual = product ? data<T>(around) + at : nullptr,
+                                          .residual = has_linear ? data<T>(skip) + at : nullptr,
                                           .drop = kernel_dropout(drop),
-                                          .z = product ? data<T>(z) + at : nullptr,
+                                          .z = has_linear ? data<T>(z) + at : nullptr,
                                           .gamma = gamma.value().data_ptr<float>(),
                                           .beta = beta.defined() ? beta.value().data_ptr<float>() : nullptr,
                                           .eps = static_cast<float>(eps),
@@ -50,9 +50,9 @@ struct NormFunction : Function<NormFunction> {
                                           .rstd = rstd.data_ptr<float>() + begin});
       });
     });
-    context->save_for_backward({product ? rows : Tensor(), z, mean, rstd});
-    context->saved_data["product"] = product;
-    if (product) {
+    context->save_for_backward({has_linear ? rows : Tensor(), z, mean, rstd});
+    context->saved_data["linear"] = has_linear;
+    if (has_linear) {
       keep(context, "w", w);
       keep(context, "b", b);
     }
@@ -67,14 +67,14 @@ struct NormFunction : Function<NormFunction> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &z = saved[1], &mean = saved[2], &rstd = saved[3];
-    const bool product = context->saved_data["product"].toBool();
+    const bool has_linear = context->saved_data["linear"].toBool();
     const auto gamma = kept(context, "gamma"), beta = kept(context, "beta");
     const auto drop = kept_dropout(context);
     const auto dout = as_rows(grads[0]);
     auto dz = at::empty_like(z);
-    auto dy = product && drop.threshold > 0 ? at::empty_like(z) : Tensor();
+    auto dy = has_linear && drop.threshold > 0 ? at::empty_like(z) : Tensor();
     const int64_t width = z.size(1);
-    const auto b = product ? kept(context, "b") : Param();
+    const auto b = has_linear ? kept(context, "b") : Param();
     float* dbias = b.defined() ? grad_data(b) : nullptr;
     float* dbeta = beta.defined() ? grad_data(beta) : nullptr;
     by_type(z, [&](auto element) {
@@ -104,14 +104,14 @@ struct NormFunction : Function<NormFunction> {
       return rows.view(sizes);
     };
     variable_list out(9);
-    if (!product) {
+    if (!has_linear) {
       out[0] = shaped(dz);
       return out;
     }
     const auto w = kept(context, "w");
     const auto& branch = dy.defined() ? dy : dz;
     add_weight_gradient(w, branch, x);
-    out[0] = shaped(times(branch, w.compute()));
+    out[0] = shaped(matmul_nn(branch, w.compute()));
     out[1] = shaped(dz);
     return out;
   }
@@ -121,15 +121,15 @@ struct NormFunction : Function<NormFunction> {
 struct AddFunction : Function<AddFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
                         const Param& w, const Param& b, const Dropout& drop) {
-    const auto rows = as_rows(x), around = as_rows(residual);
-    auto y = times_transposed(rows, w.compute());  // [R, D]
+    const auto rows = as_rows(x), skip = as_rows(residual);
+    auto y = matmul_nt(rows, w.compute());  // [R, D]
     by_type(y, [&](auto element) {
       using T = decltype(element);
       const int64_t width = y.size(1);
       parallel_rows(y.size(0), width, [&](int64_t begin, int64_t end) {
         kernels::typed<T>().dropout_add(end - begin, begin, width, data<T>(y) + begin * width,
                                         b.defined() ? b.value().data_ptr<float>() : nullptr, kernel_dropout(drop),
-                                        data<T>(around) + begin * width);
+                                        data<T>(skip) + begin * width);
       });
     });
     context->save_for_backward({rows});
@@ -147,7 +147,7 @@ struct AddFunction : Function<AddFunction> {
     if (b.defined()) add_bias_gradient(b, dy);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(1);
-    return {times(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
+    return {matmul_nn(dy, w.compute()).view(sizes), grads[0], Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -170,7 +170,7 @@ struct EmbedFunction : Function<EmbedFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& ids, const Tensor& types, const Tensor& positions,
                         const Tensor&, const EmbeddingTables& t, const Dropout& drop) {
     const auto defined = [](const Tensor& x) { return x.numel() > 0 ? x.contiguous() : Tensor(); };
-    const auto flat = ids.contiguous(), segment = defined(types), places = defined(positions);
+    const auto flat = ids.contiguous(), segment = defined(types), position = defined(positions);
     const int64_t rows = flat.numel(), width = t.word.value().size(1);
     auto out = at::empty({rows, width}, at::TensorOptions(t.word.compute().scalar_type()));
     auto mean = at::empty({rows}, at::kFloat), rstd = at::empty({rows}, at::kFloat);
@@ -183,7 +183,7 @@ struct EmbedFunction : Function<EmbedFunction> {
                                            .length = flat.size(1),
                                            .ids = at(flat, begin),
                                            .types = at(segment, begin),
-                                           .positions = at(places, begin),
+                                           .positions = at(position, begin),
                                            .word = table(t.word),
                                            .type = table(t.type),
                                            .position = table(t.position),
@@ -197,7 +197,7 @@ struct EmbedFunction : Function<EmbedFunction> {
                                            .rstd = rstd.data_ptr<float>() + begin});
       });
     });
-    context->save_for_backward({flat, segment, places, mean, rstd});
+    context->save_for_backward({flat, segment, position, mean, rstd});
     context->saved_data["tables"] = c10::IValue::make_capsule(c10::make_intrusive<TablesHolder>(t));
     keep(context, drop);
     return out.view({flat.size(0), flat.size(1), width});
@@ -248,26 +248,28 @@ struct EmbedFunction : Function<EmbedFunction> {
   }
   static const float* table(const Param& param) { return param.defined() ? param.value().data_ptr<float>() : nullptr; }
 
-  /// Adds each row to its tables. Ranges of columns never meet, so there is no race and one order of addition.
+  /// Adds each row to its tables. Threads own disjoint ranges of columns, so there is no race and the order of
+  /// additions is fixed.
   static void scatter(const Tensor& dsum, const Tensor& ids, const Tensor& types, const Tensor& positions,
                       const EmbeddingTables& t) {
-    const bool has_places = t.position.defined() && !t.position.fixed();
-    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), frozen = t.word.padding_row(),
-                  frozen_place = has_places ? t.position.padding_row() : -1;
+    const bool has_positions = t.position.defined() && !t.position.fixed();
+    const int64_t rows = dsum.size(0), width = dsum.size(1), length = ids.size(1), padding_row = t.word.padding_row(),
+                  padding_position = has_positions ? t.position.padding_row() : -1;
     const float* from = dsum.data_ptr<float>();
-    const int64_t *id = at(ids, 0), *segment = at(types, 0), *place = at(positions, 0);
-    float *words = grad_data(t.word), *places = has_places ? grad_data(t.position) : nullptr,
+    const int64_t *id = at(ids, 0), *segment = at(types, 0), *position = at(positions, 0);
+    float *words = grad_data(t.word), *position_rows = has_positions ? grad_data(t.position) : nullptr,
           *segments = t.type.defined() ? grad_data(t.type) : nullptr;
     at::parallel_for(0, (width + 15) / 16, 4, [&](int64_t first, int64_t last) {
       const int64_t begin = 16 * first, n = std::min(width, 16 * last) - begin;
       std::vector<float> scaled(t.scale == 1 ? 0 : static_cast<size_t>(n));
       for (int64_t row = 0; row < rows; ++row) {
         const float* d = from + row * width + begin;
-        const int64_t p = place ? place[row] : row % length;
+        const int64_t p = position ? position[row] : row % length;
         for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<float>(t.scale) * d[i];
-        if (id[row] != frozen)
+        if (id[row] != padding_row)
           kernels::table().f32.add_to(n, scaled.empty() ? d : scaled.data(), words + id[row] * width + begin);
-        if (places && p != frozen_place) kernels::table().f32.add_to(n, d, places + p * width + begin);
+        if (position_rows && p != padding_position)
+          kernels::table().f32.add_to(n, d, position_rows + p * width + begin);
         if (segments) kernels::table().f32.add_to(n, d, segments + (segment ? segment[row] : 0) * width + begin);
       }
     });

@@ -13,31 +13,33 @@ struct RelativeFunction : Function<RelativeFunction> {
                         const Tensor&, int64_t heads, const RelativeTerms& terms, const Dropout& drop) {
     const auto dense = [](const Tensor& x) { return x.defined() ? x.contiguous() : Tensor(); };
     const auto q = queries.contiguous(), kv = sources.contiguous(), r = distances.contiguous();
-    const auto number = dense(terms.number), apart = dense(terms.apart), hidden = dense(terms.hidden),
-               list = dense(terms.list);
-    // The kernels read and write without asking.
+    const auto distance_offset = dense(terms.distance_offset), segments_differ = dense(terms.segments_differ),
+               masked = dense(terms.masked), list = dense(terms.distance_list);
+    // The kernels do not check bounds.
     const int64_t keys = kv.size(1), last = r.size(1) - keys;
     const std::vector<int64_t> pairs{q.size(0), q.size(1), keys};
-    require<ShapeError>((!apart.defined() || apart.sizes() == pairs) && (!hidden.defined() || hidden.sizes() == pairs),
-                        "facts about pairs of queries and keys need a row for each query and a column for each key");
+    require<ShapeError>((!segments_differ.defined() || segments_differ.sizes() == pairs) &&
+                            (!masked.defined() || masked.sizes() == pairs),
+                        "masks of query-key pairs need a row for each query and a column for each key");
     require<ShapeError>(
         list.defined() ? list.numel() == q.size(0) && (list.numel() == 0 || (list.min().item<int64_t>() >= 0 &&
                                                                              list.max().item<int64_t>() < r.size(0)))
                        : r.size(0) == 1,
-        "rows name lists of distances that are not among the ", r.size(0), " given");
-    require<ShapeError>(number.defined() ? number.numel() == 0 || (number.min().item<int64_t>() >= 0 &&
-                                                                   number.max().item<int64_t>() <= last)
-                                         : q.size(1) <= last,
-                        "a query stands at a distance that the list of ", r.size(1), " does not hold");
+        "distance_list has an index outside the ", r.size(0), " lists of distances");
+    require<ShapeError>(distance_offset.defined()
+                            ? distance_offset.numel() == 0 || (distance_offset.min().item<int64_t>() >= 0 &&
+                                                               distance_offset.max().item<int64_t>() <= last)
+                            : q.size(1) <= last,
+                        "a query needs a distance outside the list of ", r.size(1));
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
-    context->save_for_backward({q, kv, r, number, apart, hidden, lse, list});
+    context->save_for_backward({q, kv, r, distance_offset, segments_differ, masked, lse, list});
     keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s),
         keep(context, "segments", terms.segments);
     keep(context, drop);
     context->saved_data["heads"] = heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(context, {q, kv, r, number, apart, hidden, lse, list}, kernel_dropout(drop),
+      each_head<T>(context, {q, kv, r, distance_offset, segments_differ, masked, lse, list}, kernel_dropout(drop),
                    [&](kernels::Attention<T>& a, kernels::Relative<T>&, int64_t b, int64_t column) {
                      a.out = {data<T>(out) + b * a.queries * a.q.stride + column, a.q.stride};
                      kernels::attention<T>().forward(a);
@@ -51,11 +53,11 @@ struct RelativeFunction : Function<RelativeFunction> {
     const auto &q = saved[0], &kv = saved[1], &r = saved[2];
     const auto dout = grads[0].contiguous();
     const int64_t heads = context->saved_data["heads"].toInt(), width = q.size(2), keys = kv.size(1), c = width / heads,
-                  padded = kernels::relative_width(c), places = kernels::relative_rows(r.size(1));
+                  padded = kernels::relative_width(c), distance_rows = kernels::relative_rows(r.size(1));
     auto dq = at::empty_like(q), dkv = at::empty_like(kv);
     const auto& which = saved[7];
-    const int64_t rows = q.size(0), group = together(which, rows, heads), groups = (rows + group - 1) / group;
-    auto dr = at::zeros({groups, heads, places, padded}, at::kFloat),
+    const int64_t rows = q.size(0), group = group_size(which, rows, heads), groups = (rows + group - 1) / group;
+    auto dr = at::zeros({groups, heads, distance_rows, padded}, at::kFloat),
          small =
              at::zeros({groups, heads, 5, padded}, at::kFloat);  // of each group, so that sums do not depend on threads
     by_type(q, [&](auto element) {
@@ -68,7 +70,7 @@ struct RelativeFunction : Function<RelativeFunction> {
                      a.dv = {at + width, 2 * width};
                      const int64_t sum = b / group * heads + column / c;
                      float* sums = small.data_ptr<float>() + sum * 5 * padded;
-                     x.dr = dr.data_ptr<float>() + sum * places * padded;
+                     x.dr = dr.data_ptr<float>() + sum * distance_rows * padded;
                      x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
                      kernels::attention<T>().backward(a);
                    });
@@ -77,35 +79,34 @@ struct RelativeFunction : Function<RelativeFunction> {
     int64_t part = 0;
     for (const char* name : {"r_w", "r_r", "r_s"}) grad_of(kept(context, name)).add_(sums.select(1, part++));
     grad_of(kept(context, "segments")).add_(sums.narrow(1, 3, 2).transpose(0, 1));
-    dr = which.defined() ? at::zeros({r.size(0), heads, places, padded}, at::kFloat).index_add_(0, which, dr)
+    dr = which.defined() ? at::zeros({r.size(0), heads, distance_rows, padded}, at::kFloat).index_add_(0, which, dr)
                          : dr.sum(0, /*keepdim=*/true);
     const auto ddistances =
         dr.narrow(2, 0, r.size(1)).narrow(3, 0, c).permute({0, 2, 1, 3}).reshape(r.sizes()).to(r.scalar_type());
     return {dq, dkv, ddistances, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
-  /// Rows of the batch that are the work of one thread, one after another, so that their gradients of distances are
-  /// added up on the way, if they share a list of them. There are 32 such pieces of work or more, if the heads of the
-  /// batch are as many.
-  static int64_t together(const Tensor& list, int64_t rows, int64_t heads) {
+  /// Number of batch rows that one thread processes in turn, so that the gradients of a shared list of distances are
+  /// summed on the way. Leaves at least 32 such groups if the batch has that many heads in total.
+  static int64_t group_size(const Tensor& list, int64_t rows, int64_t heads) {
     return list.defined() ? 1 : std::clamp<int64_t>(rows * heads / 32, 1, std::max<int64_t>(rows, 1));
   }
 
-  /// Runs f(head, its scores by distance, row of the batch, first column) over every head of every sequence.
-  /// The rows of one head follow each other, so that a list of distances is laid out once for those that share it.
+  /// Runs f(head, its relative terms, batch row, first column) over every head of every sequence.
+  /// The rows of one head are processed in turn, so that a shared list of distances is packed once.
   template <class T, class F>
   static void each_head(AutogradContext* context, const variable_list& saved, const kernels::Dropout& drop,
                         const F& f) {
-    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &number = saved[3], &apart = saved[4], &hidden = saved[5],
-               &lse = saved[6], &list = saved[7];
+    const auto &q = saved[0], &kv = saved[1], &r = saved[2], &distance_offset = saved[3], &segments_differ = saved[4],
+               &masked = saved[5], &lse = saved[6], &list = saved[7];
     const int64_t heads = context->saved_data["heads"].toInt(), rows = q.size(0), queries = q.size(1),
                   keys = kv.size(1), width = q.size(2), c = width / heads, distances = r.size(1);
     const auto r_w = kept(context, "r_w"), r_r = kept(context, "r_r"), r_s = kept(context, "r_s"),
                segments = kept(context, "segments");
-    const int64_t group = together(list, rows, heads), groups = (rows + group - 1) / group;
+    const int64_t group = group_size(list, rows, heads), groups = (rows + group - 1) / group;
     at::parallel_for(0, groups * heads, 1, [&](int64_t begin, int64_t end) {
       auto scratch = at::empty({kernels::attention_scratch(keys, c)}, at::kFloat),
-           beside = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
+           relative_scratch = at::empty({kernels::relative_scratch(distances, c)}, at::kFloat);
       const int64_t first = begin / groups * rows + begin % groups * group,
                     last = end / groups * rows + end % groups * group;
       for (int64_t n = first; n < last; ++n) {
@@ -118,10 +119,10 @@ struct RelativeFunction : Function<RelativeFunction> {
         kernels::Relative<T> x{};
         x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances,
         x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
-        x.number = number.defined() ? number.data_ptr<int64_t>() + b * queries : nullptr, x.hidden = pairs(hidden),
-        x.apart = pairs(apart);
+        x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr,
+        x.masked = pairs(masked), x.segments_differ = pairs(segments_differ);
         x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width,
-        x.scratch = beside.template data_ptr<float>();
+        x.scratch = relative_scratch.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;
         kernels::Attention<T> a{};
         a.queries = queries, a.keys = keys, a.head_width = c, a.item = item,

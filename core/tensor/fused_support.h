@@ -1,5 +1,5 @@
 #pragma once
-// What the fused operators share: raw rows, partial sums by range, and gradients of weights.
+// Shared by the fused operators: raw rows, partial sums by range, gradients of weights.
 #include <ATen/Parallel.h>
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
-#include "core/tensor/products.h"
+#include "core/tensor/matmul.h"
 
 namespace cloze::fused {
 
@@ -15,7 +15,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-/// A Param kept between the passes.
+/// A Param saved from the forward to the backward pass.
 struct ParamHolder final : torch::CustomClassHolder {
   explicit ParamHolder(Param p) : param(std::move(p)) {}
   Param param;
@@ -51,13 +51,13 @@ inline Tensor grad_of(const Param& param) {
 }
 inline float* grad_data(const Param& param) { return grad_of(param).data_ptr<float>(); }
 
-/// Elements of a tensor as the kernels want them.
+/// The elements of a tensor in the type of the kernels.
 template <class T>
 T* data(const Tensor& t) {
   return t.defined() ? static_cast<T*>(t.data_ptr()) : nullptr;
 }
 
-/// Calls f with a value of the kernels' element type of `x`: float, or uint16_t for bf16.
+/// Calls f with a value of the kernels' element type for `x`: float, or uint16_t for bf16.
 template <class F>
 void by_type(const Tensor& x, const F& f) {
   if (x.scalar_type() == at::kBFloat16)
@@ -66,12 +66,12 @@ void by_type(const Tensor& x, const F& f) {
     f(float{});
 }
 
-/// Runs f(begin, end, sums) over ranges of rows, each range with `sums` zeroed floats of its own, and adds those to the
-/// targets afterwards. Ranges are cut by the number of rows alone, so that sums do not depend on the number of threads.
+/// Runs f(begin, end, sums) over ranges of rows, each with zeroed `sums` of its own, and then adds these to the
+/// targets. Ranges depend on the number of rows alone, so that sums do not depend on the number of threads.
 inline void rows_with_sums(int64_t rows, const std::vector<std::pair<float*, int64_t>>& targets,
                            const std::function<void(int64_t, int64_t, const std::vector<float*>&)>& f) {
-  constexpr int64_t most_ranges = 16, least_rows = 64;
-  const int64_t ranges = std::max<int64_t>(1, std::min(most_ranges, rows / least_rows));
+  constexpr int64_t max_ranges = 16, min_rows = 64;
+  const int64_t ranges = std::max<int64_t>(1, std::min(max_ranges, rows / min_rows));
   int64_t width = 0;
   for (const auto& [target, n] : targets) width += (n + 15) / 16 * 16;
   std::vector<float> partial(static_cast<size_t>(ranges * width));
@@ -98,10 +98,10 @@ inline void parallel_rows(int64_t rows, int64_t width, const std::function<void(
   at::parallel_for(0, rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), f);
 }
 
-/// x [..., K] as [R, K] without a copy where it is dense already.
+/// x [..., K] as [R, K]; a copy only if it is not contiguous.
 inline Tensor as_rows(const Tensor& x) { return x.contiguous().view({-1, x.size(-1)}); }
 
-inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_outer(grad_of(w), dy, x); }
+inline void add_weight_gradient(const Param& w, const Tensor& dy, const Tensor& x) { add_matmul_tn(grad_of(w), dy, x); }
 /// grad(b) += column sums of dy.
 void add_bias_gradient(const Param& b, const Tensor& dy);
 

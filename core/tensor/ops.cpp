@@ -14,7 +14,7 @@ namespace cloze {
 
 namespace {
 
-/// The kernels read tables without asking; the plain operators ask for every element.
+/// The kernels do not check indices into tables; the plain operators do.
 bool within(const Tensor& index, int64_t rows) {
   return index.numel() == 0 || (index.min().item<int64_t>() >= 0 && index.max().item<int64_t>() < rows);
 }
@@ -87,9 +87,9 @@ Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop) {
   require<ShapeError>(context.window < 0 || !context.causal,
-                      "attention in a window looks to both sides; it cannot be causal");
+                      "attention in a window is bidirectional; it cannot be causal");
   require<ShapeError>(context.window < 0 || !context.distance_bias.defined(),
-                      "attention in a window has no biases by distance");
+                      "attention in a window has no distance biases");
   return use_fused(qkv) ? fused::self_attention(qkv, bias, heads, context, drop)
                         : plain::self_attention(qkv, bias, heads, context, drop);
 }
@@ -99,13 +99,13 @@ Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, c
   if (!use_fused(q)) return plain::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
   const int64_t masked = context.key_mask.defined() ? context.key_mask.size(0) : kv.size(0);
   require<ShapeError>(q.size(0) == kv.size(0) && masked == kv.size(0), "queries have ", q.size(0), " rows, keys ",
-                      kv.size(0), " and their mask ", masked, "; they must be as many");
+                      kv.size(0), " and their mask ", masked, "; these must be equal");
   return fused::cross_attention(q, q_bias, kv, kv_bias, heads, context, drop);
 }
 
 Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context) {
   std::optional<FusedScope>
-      kernel;  // twice in each block for each token, where the plain form is twenty small operators
+      kernel;  // runs twice in each block for each token; the plain form is twenty small operators
   if (q.scalar_type() == at::kFloat && !context.probabilities) kernel.emplace();
   return cross_attention(q, Param(), kv, Param(), heads, context, {});
 }
@@ -138,16 +138,16 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
   require<ShapeError>(!in.types.defined() || !t.type.defined() || within(in.types, t.type.value().size(0)),
                       "a segment type lies outside the types of the model");
   if (t.position.defined()) {
-    const int64_t places = t.position.value().size(0);
-    require<ShapeError>(in.positions.defined() ? within(in.positions, places) : in.ids.size(1) <= places,
-                        "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", places,
+    const int64_t max_positions = t.position.value().size(0);
+    require<ShapeError>(in.positions.defined() ? within(in.positions, max_positions) : in.ids.size(1) <= max_positions,
+                        "a sequence of ", in.ids.size(1), " tokens is longer than the model's ", max_positions,
                         " positions allow");
   }
   return fused::embed(in, t, drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
   if (!use_fused(hidden)) return plain::token_cross_entropy(hidden, table, bias, labels, shape, correct, draw);
   require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0),
                       " tokens of the model; the text was prepared with another tokenizer");
@@ -189,9 +189,7 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
                                                              : plain::draw_tokens(hidden, table, bias, draw);
 }
 
-Tensor matrix_product(const Tensor& a, const Tensor& b) {
-  return use_fused(a) ? fused::matrix_product(a, b) : at::matmul(a, b);
-}
+Tensor matmul(const Tensor& a, const Tensor& b) { return use_fused(a) ? fused::matmul(a, b) : at::matmul(a, b); }
 
 Tensor take_rows(const Tensor& x, const Tensor& index) {
   return use_fused(x) ? fused::take_rows(x, index) : plain::take_rows(x, index);

@@ -1,6 +1,6 @@
 #pragma once
-// The operations that networks are written in. Each has a plain form of LibTorch operators and, where gradients are
-// wanted on the CPU, a fused form with a hand-written backward pass; a test holds the two together.
+// The operations that networks consist of. Each has a plain form of LibTorch operators and, for training on the CPU, a
+// fused form with a hand-written backward pass; a test compares the two.
 #include "core/tensor/param.h"
 
 namespace cloze {
@@ -8,17 +8,17 @@ namespace cloze {
 /// Dropout whose mask is a function of (key, site, element): the same for any number of threads, and again in the
 /// backward pass. Philox4x32-7, 16 bits an element; see kernels/kernels.h for the numbering.
 struct Dropout {
-  double p = 0;         ///< share of the elements that is dropped
+  double p = 0;         ///< probability that an element is dropped
   uint64_t key = 0;     ///< one for each forward pass
-  uint32_t site = 0;    ///< one for each place in the network
+  uint32_t site = 0;    ///< one for each dropout layer of the network
   bool active = false;  ///< training
   bool on() const { return active && p > 0; }
 };
 
-/// True when the fused forms are used for `x`: CPU, gradients wanted, not under the tracer, fp32 or bf16.
+/// True if the fused forms are used for `x`: CPU, gradients enabled, not under the tracer, fp32 or bf16.
 bool use_fused(const Tensor& x);
-/// While one lives, this thread uses the fused forms although no gradients are recorded: the first run of a block that
-/// is run again in the backward pass must give the same numbers.
+/// While one exists, this thread uses the fused forms although no gradients are recorded: the first run of a block that
+/// is recomputed in the backward pass must give the same numbers.
 struct FusedScope {
   FusedScope();
   ~FusedScope();
@@ -26,9 +26,9 @@ struct FusedScope {
 /// Switches the fused forms off (tests compare the two; `benchmark --plain` shows the gain).
 void set_fused(bool on);
 
-/// While one lives, products without gradients read fp32 weights that oneDNN has laid out for few rows at a time: texts
-/// are written a token a step, where the usual product spends its time on laying them out. The weights must not change
-/// meanwhile.
+/// While one exists, matrix multiplications without gradients read fp32 weights that oneDNN has packed for few rows:
+/// generation computes one token a step, where the usual multiplication spends its time on packing. The weights must
+/// not change meanwhile.
 class PackedWeights {
  public:
   explicit PackedWeights(const Layer& network);
@@ -43,7 +43,7 @@ class PackedWeights {
 /// x W' + b. x [..., K], w [N, K], b [N] or undefined; returns [..., N].
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 
-/// dropout(activation(x W' + b)), by the name of transformers' ACT2FN.
+/// dropout(activation(x W' + b)); `activation` is a name of transformers' ACT2FN.
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
                          const Dropout& drop = {});
 
@@ -64,126 +64,126 @@ Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, 
 /// residual + dropout(x W' + b): the end of each half of a pre-norm block.
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
 
-/// Who may see whom, as facts.
+/// Which keys a query attends to, and how scores are computed.
 struct AttentionContext {
-  Tensor key_mask{};       ///< bool [B, S], true = a real token (undefined: all real)
-  bool causal = false;     ///< a query sees keys up to its own place; the last one stands at the last key
-  Tensor prefix{};         ///< int64 [B], of `causal`: so many keys, from the first on, every query of the row sees;
-                           ///< undefined: none
-  Tensor distance_bias{};  ///< [H, T + S - 1], added to scores: number s - t + T - 1 belongs to query t and key s
+  Tensor key_mask{};    ///< bool [B, S], true = a real token (undefined: all real)
+  bool causal = false;  ///< a query attends to keys up to its own position; the last query is aligned with the last key
+  Tensor prefix{};      ///< int64 [B], with `causal`: number of leading keys that every query of the row attends to;
+                        ///< undefined: 0
+  Tensor distance_bias{};  ///< [H, T + S - 1], element s - t + T - 1 is added to the score of query t and key s
   double scale = 0;        ///< of Q K'; 0: 1 / sqrt(C)
-  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, T, S] of each call, where plain operators run
-  int64_t window = -1;                           ///< a query sees so many keys on either side; -1: all
-  int64_t dilation = 1;                          ///< of a window: steps between the keys that are seen
-  int64_t dilated_heads = 0;                     ///< heads, from the first on, that step so; 0: all
-  Tensor global_mask{};  ///< bool [B, S], true = every query sees this key although it is outside the window
+  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, T, S] of each call, with plain operators
+  int64_t window = -1;                           ///< number of keys attended to on either side; -1: all
+  int64_t dilation = 1;                          ///< of a window: step between its keys
+  int64_t dilated_heads = 0;                     ///< number of leading heads with that dilation; 0: all
+  Tensor global_mask{};  ///< bool [B, S], true = every query attends to this key, also outside the window
 };
 
-/// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values side by side, before the bias;
-/// bias [3D] or undefined; returns [B, T, D]. A query that may see nothing returns zeros. In a window, time and memory
-/// are linear in T, and `distance_bias` is not honoured.
+/// softmax(Q K' / sqrt(C)) V over heads. qkv [B, T, 3D]: queries, keys and values concatenated, before the bias;
+/// bias [3D] or undefined; returns [B, T, D]. A query whose keys are all masked returns zeros. In a window, time and
+/// memory are linear in T, and `distance_bias` is not supported.
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop);
 
-/// The same of queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values side by side.
+/// The same for queries [B, T, D] over other tokens: kv [B, S, 2D], keys and values concatenated.
 Tensor cross_attention(const Tensor& q, const Param& q_bias, const Tensor& kv, const Param& kv_bias, int64_t heads,
                        const AttentionContext& context, const Dropout& drop);
-/// The same for a decoder that writes, over keys and values that it keeps, biases added: in fp32 by the kernel, without
-/// gradients too.
+/// The same for incremental decoding over cached keys and values, biases already added. In fp32 the kernel is used,
+/// also without gradients.
 Tensor cached_attention(const Tensor& q, const Tensor& kv, int64_t heads, const AttentionContext& context);
 
-/// What XLNet's scores have beside the content.
+/// The position and segment terms of XLNet's scores.
 struct RelativeTerms {
-  Param r_w, r_r, r_s;  ///< [H, C], added to queries before keys, distances and segments
-  Param segments;       ///< [2, H, C]: query and key are of one segment, of two
-  Tensor
-      number{};  ///< int64 [B, N], the distance between each query and key 0, as a number of the list; undefined: N - n
-  Tensor list{};    ///< int64 [B], which list of r belongs to a row; undefined: the first
-  Tensor apart{};   ///< bool [B, N, S], true = of two segments; undefined: there are no segments
-  Tensor hidden{};  ///< bool [B, N, S], true = may not be seen; undefined: everything may
-  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, N, S], where plain operators run
+  Param r_w, r_r, r_s;       ///< [H, C], added to queries before keys, distances and segments
+  Param segments;            ///< [2, H, C]: query and key are of the same segment, of different segments
+  Tensor distance_offset{};  ///< int64 [B, N], index of the distance between each query and key 0; undefined: N - n
+  Tensor distance_list{};    ///< int64 [B], which list of r a row uses; undefined: the first
+  Tensor segments_differ{};  ///< bool [B, N, S], true = of different segments; undefined: no segment term
+  Tensor masked{};           ///< bool [B, N, S], true = may not be attended to; undefined: no pair is masked
+  std::vector<Tensor>* probabilities = nullptr;  ///< receives [B, H, N, S], with plain operators
 };
 
-/// Attention with scores ((q_n + r_w)' k_s + (q_n + r_r)' r_(number n + s) + (q_n + r_s)' e_(apart n s)) / sqrt(C). q
-/// [B, N, D], kv [B, S, 2D] keys and values side by side, r [L, R, D] keys of lists of distances; returns [B, N, D]. A
-/// query that may see nothing returns zeros. Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019,
+/// Attention with scores
+/// ((q_n + r_w)' k_s + (q_n + r_r)' r_(distance_offset n + s) + (q_n + r_s)' e_(segments_differ n s)) / sqrt(C).
+/// q [B, N, D], kv [B, S, 2D] keys and values concatenated, r [L, R, D] L lists of distance keys; returns [B, N, D]. A
+/// query whose keys are all masked returns zeros. Source: Yang et al. 2019, sections 2.3 to 2.5; Dai et al. 2019,
 /// section 3.3.
 Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, int64_t heads, const RelativeTerms& terms,
                           const Dropout& drop);
 
-/// How scores are estimated from random features.
+/// The random features that scores are estimated from.
 struct RandomFeatures {
   Tensor projection;               ///< fp32 [R, C]
   std::string kernel = "softmax";  ///< `softmax`, `relu`, `trigonometric`
   double epsilon = 1e-6;           ///< added to every positive feature
 };
 
-/// phi(Q) (phi(K)' V) / (phi(Q) phi(K)' 1) over heads, arguments as above; of the context, windows and global keys have
-/// no part. Time and memory are linear in T; nothing of the size [T, R, C] is kept. Source: Choromanski et al. 2021,
-/// equations 4, 9 and 10 (arXiv 2009.14794).
+/// phi(Q) (phi(K)' V) / (phi(Q) phi(K)' 1) over heads, arguments as above; windows and global keys of the
+/// context are ignored. Time and memory are linear in T; no tensor of the size [T, R, C] is kept. Source: Choromanski
+/// et al. 2021, equations 4, 9 and 10 (arXiv 2009.14794).
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                        const RandomFeatures& features);
 
-/// Places of the true elements of each row of mask [B, T], in order: int64 [B, G], G the most of any row; a row with
-/// fewer goes on with places that are not marked.
+/// Positions of the true elements of each row of mask [B, T], in order: int64 [B, G], G the maximum over rows; rows
+/// with fewer are filled with unmarked positions.
 Tensor marked_positions(const Tensor& mask);
 
-/// The tables of an embedding and the norm behind them.
+/// The tables of an embedding and the norm after them.
 struct EmbeddingTables {
   Param word;        ///< [V, E]
-  Param position{};  ///< [P, E], or undefined: there are none
-  Param type{};      ///< [types, E], or undefined: there are none
+  Param position{};  ///< [P, E], or undefined: no position embeddings
+  Param type{};      ///< [types, E], or undefined: no type embeddings
   Param gamma{};     ///< [E], or undefined: no norm
   Param beta{};      ///< [E], or undefined: RMS norm
   double eps = 1e-12;
   double scale = 1;  ///< of the rows of `word`
 };
-/// What is looked up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
+/// The ids to look up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
 struct EmbeddingIds {
   Tensor ids, types{}, positions{};
 };
 
-/// dropout(layer_norm(scale word[ids] + type[types] + position[positions])). Returns [B, T, E] in the dtype of the
-/// products.
+/// dropout(layer_norm(scale word[ids] + type[types] + position[positions])). Returns [B, T, E] in the compute
+/// dtype.
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 
-/// Tokens that are drawn from softmax((hidden E' + bias) / temperature), one for each row.
+/// Sampling of one token for each row from softmax((hidden E' + bias) / temperature).
 struct TokenDraw {
   double temperature = 1;
-  Tensor uniform;  ///< fp64 [N], in [0, 1): which token, counted along the running sum
+  Tensor uniform;  ///< fp64 [N], in [0, 1): selects the token by the cumulative probability
   Tensor drawn{};  ///< receives int64 [N]
 };
-/// The numbers for n rows: number i is the first of stream i of `key`.
+/// Uniform numbers for n rows: number i is the first of stream i of `key`.
 Tensor uniform_numbers(int64_t n, uint64_t key);
 
-/// What a cross entropy has beside its labels.
-struct LossShape {
+/// Options of a cross entropy.
+struct LossOptions {
   double label_smoothing = 0;  ///< e: a label counts 1 - e, and every token e / V. Szegedy et al. 2016, section 7
-  double z_loss = 0;  ///< weight of the square of the log-sum-exp. Mesh TensorFlow's softmax_cross_entropy_with_logits
+  double z_loss = 0;  ///< weight of the squared log-sum-exp. Mesh TensorFlow's softmax_cross_entropy_with_logits
 };
 
 /// Sum over rows of -log softmax(hidden E' + bias)[label]. hidden [N, D], table [V, D], bias [V] or undefined, labels
-/// int64 [N]; returns fp32 []. `correct`, where given, receives how many labels were the arg max; `draw`, tokens from
-/// the same logits.
+/// int64 [N]; returns fp32 []. `correct`, if given, receives the number of labels that are the arg max; `draw`, tokens
+/// sampled from the same logits.
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape = {}, int64_t* correct = nullptr, TokenDraw* draw = nullptr);
+                           const LossOptions& shape = {}, int64_t* correct = nullptr, TokenDraw* draw = nullptr);
 
-/// Single predictions of a cross entropy, in the order of its labels.
+/// The single predictions of a cross entropy, in the order of the labels.
 struct TokenScores {
-  Tensor loss;   ///< fp32 [N], -log softmax(hidden E' + bias)[label]
-  Tensor right;  ///< bool [N], the label is the arg max
+  Tensor loss;     ///< fp32 [N], -log softmax(hidden E' + bias)[label]
+  Tensor correct;  ///< bool [N], the label is the arg max
 };
-/// The same loss token by token, without gradient; at most 16 MB of logits are there at a time. `draw`, where given,
-/// receives tokens.
+/// The same loss for each token, without gradient; at most 16 MB of logits exist at a time. `draw`, if given, receives
+/// sampled tokens.
 TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                          TokenDraw* draw = nullptr);
 
-/// Tokens alone, int64 [N], without gradient.
+/// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 
-/// a b for each matrix of a [..., M, K] and b [..., K, N], broadcast; as at::matmul, but the same for any number of
-/// threads where gradients are wanted.
-Tensor matrix_product(const Tensor& a, const Tensor& b);
+/// a b for each matrix of a [..., M, K] and b [..., K, N], broadcast; as at::matmul, but with gradients enabled the
+/// same for any number of threads. Call it qualified: argument-dependent lookup also finds at::matmul.
+Tensor matmul(const Tensor& a, const Tensor& b);
 
 /// Rows of x [R, D] at `index` int64 [N]; the backward pass adds into zeros. Returns [N, D].
 Tensor take_rows(const Tensor& x, const Tensor& index);

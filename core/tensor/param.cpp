@@ -11,10 +11,10 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t slot_alignment = 16;   // floats: one cache line, one AVX-512 register
+constexpr int64_t range_alignment = 16;  // floats: one cache line, one AVX-512 register
 constexpr int64_t init_block = 1 << 16;  // elements drawn from one stream
 
-/// Normal draws by Box-Muller, both of each pair; draws beyond two deviations are drawn again when truncated.
+/// Normal draws by Box-Muller, both of each pair; if truncated, draws beyond two deviations are repeated.
 void draw_normal(Stream stream, float* out, int64_t count, double range, bool truncated) {
   for (int64_t i = 0; i < count;) {
     const double u = (stream.bits() + 0.5) * 0x1p-32, angle = 2 * std::numbers::pi * ((stream.bits() + 0.5) * 0x1p-32);
@@ -63,7 +63,7 @@ Param Layer::own_param(const std::string& name, at::IntArrayRef sizes, Init init
   try {
     value = at::empty(sizes, at::kFloat);
   } catch (const c10::Error&) {
-    fail<ConfigError>("the model's weights do not fit into memory, one of them (", name, ") is of ", sizes,
+    fail<ConfigError>("the model's weights do not fit into memory: one of them (", name, ") has the shape ", sizes,
                       "; make it smaller (model.hidden_size, model.vocab_size and the like)");
   }
   Param param(value.set_requires_grad(true), init, role);
@@ -109,16 +109,16 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       value.fill_(1);
     } else if (param.init() == Init::sinusoid || param.init() == Init::fixed_sinusoid ||
                param.init() == Init::fixed_sinusoid_halves) {
-      // Even columns hold sines, odd ones cosines, of place / 10000^(2 floor(column / 2) / width); halves: all sines
+      // Even columns hold sines, odd ones cosines, of position / 10000^(2 floor(column / 2) / width); halves: all sines
       // come first.
-      const auto places = at::arange(value.size(0), at::kDouble).unsqueeze(1),
+      const auto positions = at::arange(value.size(0), at::kDouble).unsqueeze(1),
                  columns = at::arange(value.size(1), at::kDouble);
       const auto angles =
-          places / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
-      const auto in_turns = at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos());
+          positions / at::pow(10000.0, columns.div(2, "floor").mul(2).div(static_cast<double>(value.size(1))));
+      const auto interleaved = at::where(columns.remainder(2).eq(0), angles.sin(), angles.cos());
       value.copy_(param.init() == Init::fixed_sinusoid_halves
-                      ? in_turns.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true))
-                      : in_turns);
+                      ? interleaved.index_select(1, at::argsort(columns.remainder(2), /*stable=*/true))
+                      : interleaved);
     } else if (param.init() == Init::fixed_features) {
       draw_features(value, Rng(rng.key(name)).stream("init"));
     } else {
@@ -129,11 +129,11 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
       at::parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b) {
           const double deviation = param.init_range() > 0 ? param.init_range() : range;
-          const int64_t first = b * init_block, some = std::min(init_block, count - first);
+          const int64_t first = b * init_block, size = std::min(init_block, count - first);
           if (param.init_spread() == Spread::uniform)
-            draw_uniform(own.stream("init", 0, b), out + first, some, deviation);
+            draw_uniform(own.stream("init", 0, b), out + first, size, deviation);
           else
-            draw_normal(own.stream("init", 0, b), out + first, some, deviation, truncated);
+            draw_normal(own.stream("init", 0, b), out + first, size, deviation, truncated);
         }
       });
       if (param.padding_row() >= 0) drawn[param.padding_row()].zero_();
@@ -148,31 +148,31 @@ FlatParameters::FlatParameters(std::vector<NamedParam> params, at::Device device
   int64_t offset = 0;
   for (auto& named : params) {
     const auto numel = named.param.value().numel();
-    slots_.push_back({std::move(named), offset, numel});
-    offset += (numel + slot_alignment - 1) / slot_alignment * slot_alignment;
+    ranges_.push_back({std::move(named), offset, numel});
+    offset += (numel + range_alignment - 1) / range_alignment * range_alignment;
   }
   values = at::zeros({offset}, at::TensorOptions(device).dtype(at::kFloat));
   grads = at::zeros_like(values);
-  for (auto& slot : slots_) {
-    auto value = slot.param.param.value();
-    auto place = values.narrow(0, slot.offset, slot.numel).view(value.sizes());
-    place.copy_(value);
-    value.set_data(place);
-    value.mutable_grad() = grads.narrow(0, slot.offset, slot.numel).view(value.sizes());
+  for (auto& range : ranges_) {
+    auto value = range.param.param.value();
+    auto view = values.narrow(0, range.offset, range.numel).view(value.sizes());
+    view.copy_(value);
+    value.set_data(view);
+    value.mutable_grad() = grads.narrow(0, range.offset, range.numel).view(value.sizes());
   }
 }
 
 int64_t FlatParameters::count() const {
   int64_t n = 0;
-  for (const auto& slot : slots_) n += slot.numel;
+  for (const auto& range : ranges_) n += range.numel;
   return n;
 }
 
 void FlatParameters::use_bf16(bool on) {
   shadow = on ? values.to(at::kBFloat16) : Tensor();
-  for (auto& slot : slots_)
-    slot.param.param.set_shadow(on ? shadow.narrow(0, slot.offset, slot.numel).view(slot.param.param.value().sizes())
-                                   : Tensor());
+  for (auto& range : ranges_)
+    range.param.param.set_shadow(
+        on ? shadow.narrow(0, range.offset, range.numel).view(range.param.param.value().sizes()) : Tensor());
 }
 
 void FlatParameters::refresh_shadow() {

@@ -1,5 +1,5 @@
 #pragma once
-// Parameters: an fp32 leaf that owns the value and the gradient, and what the forward pass multiplies with.
+// Parameters: an fp32 leaf that owns the value and the gradient, and the copy that the forward pass multiplies with.
 //
 // Legend of shapes, everywhere: B batch, T query or target tokens, S source or key tokens, D width, H heads, C head
 // width, E embedding width, F feed-forward width, V vocabulary, N predictions. Every mask says its polarity:
@@ -18,9 +18,9 @@ namespace cloze {
 
 using at::Tensor;
 
-/// How a parameter starts. The sinusoids are a table of positions (Vaswani et al. 2017, section 3.5), trained or not,
-/// sines and cosines in turns or each in a half; fixed features are rows of draw_features. What is fixed is never
-/// trained.
+/// How a parameter is initialised. The sinusoids are a table of position embeddings (Vaswani et al. 2017, section 3.5),
+/// trained or fixed, sines and cosines interleaved or each in one half; fixed features are rows of draw_features. Fixed
+/// parameters are never trained.
 enum class Init {
   weight,
   embedding,
@@ -33,15 +33,16 @@ enum class Init {
   fixed_zero
 };
 
-/// What a parameter is, whatever its shape: weight decay and LAMB's ratio go by it. A score bias is added to attention
-/// scores or to the queries that make them: T5's relative_attention_bias, XLNet's r_w_bias, r_r_bias and r_s_bias.
+/// The role of a parameter, whatever its shape: weight decay and LAMB's trust ratio depend on it. A score bias is added
+/// to attention scores or to the queries they are computed from: T5's relative_attention_bias, XLNet's r_w_bias,
+/// r_r_bias and r_s_bias.
 enum class Role { weight, embedding, bias, score_bias, norm };
 
-/// The role that a way to start says where none is declared.
+/// The default role of a parameter with this initialisation.
 Role role_of(Init init);
 
-/// The distribution of first weights: that of the network (normal, truncated or not), or uniform with the same
-/// deviation.
+/// The distribution of initial weights: that of the network (normal, truncated or not), or uniform with the same
+/// standard deviation.
 enum class Spread { network, uniform };
 
 /// A named parameter. Copies are handles to the same tensors.
@@ -52,42 +53,42 @@ class Param {
   Param(Tensor value, Init init, Role role)
       : state_(std::make_shared<State>(State{std::move(value), {}, {}, init, role})) {}
   bool defined() const { return state_ != nullptr; }
-  /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it lives in FlatParameters.
+  /// The fp32 leaf; its `.grad()` is a view of the flat gradient once it is part of FlatParameters.
   const Tensor& value() const { return state_->value; }
-  /// What a product reads: the bf16 shadow where there is one, else the value itself.
+  /// The operand of matrix multiplications: the bf16 shadow if there is one, else the value itself.
   const Tensor& compute() const { return state_->shadow.defined() ? state_->shadow : state_->value; }
   void set_shadow(Tensor shadow) { state_->shadow = std::move(shadow); }
-  /// The value as products of few rows read it fastest, while a PackedWeights lives; undefined: there is none.
+  /// The value in oneDNN's layout for few rows, while a PackedWeights exists; else undefined.
   const Tensor& packed() const { return state_->packed; }
   void set_packed(Tensor packed) { state_->packed = std::move(packed); }
   Init init() const { return state_->init; }
   Role role() const { return state_->role; }
-  /// A row that starts at zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
+  /// A row that is initialised to zero and gets no gradient from a lookup (torch's padding_idx); -1 = none.
   int64_t padding_row() const { return state_->padding_row; }
   void set_padding_row(int64_t row) { state_->padding_row = row; }
-  /// Passed over by the optimizer, whatever its gradient and moments are.
-  bool resting() const { return state_->resting; }
-  void set_resting(bool on) { state_->resting = on; }
+  /// Skipped by the optimizer, whatever its gradient and moments.
+  bool frozen() const { return state_->frozen; }
+  void set_frozen(bool on) { state_->frozen = on; }
   /// Never trained: no gradient reaches it.
   bool fixed() const {
     return state_->init == Init::fixed_sinusoid || state_->init == Init::fixed_sinusoid_halves ||
            state_->init == Init::fixed_features || state_->init == Init::fixed_zero;
   }
-  /// Standard deviation at the start, where it is not that of the network; 0 = it is.
+  /// Standard deviation of the initial values; 0 = that of the network.
   double init_range() const { return state_->init_range; }
   Spread init_spread() const { return state_->init_spread; }
   void set_init_range(double range, Spread spread = Spread::network) {
     state_->init_range = range;
     state_->init_spread = spread;
   }
-  /// The first `rows` rows start so many times larger.
+  /// The initial values of the first `rows` rows are multiplied by `factor`.
   void set_init_rows(int64_t rows, double factor) { state_->init_rows = rows, state_->init_factor = factor; }
   int64_t init_rows() const { return state_->init_rows; }
   double init_factor() const { return state_->init_factor; }
-  /// So many tensors of one shape lie here one above the other (queries, keys and values, which most published code
-  /// keeps apart). An optimizer that measures whole tensors measures each.
+  /// Number of tensors of one shape stacked along the first axis (queries, keys and values, which most published code
+  /// stores separately). An optimizer that uses norms of whole tensors uses the norm of each.
   int64_t stacked() const { return state_->stacked; }
-  /// Throws ShapeError where the rows cannot be shared out.
+  /// Throws ShapeError if the number of rows is not divisible by `count`.
   void set_stacked(int64_t count);
 
  private:
@@ -96,7 +97,7 @@ class Param {
     Init init;
     Role role;
     int64_t padding_row = -1;
-    bool resting = false;
+    bool frozen = false;
     double init_range = 0;
     Spread init_spread = Spread::network;
     int64_t init_rows = 0;
@@ -111,7 +112,7 @@ struct NamedParam {
   Param param;
 };
 
-/// A part of a network: parameters of its own and child parts, each with a name.
+/// A part of a network: named parameters of its own and named child layers.
 class Layer {
  public:
   Layer() = default;
@@ -133,15 +134,15 @@ class Layer {
   const std::vector<std::pair<std::string, Param>>& own_params() const { return params_; }
   const std::vector<std::pair<std::string, std::shared_ptr<Layer>>>& children() const { return children_; }
 
-  /// What changes by itself between steps, before optimizer step `step` + 1: random features drawn anew, weights taken
-  /// over. Reaches every child; `rng` is its own. Returns whether a parameter changed.
+  /// Runs before optimizer step `step` + 1 for changes that no gradient makes: redrawing random features, copying
+  /// weights. Calls every child with an Rng of its own. Returns true if a parameter changed.
   virtual bool before_step(int64_t step, const Rng& rng) {
     bool changed = false;
     for (const auto& [name, child] : children_) changed = child->before_step(step, Rng(rng.key(name))) || changed;
     return changed;
   }
 
-  /// Switches dropout on, here and in every child.
+  /// Switches training mode (dropout) on or off, here and in every child.
   void train(bool on = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
@@ -165,26 +166,26 @@ void initialize(const std::vector<NamedParam>& params, double range, bool trunca
 /// One buffer for all values and one for all gradients; every parameter is a view of both.
 class FlatParameters {
  public:
-  struct Slot {
+  struct Range {
     NamedParam param;
     int64_t offset;  ///< in floats, a multiple of 16
     int64_t numel;
   };
   /// Moves `params` into the buffers of `device`, keeping their values.
   FlatParameters(std::vector<NamedParam> params, at::Device device);
-  Tensor values;  ///< fp32 [n], padding between slots stays zero
+  Tensor values;  ///< fp32 [n], padding between parameters stays zero
   Tensor grads;   ///< fp32 [n]
   Tensor shadow;  ///< bf16 [n], undefined in fp32
-  const std::vector<Slot>& slots() const { return slots_; }
-  /// Parameters without padding.
+  const std::vector<Range>& ranges() const { return ranges_; }
+  /// Number of parameters, without padding.
   int64_t count() const;
-  /// Products read bf16 copies from here on (`true`), or the values.
+  /// Makes matrix multiplications read bf16 copies (`true`) or the fp32 values.
   void use_bf16(bool on);
   /// Rewrites the bf16 copies after values changed (the fused optimizer does it in its own pass).
   void refresh_shadow();
 
  private:
-  std::vector<Slot> slots_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace cloze

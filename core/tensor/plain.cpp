@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t word_mask = 0xFFFFFFFF;
 
-/// The four words of philox() with 7 rounds for each first counter word in `counter` (int64): in operators, and so on
-/// any device. Products of 32-bit words wrap around in int64, whose halves are theirs.
+/// The four words of philox() with 7 rounds for each first counter word in `counter` (int64), made of operators that
+/// run on any device. Products of 32-bit words wrap around in int64, which keeps both halves.
 std::array<Tensor, 4> philox_words(const Tensor& counter, uint32_t third, uint32_t fourth, uint64_t key) {
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   const auto high = [](const Tensor& product) { return product.bitwise_right_shift(32).bitwise_and(word_mask); };
@@ -58,15 +58,15 @@ Tensor dropout_mask(at::IntArrayRef sizes, const Dropout& drop, at::Device devic
 
 namespace {
 
-/// x W' + b over weights in the layout of oneDNN.
+/// x W' + b with weights in oneDNN's layout.
 Tensor packed_linear(const Tensor& x, const Param& w, const Param& b) {
-  static const auto product =
+  static const auto linear_op =
       c10::Dispatcher::singleton()
           .findSchemaOrThrow("mkldnn::_linear_pointwise", "")
           .typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
                         c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>)>();
-  return product.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none",
-                      c10::List<std::optional<at::Scalar>>(), "");
+  return linear_op.call(x, w.packed(), b.defined() ? std::optional<Tensor>(b.value()) : std::nullopt, "none",
+                        c10::List<std::optional<at::Scalar>>(), "");
 }
 
 }  // namespace
@@ -131,8 +131,8 @@ Tensor heads_of(const Tensor& x, int64_t heads) {
 
 namespace {
 
-/// at::softmax over the last axis with a backward pass whose sums are those of single rows, and of bf16 scores in fp32:
-/// LibTorch's differs in its last bits between numbers of threads.
+/// at::softmax over the last axis with a backward pass that sums row by row, and bf16 scores in fp32: LibTorch's
+/// differs in the last bits between numbers of threads.
 struct Softmax : torch::autograd::Function<Softmax> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& scores) {
     const auto p = at::softmax(scores, -1);
@@ -156,8 +156,8 @@ Tensor softmax(const Tensor& scores) {
 
 }  // namespace
 
-Tensor masked_softmax(const Tensor& scores, const Tensor& hidden) {
-  return hidden.defined() ? softmax(scores.masked_fill(hidden, -30000.0)).masked_fill(hidden, 0.0) : softmax(scores);
+Tensor masked_softmax(const Tensor& scores, const Tensor& masked) {
+  return masked.defined() ? softmax(scores.masked_fill(masked, -30000.0)).masked_fill(masked, 0.0) : softmax(scores);
 }
 
 namespace {
@@ -176,28 +176,28 @@ Heads split_heads(const Tensor& qkv, const Param& bias, int64_t heads) {
 }
 
 /// 0, 1, 2, ... along axis 2 of x [B, H, T, C].
-Tensor places_of(const Tensor& x) {
+Tensor positions_of(const Tensor& x) {
   return at::ones_like(x.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
 }
 
-/// int64 [T, S]: key minus query, where the last query stands at the last key.
+/// int64 [T, S]: key minus query position; the last query is aligned with the last key.
 Tensor distances(const Heads& h) {
-  const auto t = places_of(h.q), s = places_of(h.k);
+  const auto t = positions_of(h.q), s = positions_of(h.k);
   return (s - s.slice(0, -1)).unsqueeze(0) - (t - t.slice(0, -1)).unsqueeze(1);
 }
 
-/// bool [B or 1, 1, T or 1, S], true = may be used; undefined when every query sees every key.
-Tensor visible(const Heads& h, const AttentionContext& context) {
-  Tensor seen;
-  const auto also = [&](const Tensor& more) { seen = seen.defined() ? seen.logical_and(more) : more; };
-  if (context.key_mask.defined()) also(context.key_mask.unsqueeze(1).unsqueeze(1));  // [B, 1, 1, S]
+/// bool [B or 1, 1, T or 1, S], true = may be attended to; undefined if every query attends to every key.
+Tensor attention_mask(const Heads& h, const AttentionContext& context) {
+  Tensor mask;
+  const auto restrict_to = [&](const Tensor& more) { mask = mask.defined() ? mask.logical_and(more) : more; };
+  if (context.key_mask.defined()) restrict_to(context.key_mask.unsqueeze(1).unsqueeze(1));  // [B, 1, 1, S]
   if (context.causal) {
     const auto past = distances(h).le(0).unsqueeze(0).unsqueeze(0);  // [1, 1, T, S]
-    also(context.prefix.defined()
-             ? past.logical_or(places_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1))
-             : past);
+    restrict_to(context.prefix.defined()
+                    ? past.logical_or(positions_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1))
+                    : past);
   }
-  return seen;
+  return mask;
 }
 
 double scale_of(const Heads& h, const AttentionContext& context) {
@@ -207,80 +207,83 @@ double scale_of(const Heads& h, const AttentionContext& context) {
 /// [H, T, S] in the dtype of the heads, or undefined.
 Tensor pair_bias(const Heads& h, const AttentionContext& context) {
   if (!context.distance_bias.defined()) return {};
-  const auto number = places_of(h.k).unsqueeze(0) + places_of(h.q).flip(0).unsqueeze(1);  // [T, S]: s + T - 1 - t
-  return at::embedding(context.distance_bias.t(), number).permute({2, 0, 1}).to(h.q.scalar_type());
+  const auto index = positions_of(h.k).unsqueeze(0) + positions_of(h.q).flip(0).unsqueeze(1);  // [T, S]: s + T - 1 - t
+  return at::embedding(context.distance_bias.t(), index).permute({2, 0, 1}).to(h.q.scalar_type());
 }
 
 Tensor probabilities_of(const Heads& h, const AttentionContext& context) {
   auto scores = at::matmul(h.q, h.k.transpose(-1, -2));  // [B, H, T, S]
   if (const double scale = scale_of(h, context); scale != 1) scores = scores * scale;
   if (const auto bias = pair_bias(h, context); bias.defined()) scores = scores + bias;
-  const auto seen = visible(h, context);
-  return masked_softmax(scores, seen.defined() ? seen.logical_not() : Tensor());
+  const auto mask = attention_mask(h, context);
+  return masked_softmax(scores, mask.defined() ? mask.logical_not() : Tensor());
 }
 
 Tensor attend(const Heads& h, const AttentionContext& context, const Dropout& drop) {
   if (context.probabilities) context.probabilities->push_back(probabilities_of(h, context).detach());
   Tensor mixed;  // [B, H, T, C]
   if (drop.on() || context.scale > 0 ||
-      context.distance_bias.defined()) {  // scores that are not scaled grow large: rounded as the published code does
+      context.distance_bias.defined()) {  // unscaled scores grow large: rounded as in the published code
     mixed = at::matmul(plain::dropout(probabilities_of(h, context), drop), h.v);
   } else {
-    const auto seen = visible(h, context);
+    const auto mask = attention_mask(h, context);
     mixed =
-        at::scaled_dot_product_attention(h.q, h.k, h.v, seen.defined() ? std::optional<Tensor>(seen) : std::nullopt);
-    if (seen.defined()) mixed = mixed.masked_fill(seen.any(-1, /*keepdim=*/true).logical_not(), 0.0);
+        at::scaled_dot_product_attention(h.q, h.k, h.v, mask.defined() ? std::optional<Tensor>(mask) : std::nullopt);
+    if (mask.defined()) mixed = mixed.masked_fill(mask.any(-1, /*keepdim=*/true).logical_not(), 0.0);
   }
   return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
 }
 
-/// Heads [first, first + size(1)) of q, k, v and how they look around.
+/// Heads [first, first + size(1)) of q, k, v with their dilation.
 struct WindowHeads {
   Tensor q, k, v;  // [B, h, T, C]
   int64_t first, heads, dilation;
 };
 
-/// The factors of dropout for pieces of a window: probabilities [B, h, n, w, G + 3 w] of the queries in `order` [T].
-/// The draws of a query are numbered by the distance of the key; those of global keys have a site of their own.
+/// Dropout factors for the chunks of a window: probabilities [B, h, n, w, G + 3 w] of the queries in `order` [T].
+/// The draws of a query are indexed by the distance of the key; those of global keys have a site of their own.
 Tensor window_dropout(const Tensor& probabilities, const Tensor& distance, int64_t window, const Tensor& order,
                       const WindowHeads& part, const Dropout& drop) {
   const int64_t batch = probabilities.size(0), heads = probabilities.size(1), n = probabilities.size(2),
-                w = probabilities.size(3), side = probabilities.size(4) - distance.size(1), length = order.size(0);
-  const auto in_pieces = [&](const Tensor& rows) {
+                w = probabilities.size(3), num_globals = probabilities.size(4) - distance.size(1),
+                length = order.size(0);
+  const auto in_chunks = [&](const Tensor& rows) {
     return at::constant_pad_nd(rows.narrow(1, part.first, heads).index_select(2, order), {0, 0, 0, n * w - length})
         .view({batch, heads, n, w, rows.size(-1)});
   };
-  const auto near = in_pieces(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop, probabilities.device()));
+  const auto near = in_chunks(dropout_mask({batch, part.heads, length, 2 * window + 1}, drop, probabilities.device()));
   const auto column = (distance + window).clamp(0, 2 * window).expand({batch, heads, n, w, distance.size(1)});
   auto factors = at::gather(near, -1, column);
-  if (side > 0) {
-    Dropout beside = drop;
-    beside.site ^= 0x10000;
-    factors = at::cat(
-        {in_pieces(dropout_mask({batch, part.heads, length, side}, beside, probabilities.device())), factors}, -1);
+  if (num_globals > 0) {
+    Dropout global_drop = drop;
+    global_drop.site ^= 0x10000;
+    factors =
+        at::cat({in_chunks(dropout_mask({batch, part.heads, length, num_globals}, global_drop, probabilities.device())),
+                 factors},
+                -1);
   }
   return factors;
 }
 
-/// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are cut into pieces of w, each with
-/// the 3 w keys around it, so that no [T, T] tensor is made; what stands at the side of each piece are the global keys
-/// [B, G]. Where the window is dilated, tokens are brought into an order in which its keys lie side by side.
+/// Attention in a window of w keys on either side; returns [B, h, T, C]. Queries are split into chunks of w, each with
+/// the 3 w keys around it, so that no [T, T] tensor is made; the global keys [B, G] precede the keys of each chunk. For
+/// a dilated window, tokens are reordered so that its keys are contiguous.
 Tensor window_heads(const WindowHeads& part, const Tensor& real, const AttentionContext& context, const Dropout& drop) {
   const int64_t w = std::max<int64_t>(context.window, 1);
-  const auto place = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;  // [T]
-  const auto kind = place.remainder(part.dilation);                              // [T]
-  const auto order =
-      part.dilation > 1 ? at::argsort(kind, /*stable=*/true, 0, /*descending=*/false) : place;  // [T]: places to tokens
+  const auto position = at::ones_like(real.select(0, 0), at::kLong).cumsum(0) - 1;  // [T]
+  const auto residue = position.remainder(part.dilation);                           // [T]
+  const auto order = part.dilation > 1 ? at::argsort(residue, /*stable=*/true, 0, /*descending=*/false)
+                                       : position;  // [T]: the token at each index
   const auto ordered = [&](const Tensor& x, int64_t axis) {
     return part.dilation > 1 ? x.index_select(axis, order) : x;
   };
   const auto q = ordered(part.q, 2), k = ordered(part.k, 2), v = ordered(part.v, 2);
-  const auto pieces = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) {
+  const auto chunks = [&](const Tensor& x, int64_t before, int64_t after, int64_t size) {
     return at::constant_pad_nd(x, {0, 0, before, after}).unfold(2, size, w).transpose(-1, -2);
   };
-  const auto queries = pieces(q, 0, w - 1, w), keys = pieces(k, w, 2 * w - 1, 3 * w),
-             values = pieces(v, w, 2 * w - 1, 3 * w);  // [B, h, n, w | 3 w, C]
-  // Column j of a piece is the key j - w before or behind its first query.
+  const auto queries = chunks(q, 0, w - 1, w), keys = chunks(k, w, 2 * w - 1, 3 * w),
+             values = chunks(v, w, 2 * w - 1, 3 * w);  // [B, h, n, w | 3 w, C]
+  // Column j of a chunk is the key at distance j - w from its first query.
   const auto from = at::arange(w, q.options().dtype(at::kLong)).unsqueeze(1),
              to = at::arange(3 * w, q.options().dtype(at::kLong)).unsqueeze(0);
   const auto distance = to - w - from;  // [w, 3 w]
@@ -290,38 +293,37 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
                         .unfold(1, 3 * w, w)
                         .unsqueeze(1)
                         .unsqueeze(3);                              // [B, 1, n, 1, 3 w]
-  auto seen = near.logical_and(distance.abs().le(context.window));  // [B, 1, n, w, 3 w]
+  auto mask = near.logical_and(distance.abs().le(context.window));  // [B, 1, n, w, 3 w]
   if (part.dilation > 1) {
-    const auto kinds = ordered(kind, 0);
-    const auto of_queries = at::constant_pad_nd(kinds, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1),
-               of_keys = at::constant_pad_nd(kinds, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
-    seen = seen.logical_and(of_queries.eq(of_keys));  // [n, w, 3 w]
+    const auto residues = ordered(residue, 0);
+    const auto of_queries = at::constant_pad_nd(residues, {0, w - 1}, -1).unfold(0, w, w).unsqueeze(-1),
+               of_keys = at::constant_pad_nd(residues, {w, 2 * w - 1}, -1).unfold(0, 3 * w, w).unsqueeze(-2);
+    mask = mask.logical_and(of_queries.eq(of_keys));  // [n, w, 3 w]
   }
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
   auto scores = at::matmul(queries, keys.transpose(-1, -2)) * scale;  // [B, h, n, w, 3 w]
-  Tensor side_values;
+  Tensor global_values;
   if (context.global_mask.defined()) {
-    const auto marked = marked_positions(context.global_mask);                        // [B, G]
-    const auto there = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
+    const auto marked = marked_positions(context.global_mask);                         // [B, G]
+    const auto exists = at::gather(context.global_mask.logical_and(real), 1, marked);  // [B, G]
     const auto pick = [&](const Tensor& x) {
       return at::gather(x, 2, marked.unsqueeze(1).unsqueeze(-1).expand({-1, x.size(1), -1, x.size(3)}));
     };
-    const auto side_scores =
+    const auto global_scores =
         at::matmul(queries, pick(part.k).transpose(-1, -2).unsqueeze(2)) * scale;  // [B, h, n, w, G]
-    side_values = pick(part.v).unsqueeze(2);
-    seen = at::cat(
-        {there.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(side_scores.select(1, 0).unsqueeze(1)), seen}, -1);
-    scores = at::cat({side_scores, scores}, -1);
+    global_values = pick(part.v).unsqueeze(2);
+    mask = at::cat(
+        {exists.unsqueeze(1).unsqueeze(1).unsqueeze(1).expand_as(global_scores.select(1, 0).unsqueeze(1)), mask}, -1);
+    scores = at::cat({global_scores, scores}, -1);
   }
-  const auto hidden = seen.logical_not();
-  auto probabilities = masked_softmax(scores, hidden);
+  auto probabilities = masked_softmax(scores, mask.logical_not());
   if (drop.on())
     probabilities =
         probabilities * window_dropout(probabilities, distance, context.window, order, part, drop).to(q.scalar_type());
   const int64_t near_columns = 3 * w;
   auto mixed = at::matmul(probabilities.slice(-1, -near_columns), values);
-  if (side_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), side_values);
-  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : place);  // [B, h, T, C]
+  if (global_values.defined()) mixed = mixed + at::matmul(probabilities.slice(-1, 0, -near_columns), global_values);
+  return mixed.flatten(2, 3).index_select(2, part.dilation > 1 ? at::argsort(order) : position);  // [B, h, T, C]
 }
 
 Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
@@ -334,18 +336,17 @@ Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, con
         {q.narrow(1, first, count), k.narrow(1, first, count), v.narrow(1, first, count), first, heads, dilation}, real,
         context, drop);
   };
-  const int64_t stepping = context.dilation == 1        ? 0
-                           : context.dilated_heads == 0 ? heads
-                                                        : std::min(context.dilated_heads, heads);
-  const auto mixed = stepping == 0 || stepping == heads
+  int64_t dilated = 0;
+  if (context.dilation != 1) dilated = context.dilated_heads == 0 ? heads : std::min(context.dilated_heads, heads);
+  const auto mixed = dilated == 0 || dilated == heads
                          ? part(0, heads, context.dilation)
-                         : at::cat({part(0, stepping, context.dilation), part(stepping, heads - stepping, 1)}, 1);
+                         : at::cat({part(0, dilated, context.dilation), part(dilated, heads - dilated, 1)}, 1);
   return mixed.transpose(1, 2).flatten(2);  // [B, T, D]
 }
 
-/// Sum over j <= i of (a_i . b_j) v_j: a, b [B, H, T, R], v [B, H, T, C]. Chunks of the length keep a sum each, so that
-/// memory is linear.
-Tensor causal_products(const Tensor& a, const Tensor& b, const Tensor& v) {
+/// Sum over j <= i of (a_i . b_j) v_j: a, b [B, H, T, R], v [B, H, T, C]. One sum is kept for each chunk of the
+/// sequence, so that memory is linear.
+Tensor causal_sums(const Tensor& a, const Tensor& b, const Tensor& v) {
   constexpr int64_t chunk = 64;
   const auto chunks = [&](const Tensor& x) {
     return at::constant_pad_nd(x, {0, 0, 0, chunk - 1}).unfold(2, chunk, chunk).transpose(-1, -2);
@@ -353,16 +354,16 @@ Tensor causal_products(const Tensor& a, const Tensor& b, const Tensor& v) {
   const auto ca = chunks(a), cb = chunks(b), cv = chunks(v);
   const auto sums = at::matmul(cb.transpose(-1, -2), cv);  // [B, H, n, R, C]
   const auto before = at::constant_pad_nd(sums.cumsum(2), {0, 0, 0, 0, 1, 0})
-                          .slice(2, 0, -1);  // of the chunks before; no difference of large sums
+                          .slice(2, 0, -1);  // of the preceding chunks; no difference of large sums
   const auto mixed = at::matmul(ca, before) + at::matmul(at::matmul(ca, cb.transpose(-1, -2)).tril(), cv);
-  const auto place = at::ones_like(a.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
-  return mixed.flatten(2, 3).index_select(2, place);  // [B, H, T, C]
+  const auto position = at::ones_like(a.select(-1, 0).select(0, 0).select(0, 0), at::kLong).cumsum(0) - 1;
+  return mixed.flatten(2, 3).index_select(2, position);  // [B, H, T, C]
 }
 
 }  // namespace
 
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys) {
-  // Row t lacks its first t places once the first T numbers are gone and rows are one shorter.
+  // Without the first T elements and with rows one shorter, row t starts t elements later.
   const auto rows = by_distance.reshape_as(by_distance.transpose(-1, -2))
                         .slice(-2, 1)
                         .reshape_as(by_distance.slice(-1, 1));  // [..., T, S + T - 1]
@@ -381,19 +382,22 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
   const auto by_distance =
       at::matmul(
           with(terms.r_r),
-          heads_of(terms.list.defined() ? r.index_select(0, terms.list) : r.narrow(0, 0, 1), heads).transpose(-1, -2))
+          heads_of(terms.distance_list.defined() ? r.index_select(0, terms.distance_list) : r.narrow(0, 0, 1), heads)
+              .transpose(-1, -2))
           .to(wide);  // [B, H, N, R]
-  const auto keys = places_of(k);
+  const auto keys = positions_of(k);
   auto scores =
-      content + (terms.number.defined()
-                     ? at::gather(by_distance, -1, (terms.number.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content))
-                     : relative_shift(by_distance, keys));
-  if (terms.apart.defined()) {
+      content +
+      (terms.distance_offset.defined()
+           ? at::gather(by_distance, -1, (terms.distance_offset.unsqueeze(1).unsqueeze(-1) + keys).expand_as(content))
+           : relative_shift(by_distance, keys));
+  if (terms.segments_differ.defined()) {
     const auto by_segment =
         at::matmul(with(terms.r_s), weight(terms.segments, type).permute({1, 2, 0})).to(wide);  // [B, H, N, 2]
-    scores = scores + at::where(terms.apart.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
+    scores = scores +
+             at::where(terms.segments_differ.unsqueeze(1), by_segment.narrow(-1, 1, 1), by_segment.narrow(-1, 0, 1));
   }
-  const auto p = masked_softmax(scores, terms.hidden.defined() ? terms.hidden.unsqueeze(1) : Tensor());
+  const auto p = masked_softmax(scores, terms.masked.defined() ? terms.masked.unsqueeze(1) : Tensor());
   if (terms.probabilities) terms.probabilities->push_back(p.detach());
   return at::matmul(plain::dropout(p, drop).to(type), v).transpose(1, 2).flatten(2);
 }
@@ -413,7 +417,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   const auto only_real = [&](const Tensor& x, double value) {
     return absent.defined() ? x.masked_fill(absent, value) : x;
   };
-  Tensor fq, fk, late;  // features; `late`: epsilon of each place, where a causal query must not see that of later keys
+  Tensor fq, fk, late;  // features; `late`: epsilon at each position, relative to the keys up to it (causal)
   if (f.kernel == "relu") {
     fq = at::relu(sq) + f.epsilon, fk = only_real(at::relu(sk) + f.epsilon, 0);
   } else if (f.kernel == "softmax") {
@@ -432,7 +436,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   }
   Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
-    sums = causal_products(fq, fk, v);
+    sums = causal_sums(fq, fk, v);
     if (late.defined()) sums = sums + late * fq.sum(-1, /*keepdim=*/true) * only_real(v, 0).cumsum(2);
   } else {
     sums = at::matmul(fq, at::matmul(fk.transpose(-1, -2), v));
@@ -440,8 +444,8 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   const auto numerator = sums.slice(-1, 0, -1);
   auto denominator = sums.slice(-1, -1);
   if (f.kernel == "trigonometric") denominator = denominator + 2e-6 * denominator.detach().abs().le(1e-6).to(type);
-  const auto blind = denominator.eq(0);
-  const auto mixed = (numerator / denominator.masked_fill(blind, 1)).masked_fill(blind, 0);
+  const auto all_masked = denominator.eq(0);
+  const auto mixed = (numerator / denominator.masked_fill(all_masked, 1)).masked_fill(all_masked, 0);
   return mixed.transpose(1, 2).flatten(2).to(qkv.scalar_type());  // [B, T, D]
 }
 
@@ -467,15 +471,15 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
     sum = sum + (in.types.defined() ? at::embedding(segment, in.types) : segment.select(0, 0));
   }
   if (t.position.defined()) {
-    const auto places = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;  // [B, T]
+    const auto positions = in.positions.defined() ? in.positions : at::ones_like(in.ids).cumsum(1) - 1;  // [B, T]
     const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
-    sum = sum + at::embedding(position, places, t.position.padding_row());
+    sum = sum + at::embedding(position, positions, t.position.padding_row());
   }
   return plain::dropout(t.gamma.defined() ? plain::layer_norm(sum, t.gamma, t.beta, t.eps) : sum, drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape, int64_t* correct, TokenDraw* draw) {
+                           const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
   if (draw) draw->drawn = plain::draw_tokens(hidden.detach(), table, bias, *draw);
   auto logits = plain::linear(hidden, table, bias);  // [N, V]
   if (logits.scalar_type() != at::kDouble) logits = logits.to(at::kFloat);

@@ -5,17 +5,17 @@
 
 namespace cloze::plain {
 
-/// The parameter in `dtype`: the value itself, its bf16 shadow, or (where gradients are wanted) a cast of the value.
+/// The parameter in `dtype`: the value itself, its bf16 shadow, or (with gradients enabled) a cast of the value.
 Tensor weight(const Param& param, at::ScalarType dtype);
 
 /// [B, T, H C] to [B, H, T, C].
 Tensor heads_of(const Tensor& x, int64_t heads);
-/// softmax(scores) over the last axis where `hidden` (bool, may be undefined) is false; 0 where it is true, also where
-/// it is everywhere.
-Tensor masked_softmax(const Tensor& scores, const Tensor& hidden);
+/// softmax(scores) over the last axis where `masked` (bool, may be undefined) is false; 0 where it is true, even if it
+/// is true everywhere.
+Tensor masked_softmax(const Tensor& scores, const Tensor& masked);
 
-/// Scores by distance moved to their keys: by_distance [..., T, S + T] of the distances S, S - 1, ..., 1 - T becomes
-/// [..., T, S], where query t and key s meet at number T - t + s. `keys` int64 [S]: 0, 1, 2, ... Source: Dai et al.
+/// Aligns position scores with their keys: by_distance [..., T, S + T] over the distances S, S - 1, ..., 1 - T becomes
+/// [..., T, S]; query t and key s have the element T - t + s. `keys` int64 [S]: 0, 1, 2, ... Source: Dai et al.
 /// 2019, appendix B (arXiv 1901.02860).
 Tensor relative_shift(const Tensor& by_distance, const Tensor& keys);
 
@@ -41,7 +41,7 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
                        const RandomFeatures& features);
 Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropout& drop);
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
-                           const LossShape& shape, int64_t* correct, TokenDraw* draw = nullptr);
+                           const LossOptions& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 

@@ -46,17 +46,17 @@ struct Recompute : torch::autograd::Function<Recompute> {
 }  // namespace
 
 std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
-  // Autograd takes no undefined tensors: what is there goes alone, and finds its place again inside.
-  std::vector<Tensor> there;
-  std::vector<size_t> places;
+  // Autograd takes no undefined tensors: the defined ones are passed alone and put back at their indices inside.
+  std::vector<Tensor> defined;
+  std::vector<size_t> indices;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].defined()) there.push_back(inputs[i]), places.push_back(i);
-  const Run spread = [f = std::move(f), places, count = inputs.size()](const std::vector<Tensor>& some) {
+    if (inputs[i].defined()) defined.push_back(inputs[i]), indices.push_back(i);
+  const Run spread = [f = std::move(f), indices, count = inputs.size()](const std::vector<Tensor>& given) {
     std::vector<Tensor> all(count);
-    for (size_t i = 0; i < places.size(); ++i) all[places[i]] = some[i];
+    for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = given[i];
     return f(all);
   };
-  return Recompute::apply(at::TensorList(there), spread);
+  return Recompute::apply(at::TensorList(defined), spread);
 }
 
 }  // namespace cloze

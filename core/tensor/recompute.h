@@ -1,14 +1,14 @@
 #pragma once
-// Gradient checkpointing: memory for time.
+// Gradient checkpointing: trades time for memory.
 #include <functional>
 
 #include "core/tensor/param.h"
 
 namespace cloze {
 
-/// f(inputs), keeping the inputs alone; the backward pass runs `f` again for what it needs. Gradients of parameters
-/// inside `f` are added to their `.grad()`. An input may be undefined, an output may not. Dropout inside is a function
-/// of its key, so the second run equals the first. Source: Chen et al. 2016, section 3 (arXiv 1604.06174).
+/// f(inputs), saving only the inputs; the backward pass runs `f` again to recompute the activations. Gradients of
+/// parameters inside `f` are added to their `.grad()`. An input may be undefined, an output may not. Dropout inside is
+/// a function of its key, so the second run equals the first. Source: Chen et al. 2016, section 3 (arXiv 1604.06174).
 std::vector<Tensor> recompute(std::function<std::vector<Tensor>(const std::vector<Tensor>&)> f,
                               const std::vector<Tensor>& inputs);
 

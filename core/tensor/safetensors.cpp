@@ -39,7 +39,7 @@ const char* name_of(at::ScalarType type) {
                         " cannot be written as safetensors; convert them first");
 }
 
-/// A mapped file, unmapped when the last view of it goes.
+/// A mapped file, unmapped when its last view is destroyed.
 struct Mapping {
   explicit Mapping(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -66,7 +66,7 @@ struct Entry {
   uint64_t begin, end;
 };
 
-/// Refuses keys given twice and nesting deeper than the format has.
+/// Rejects duplicate keys and nesting deeper than the format has.
 json parse_header(std::string_view text, const std::string& path) {
   std::vector<std::set<std::string>> keys;
   std::string doubled;
@@ -81,7 +81,7 @@ json parse_header(std::string_view text, const std::string& path) {
                            ": the header is nested too deep for a safetensors file; it is damaged");
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
   require<CheckpointError>(header.is_object(), path,
-                           ": the header behind byte 8 is not JSON; the file is damaged or no safetensors file");
+                           ": the header after byte 8 is not JSON; the file is damaged or no safetensors file");
   require<CheckpointError>(doubled.empty(), path, ": the header names '", doubled, "' twice; the file is damaged");
   return header;
 }
@@ -185,7 +185,7 @@ at::Tensor SafeTensors::get(const std::string& name) const {
   const auto& entry = found->second;
   char* at = impl_->mapping->base + impl_->data + entry.begin;
   auto view = at::from_blob(at, entry.shape, [mapping = impl_->mapping](void*) {}, at::TensorOptions(entry.type));
-  // Views of odd places are copied: kernels expect elements at multiples of their size.
+  // Views at unaligned offsets are copied: kernels expect elements at multiples of their size.
   return reinterpret_cast<uintptr_t>(at) % c10::elementSize(entry.type) == 0 ? view : [&] {
     auto copy = at::empty(entry.shape, at::TensorOptions(entry.type));
     std::memcpy(copy.data_ptr(), at, entry.end - entry.begin);
@@ -214,14 +214,14 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const uint64_t length = text.size();
-  const std::string beside = words(path, ".tmp-", getpid());
+  const std::string temporary = words(path, ".tmp-", getpid());
   const auto reason = [&](std::FILE* out) {
     const auto why = system_reason();
     if (out) std::fclose(out);
-    unlink(beside.c_str());
+    unlink(temporary.c_str());
     fail<CheckpointError>(path, ": cannot be written (", why, ")");
   };
-  std::FILE* out = std::fopen(beside.c_str(), "wb");
+  std::FILE* out = std::fopen(temporary.c_str(), "wb");
   if (!out) reason(nullptr);
   if (std::fwrite(&length, 8, 1, out) != 1 || std::fwrite(text.data(), 1, length, out) != length) reason(out);
   for (const auto& [name, tensor] : sorted) {
@@ -231,7 +231,7 @@ void save_safetensors(const std::string& path, const std::vector<NamedTensor>& t
   }
   if (std::fflush(out) != 0 || fsync(fileno(out)) != 0) reason(out);
   std::fclose(out);
-  if (rename(beside.c_str(), path.c_str()) != 0) reason(nullptr);
+  if (rename(temporary.c_str(), path.c_str()) != 0) reason(nullptr);
 }
 
 }  // namespace cloze

@@ -13,12 +13,12 @@ namespace cloze {
 /// An open file. Tensors are views of the mapping, which lives as long as any of them.
 class SafeTensors {
  public:
-  /// Throws CheckpointError with the path and what is wrong: a header that is too long or not JSON, a key given twice,
+  /// Throws CheckpointError with the path and the defect: a header that is too long or not JSON, a duplicate key,
   /// an unknown dtype, offsets that overlap, leave holes, pass the end or do not fit the shape.
   static SafeTensors open(const std::string& path);
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const;
-  /// A view of the mapping; writing to it is an error. Throws CheckpointError when absent, with the nearest name.
+  /// A view of the mapping; writing to it is an error. Throws CheckpointError if absent, with the most similar name.
   at::Tensor get(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const;
 
@@ -32,9 +32,10 @@ struct NamedTensor {
   at::Tensor tensor;
 };
 
-/// Writes `path` in one go (beside, fsync, rename). Tensors are made contiguous on the CPU as they are written.
-/// Order in the file: descending alignment of the dtype, then name, as the reference writer's. `metadata` gets
-/// `format: pt` unless it has one. Throws CheckpointError with the system's reason (a full disk, a read-only folder).
+/// Writes `path` atomically (temporary file, fsync, rename). Tensors are made contiguous on the CPU as they are
+/// written. Order in the file: descending alignment of the dtype, then name, as in the reference implementation.
+/// `metadata` gets `format: pt` unless it has one. Throws CheckpointError with the system's reason (a full disk, a
+/// read-only folder).
 void save_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
                       std::map<std::string, std::string> metadata = {});
 

@@ -11,7 +11,7 @@ int32_t character_before(std::string_view text, size_t at) {
   return next_code_point(text, begin);
 }
 
-/// Where the white space that ends at `begin` begins, not before `first`.
+/// The start of the white space that ends at `begin`, not before `first`.
 size_t space_before(std::string_view text, size_t begin, size_t first) {
   while (begin > first && is_white_space(character_before(text, begin))) do
       --begin;
@@ -19,13 +19,13 @@ size_t space_before(std::string_view text, size_t begin, size_t first) {
   return begin;
 }
 
-/// Where the white space that begins at `end` ends.
+/// The end of the white space that starts at `end`.
 size_t space_after(std::string_view text, size_t end) {
   for (size_t next = end; next < text.size() && is_white_space(next_code_point(text, next));) end = next;
   return end;
 }
 
-bool stands_alone(std::string_view text, size_t begin, size_t end) {
+bool is_single_word(std::string_view text, size_t begin, size_t end) {
   if (begin > 0 && is_word_character(character_before(text, begin))) return false;
   size_t at = end;
   return end == text.size() || !is_word_character(next_code_point(text, at));
@@ -59,7 +59,7 @@ void TokenFinder::add(const AddedToken& token, std::string_view spelling) {
   if (spelling.empty()) return;
   trie_.add(spelling, static_cast<int32_t>(tokens_.size()));
   tokens_.push_back(token);
-  takes_any_ = takes_any_ || !token.special;
+  finds_any_ = finds_any_ || !token.special;
 }
 
 void TokenFinder::split(NormalizedText& text) const {
@@ -71,8 +71,8 @@ void TokenFinder::split(NormalizedText& text) const {
       continue;
     }
     const auto view = text.view(part);
-    size_t last = 0;         // where the token before ends
-    size_t after_space = 0;  // where the white space looked at last ends
+    size_t last = 0;         // end of the previous token
+    size_t after_space = 0;  // end of the white space examined last
     for (size_t at = 0; at < view.size();) {
       size_t length = 0;
       int32_t which = -1;
@@ -87,7 +87,7 @@ void TokenFinder::split(NormalizedText& text) const {
       const auto& token = tokens_[static_cast<size_t>(which)];
       size_t begin = at, end = at + length;
       at = end;
-      if (token.special || (token.single_word && !stands_alone(view, begin, end))) continue;
+      if (token.special || (token.single_word && !is_single_word(view, begin, end))) continue;
       if (token.lstrip) begin = std::max(space_before(view, begin, last), last);
       if (token.rstrip && end >= after_space) after_space = space_after(view, end);
       if (token.rstrip) end = std::max(end, after_space);
@@ -117,10 +117,10 @@ std::string AddedTokens::add(const AddedToken& token, const std::vector<Normaliz
   return spelled.text;
 }
 
-void AddedTokens::split(NormalizedText& text, const std::vector<Normalizer>& steps, bool goes_on) const {
+void AddedTokens::split(NormalizedText& text, const std::vector<Normalizer>& steps, bool continues) const {
   in_source_.split(text);
-  normalize(steps, text, goes_on);
-  // A part that normalisation shortened begins where its first character does.
+  normalize(steps, text, continues);
+  // The source of a part that normalisation shortened starts at its first character.
   std::erase_if(text.parts, [](const Part& part) { return part.begin == part.end; });
   for (auto& part : text.parts)
     if (part.id < 0) part = text.slice(part, 0, part.end - part.begin);

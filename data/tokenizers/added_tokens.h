@@ -1,5 +1,5 @@
 #pragma once
-// Tokens that are taken from a text before it is cut.
+// Added tokens: found in a text before it is segmented.
 // Source: huggingface/tokenizers 0.23, src/tokenizer/added_vocabulary.rs.
 #include <cstdint>
 #include <string>
@@ -14,42 +14,42 @@ namespace cloze {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool special = false;                 ///< never taken from a text: text that spells it is text
-  bool single_word = false;             ///< taken only where no letter stands next to it
-  bool lstrip = false, rstrip = false;  ///< takes the white space before it, after it
-  bool normalized = true;               ///< looked for in the normalised text
+  bool special = false;                 ///< never found in a text: text that spells it is ordinary text
+  bool single_word = false;             ///< found only if not adjacent to a word character
+  bool lstrip = false, rstrip = false;  ///< includes the white space before it, after it
+  bool normalized = true;               ///< searched in the normalised text
 };
 
-/// A token as tokenizer.json and tokenizer_config.json write it, without its id.
+/// A token in the form of tokenizer.json and tokenizer_config.json, without its id.
 AddedToken read_added_token(const Field& entry);
 std::vector<AddedToken> read_added_tokens(const Field& field);
 
-/// Finds tokens in a text, the longest of those that begin first. A token that takes white space may share it with the
-/// next one, which then begins before the end of this one. Differs: where nothing but shared white space is left of a
-/// token, tokenizers gives up, and here the token has no part.
+/// Finds tokens in a text, leftmost and longest first. A token that includes white space may share it with the next
+/// one, which then starts before the end of this one. Differs: where only shared white space is left of a token,
+/// tokenizers stops with an error, and here the token gets no part.
 class TokenFinder {
  public:
-  /// `spelling`: as the text has it where the token is looked for.
+  /// `spelling`: as it appears in the searched text.
   void add(const AddedToken& token, std::string_view spelling);
-  /// True when no text can hold a token that is taken.
-  bool empty() const { return !takes_any_; }
-  /// Cuts each part that is text at the tokens in it.
+  /// True if no token can be found in any text.
+  bool empty() const { return !finds_any_; }
+  /// Splits each part that is text at the tokens in it.
   void split(NormalizedText& text) const;
 
  private:
   std::vector<AddedToken> tokens_;
   PieceTrie trie_;  // spelling -> index in `tokens_`
-  bool takes_any_ = false;
+  bool finds_any_ = false;
 };
 
-/// Tokens that are looked for in a text as it is, and others in its normal form.
+/// Tokens that are searched in the original text, and others in the normalised text.
 class AddedTokens {
  public:
-  /// Returns the spelling by which the token is looked for: its own, or that of its normal form by `steps`.
+  /// Returns the spelling that is searched: the token's own, or its normalised form by `steps`.
   std::string add(const AddedToken& token, const std::vector<Normalizer>& steps);
   bool empty() const { return in_source_.empty() && in_normalized_.empty(); }
-  /// Normalises a text by the same steps and cuts it at the tokens in it. `goes_on`: as in `normalize`.
-  void split(NormalizedText& text, const std::vector<Normalizer>& steps, bool goes_on) const;
+  /// Normalises a text by the same steps and splits it at the tokens in it. `continues`: as in `normalize`.
+  void split(NormalizedText& text, const std::vector<Normalizer>& steps, bool continues) const;
 
  private:
   TokenFinder in_source_, in_normalized_;

@@ -10,7 +10,7 @@ struct Candidate {
   int32_t rank, left, id;
   bool operator<(const Candidate& other) const {
     return rank != other.rank ? rank > other.rank : left > other.left;
-  }  // a heap's top is its largest
+  }  // the top of a heap is its maximum
 };
 
 }  // namespace
@@ -39,7 +39,7 @@ void join_pairs(const BpeMerges& merges, std::vector<BpeSymbol>& symbols) {
     if (left.joined || left.after < 0) continue;
     auto& right = symbols[static_cast<size_t>(left.after)];
     const auto found = merges.find(bpe_pair(left.id, right.id));
-    if (found == merges.end() || found->second.id != best.id) continue;  // its neighbour has changed since
+    if (found == merges.end() || found->second.id != best.id) continue;  // stale: its neighbour has changed
     left.id = best.id;
     left.end = std::max(left.end, right.end);
     left.after = right.after;

@@ -1,5 +1,5 @@
 #pragma once
-// The joining of pairs that all models of byte pair encoding share.
+// The merge loop shared by all BPE models.
 // Source: Sennrich et al. 2016, section 3.2 (arXiv 1508.07909); huggingface/tokenizers, models/bpe/word.rs.
 #include <cstddef>
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace cloze {
 
-/// A pair of pieces that is joined: when (a lower rank first), and into what.
+/// The merge of a pair of tokens: its rank (lower ranks first) and the id of the result.
 struct BpeMerge {
   int32_t rank, id;
 };
-/// By `bpe_pair` of the pieces.
+/// By `bpe_pair` of the token ids.
 using BpeMerges = std::unordered_map<uint64_t, BpeMerge>;
 
 inline uint64_t bpe_pair(int32_t left, int32_t right) {
   return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
 }
 
-/// A piece of a word while its pairs are joined.
+/// A symbol of a word during merging.
 struct BpeSymbol {
   int32_t id;
   uint32_t begin, end;    ///< bytes of the word
   int32_t before, after;  ///< neighbours, -1 for none
-  bool joined = false;    ///< it has become part of the symbol before
+  bool joined = false;    ///< merged into the previous symbol
 };
 
-/// Joins the pair of the lowest rank, the first of equal ones, until none is left; in O(n log n).
+/// Merges the pair of the lowest rank, leftmost first, until none is left; in O(n log n).
 void join_pairs(const BpeMerges& merges, std::vector<BpeSymbol>& symbols);
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-// Byte pair encoding over characters: the pair that was learned first is joined first.
+// Byte pair encoding over characters: pairs are merged in the order in which they were learned.
 // Source: Sennrich et al. 2016, section 3.2 (arXiv 1508.07909); huggingface/tokenizers, models/bpe.
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace cloze {
 namespace {
 
 struct Bpe final : PartModel {
-  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
     if (part.empty()) return;
     thread_local std::string spelled;
     if (ignore_merges) {
@@ -27,8 +27,8 @@ struct Bpe final : PartModel {
       if (!symbol.joined) out.push_back({symbol.id, symbol.begin, symbol.end});
   }
 
-  /// The characters of a part. Without an unknown token a character that no piece stands for is left out.
-  /// Differs: the bytes of what follows a character that was left out are counted on in tokenizers as if it had none.
+  /// Splits a part into characters. Without an unknown token, characters without a vocabulary entry are dropped.
+  /// Differs: tokenizers computes the offsets after a dropped character as if it had no bytes.
   void split(std::string_view part, std::vector<BpeSymbol>& symbols) const {
     const auto add = [&](int32_t id, size_t begin, size_t end) {
       const auto at = static_cast<int32_t>(symbols.size());
@@ -40,11 +40,11 @@ struct Bpe final : PartModel {
     };
     struct Pending {
       size_t begin = 0, end = 0;
-      bool there = false;
-    } pending;  // an unknown stretch that has not been written yet
-    const auto write_pending = [&] {
-      if (pending.there) add(unknown, pending.begin, pending.end);
-      pending.there = false;
+      bool exists = false;
+    } pending;  // an unknown span that is not added yet
+    const auto add_pending = [&] {
+      if (pending.exists) add(unknown, pending.begin, pending.end);
+      pending.exists = false;
     };
     thread_local std::string spelled;
     for (size_t at = 0; at < part.size();) {
@@ -55,7 +55,7 @@ struct Bpe final : PartModel {
       spelled += part.substr(begin, at - begin);
       if (at == part.size()) spelled += end_of_word;
       if (const auto known = vocabulary.find_in_text(spelled); known >= 0) {
-        write_pending();
+        add_pending();
         add(known, begin, at);
         continue;
       }
@@ -65,14 +65,14 @@ struct Bpe final : PartModel {
         continue;
       }
       if (unknown < 0) continue;
-      if (pending.there && fuse_unknown) {
+      if (pending.exists && fuse_unknown) {
         pending.end = at;
         continue;
       }
-      write_pending();
+      add_pending();
       pending = {begin, at, true};
     }
-    write_pending();
+    add_pending();
     if (!symbols.empty()) symbols.back().after = -1;
   }
 
@@ -82,9 +82,9 @@ struct Bpe final : PartModel {
   std::vector<int32_t> bytes;  // ids of <0x00> ... <0xFF>, -1 for none; empty without byte_fallback
 };
 
-/// The two pieces of a merge, written as a list or with a space between.
-std::pair<std::string, std::string> pieces_of(const Field& field, const Field::Json& merge, size_t number) {
-  const auto refuse = [&] { field.refuse(words("[", number, "] is not two pieces")); };
+/// The two tokens of a merge, written as a list or with a space between.
+std::pair<std::string, std::string> tokens_of(const Field& field, const Field::Json& merge, size_t number) {
+  const auto refuse = [&] { field.refuse(words("[", number, "] is not two tokens")); };
   if (merge.is_array()) {
     if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) refuse();
     return {merge[0].get<std::string>(), merge[1].get<std::string>()};
@@ -104,8 +104,8 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
   read_vocabulary(field["vocab"], bpe.vocabulary);
   bpe.vocabulary.special = special;
   if (const auto dropout = field["dropout"]; !dropout.is_null() && dropout.number() != 0)
-    dropout.refuse(words("is ", dropout.shown(),
-                         ": merges that are left out by chance; Cloze cuts a text in one way, so set it to null"));
+    dropout.refuse(
+        words("is ", dropout.shown(), ": BPE dropout; Cloze tokenizes deterministically, so set it to null"));
   bpe.continuing = field["continuing_subword_prefix"].text_or("");
   bpe.end_of_word = field["end_of_word_suffix"].text_or("");
   bpe.fuse_unknown = field["fuse_unk"].flag(false);
@@ -120,13 +120,13 @@ std::unique_ptr<PartModel> read_bpe(const Field& field, const Spellings& special
   for (size_t i = 0; i < list.json().size(); ++i) {
     const auto& merge = list.json()[i];
     if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) continue;
-    const auto [left, right] = pieces_of(list, merge, i);
+    const auto [left, right] = tokens_of(list, merge, i);
     if (!right.starts_with(bpe.continuing))
-      list.refuse(words("[", i, "]: '", right, "' does not begin with the prefix '", bpe.continuing, "'"));
+      list.refuse(words("[", i, "]: '", right, "' does not start with the prefix '", bpe.continuing, "'"));
     const auto a = bpe.vocabulary.find(left), b = bpe.vocabulary.find(right);
     const auto whole = bpe.vocabulary.find(left + right.substr(bpe.continuing.size()));
     if (a < 0 || b < 0 || whole < 0)
-      list.refuse(words("[", i, "]: '", left, "' and '", right, "' or what they make is no piece of the vocabulary"));
+      list.refuse(words("[", i, "]: '", left, "' and '", right, "' or their concatenation is not in the vocabulary"));
     const bool is_special = special.contains(bpe.vocabulary.pieces[static_cast<size_t>(whole)]);
     if (!is_special) bpe.merges[bpe_pair(a, b)] = {rank, whole};
     ++rank;

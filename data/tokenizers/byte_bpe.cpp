@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "data/tokenizers/bpe_join.h"
 #include "data/tokenizers/byte_bpe.h"
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/word_cache.h"
 
@@ -50,7 +50,7 @@ Kind kind_of(int32_t c) {
   }
 }
 
-/// The code point that stands for each byte: printable ones for themselves, the others from U+0100 on.
+/// The code point that represents each byte: printable bytes themselves, the others from U+0100 on.
 const std::array<int32_t, 256>& byte_symbols() {
   static const auto table = [] {
     std::array<int32_t, 256> symbols{};
@@ -62,18 +62,18 @@ const std::array<int32_t, 256>& byte_symbols() {
   return table;
 }
 
-struct ByteBpe final : Encoder {
+struct ByteBpe final : TokenizerModel {
   ByteBpe(std::string vocabulary_file, std::string merges_file, const std::string& path, bool add_prefix_space)
       : vocabulary(std::move(vocabulary_file)), merges(std::move(merges_file)), prefix_space(add_prefix_space) {
     const auto json = parse_json(vocabulary);
     if (!json.is_object() || json.empty())
-      fail<DataError>(path, ": is not a JSON object of pieces and ids", json_fault(vocabulary), "; it is damaged");
+      fail<DataError>(path, ": is not a JSON object of tokens and ids", json_fault(vocabulary), "; it is damaged");
     pieces.resize(json.size());
     for (const auto& [piece, id] : json.items()) {
       require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
                              pieces[id.get<size_t>()].empty(),
-                         path, ": piece '", piece, "' has id ", id.dump(), ", which is taken or beyond the ",
-                         pieces.size(), " pieces; ids must be 0, 1, 2, ...");
+                         path, ": token '", piece, "' has id ", id.dump(), ", which is taken or beyond the ",
+                         pieces.size(), " tokens; ids must be 0, 1, 2, ...");
       pieces[id.get<size_t>()] = piece;
       ids.emplace(piece, id.get<int32_t>());
     }
@@ -81,7 +81,7 @@ struct ByteBpe final : Encoder {
       std::string symbol;
       append_code_point(symbol, byte_symbols()[b]);
       const auto found = ids.find(symbol);
-      require<DataError>(found != ids.end(), path, ": has no piece for byte ", b,
+      require<DataError>(found != ids.end(), path, ": has no token for byte ", b,
                          "; a byte-level vocabulary needs all 256");
       bytes[b] = found->second;
       value_of[byte_symbols()[b]] = static_cast<char>(b);
@@ -96,8 +96,8 @@ struct ByteBpe final : Encoder {
       if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
       const size_t space = text.find(' ');
       require<DataError>(space != std::string_view::npos, path, " merges:", line, ": '", text,
-                         "' is not two pieces with a space between them");
-      // Text is cut at punctuation first, so that no merge of a byte-level vocabulary makes this.
+                         "' is not two tokens with a space between them");
+      // Text is split at punctuation first, so that no merge of a byte-level vocabulary results in this.
       require<DataError>(!text.ends_with("</w>"), path, " merges:", line, ": '", text,
                          "' ends a word with </w>, which byte-level BPE of GPT-2's kind does not; have transformers "
                          "write tokenizer.json next to it (save_pretrained)");
@@ -105,7 +105,7 @@ struct ByteBpe final : Encoder {
                  right = ids.find(std::string(text.substr(space + 1)));
       const auto whole = ids.find(std::string(text.substr(0, space)) + std::string(text.substr(space + 1)));
       require<DataError>(left != ids.end() && right != ids.end() && whole != ids.end(), path, " merges:", line, ": '",
-                         text, "' names a piece that the vocabulary lacks");
+                         text, "' names a token that the vocabulary lacks");
       ranks.emplace(bpe_pair(left->second, right->second), BpeMerge{rank++, whole->second});
     }
     for (const auto& piece : pieces) starts.push_back(piece.compare(0, 2, "\u0120") == 0);
@@ -127,18 +127,18 @@ struct ByteBpe final : Encoder {
     });
   }
 
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     std::vector<int32_t> found;
     encode(text, found);
-    std::vector<TextPiece> placed;
+    std::vector<TokenSpan> tokens;
     const size_t added = prefix_space && !text.empty() && text[0] != ' ' ? 1 : 0;
     size_t at = 0;
     for (const auto id : found) {
       const size_t begin = at;
       at += text_of(pieces[static_cast<size_t>(id)]).size();
-      placed.push_back({id, begin - std::min(begin, added), at - std::min(at, added)});
+      tokens.push_back({id, begin - std::min(begin, added), at - std::min(at, added)});
     }
-    return placed;
+    return tokens;
   }
 
   std::string decode(std::span<const int64_t> list) const override {
@@ -155,7 +155,7 @@ struct ByteBpe final : Encoder {
   std::string facts() const override { return nlohmann::json{{"add_prefix_space", prefix_space}}.dump(); }
 
   std::string huggingface_json() const override {
-    using Json = nlohmann::json;  // an ordered one looks keys up by walking
+    using Json = nlohmann::json;  // ordered_json has linear lookup
     Json vocab = Json::object(), list = Json::array();
     for (size_t id = 0; id < pieces.size(); ++id) vocab[pieces[id]] = id;
     for (size_t begin = 0; begin < merges.size();) {
@@ -184,7 +184,7 @@ struct ByteBpe final : Encoder {
   }
 
  private:
-  /// Bytes that a piece stands for; a piece with other symbols (a special token) stands for its spelling.
+  /// The bytes of a token; a token with other symbols (a special token) is its spelling.
   std::string text_of(const std::string& piece) const {
     std::string text;
     for (size_t at = 0; at < piece.size();) {
@@ -212,7 +212,7 @@ struct ByteBpe final : Encoder {
   }
 
   std::string vocabulary, merges;
-  bool prefix_space = false;  // before a text that does not begin with one
+  bool prefix_space = false;  // inserted before a text that does not start with one
   std::unordered_map<std::string, int32_t> ids;
   BpeMerges ranks;
   std::unordered_map<int32_t, char> value_of;
@@ -237,15 +237,15 @@ void each_pretoken(std::string_view text, const std::function<void(std::string_v
         continue;
       }
     }
-    const bool led = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != Kind::space;
-    if (led) ++at;
+    const bool leading_space = text[at] == ' ' && at + 1 < text.size() && peek(at + 1) != Kind::space;
+    if (leading_space) ++at;
     const Kind kind = peek(at);
     size_t last = at;  // where the last character of the run starts
     while (at < text.size() && peek(at) == kind) {
       last = at;
       next_code_point(text, at);
     }
-    // Spaces leave their last one to the word that follows.
+    // The last of several spaces belongs to the following word.
     if (kind == Kind::space && at < text.size() && last > begin) at = last;
     f(text.substr(begin, at - begin));
     begin = at;
@@ -260,8 +260,8 @@ std::string byte_symbol(uint8_t byte) {
   return text;
 }
 
-std::unique_ptr<Encoder> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path,
-                                       bool add_prefix_space) {
+std::unique_ptr<TokenizerModel> make_byte_bpe(std::string vocabulary, std::string merges, const std::string& path,
+                                              bool add_prefix_space) {
   return std::make_unique<ByteBpe>(std::move(vocabulary), std::move(merges), path, add_prefix_space);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The parts of byte-level BPE that its encoder and its trainer share.
+// Parts of byte-level BPE shared by the tokenizer model and its trainer.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace cloze {
 
-/// Calls `f` for each part of `text` that merges do not leave: 's, 't, 're, 've, 'm, 'll, 'd; letters, numbers or other
-/// marks with one space before them; spaces. Source: openai/gpt-2, encoder.py, the pattern `pat`.
+/// Calls `f` for each pre-token of `text`, which merges do not cross: 's, 't, 're, 've, 'm, 'll, 'd; runs of letters,
+/// numbers or other characters with one space before them; spaces. Source: openai/gpt-2, encoder.py, the pattern `pat`.
 void each_pretoken(std::string_view text, const std::function<void(std::string_view)>& f);
 
-/// The code point of the printable character that stands for a byte.
+/// The code point of the printable character that represents a byte.
 int32_t byte_code(uint8_t byte);
 
-/// The printable character that stands for a byte.
+/// The printable character that represents a byte.
 std::string byte_symbol(uint8_t byte);
 
 }  // namespace cloze

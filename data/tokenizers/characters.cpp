@@ -15,7 +15,7 @@ bool between(int32_t c, int32_t first, int32_t last) { return c >= first && c <=
 
 int combining_class(int32_t c) { return c < 0x300 ? 0 : utf8proc_get_property(c)->combining_class; }
 
-/// The one code point that two make, or -1.
+/// The composition of two code points, or -1.
 int32_t composition(int32_t first, int32_t second) {
   if (second < 0x300) return -1;
   utf8proc_int32_t pair[2] = {first, second};
@@ -86,7 +86,7 @@ std::vector<Rewritten> decomposed(std::string_view text, bool compatible) {
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
   std::vector<Rewritten> out;
   out.reserve(text.size());
-  size_t starter = 0;  // where the marks after the last character of class 0 begin
+  size_t starter = 0;  // start of the marks after the last character of class 0
   const auto sort_marks = [&] {
     const auto earlier = [](const Rewritten& a, const Rewritten& b) {
       return combining_class(a.code) < combining_class(b.code);
@@ -112,9 +112,9 @@ std::vector<Rewritten> decomposed(std::string_view text, bool compatible) {
 
 std::vector<Rewritten> composed(std::string_view text, bool compatible) {
   std::vector<Rewritten> out;
-  size_t base = 0;  // the character that what follows may join
+  size_t base = 0;  // the character with which the following ones may compose
   bool has_base = false;
-  int last_class = -1;  // of the marks that stand between, -1 for none
+  int last_class = -1;  // of the marks in between, -1 for none
   for (const auto& next : decomposed(text, compatible)) {
     const int its_class = combining_class(next.code);
     const bool may_join = has_base && (last_class < 0 || (last_class < its_class && its_class != 0));

@@ -1,5 +1,5 @@
 #pragma once
-// Classes and normal forms of Unicode characters, as Hugging Face's tokenizers has them.
+// Classes and normal forms of Unicode characters, as in Hugging Face's tokenizers.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,13 +14,14 @@ bool is_mark(int32_t c);             ///< category M
 bool is_nonspacing_mark(int32_t c);  ///< category Mn
 bool is_control(int32_t c);          ///< categories Cc, Cf and Co, without tab and line ends
 bool is_word_character(int32_t c);   ///< \w of UTS 18
-/// Ideographs that BERT sets apart. Differs: google-research/bert also has U+2B820 to U+2B91F, which tokenizers lacks.
+/// Ideographs that BERT treats as separate words. Differs: google-research/bert also has U+2B820 to U+2B91F, which
+/// tokenizers lacks.
 bool is_ideograph(int32_t c);
-/// The capital dotted I becomes two code points, of which the second is returned by `second`; 0 for all others.
+/// The lower case of `c`. For the capital dotted I, `second` receives a second code point; 0 for all others.
 int32_t lower(int32_t c, int32_t& second);
 
-/// A code point of a rewritten text: `change` is 0 where it takes the place of the next one of the old text, 1 where it
-/// comes in addition, -n where n more of the old text go.
+/// A code point of a rewritten text: `change` is 0 if it replaces the next one of the old text, 1 if it is inserted, -n
+/// if n further ones of the old text are removed.
 struct Rewritten {
   int32_t code = 0;
   int change = 0;

@@ -10,17 +10,17 @@ namespace cloze {
 
 Charsmap::Charsmap(std::string_view bytes, const std::string& where) {
   uint32_t size = 0;
-  require<DataError>(bytes.size() > sizeof size, where, " is no table of SentencePiece: it has ", bytes.size(),
+  require<DataError>(bytes.size() > sizeof size, where, " is not a table of SentencePiece: it has ", bytes.size(),
                      " bytes");
   std::memcpy(&size, bytes.data(), sizeof size);
   bytes.remove_prefix(sizeof size);
   require<DataError>(size >= 4 && size % 4 == 0 && size < bytes.size(), where,
-                     " is no table of SentencePiece: its trie has ", size, " of the ", bytes.size(), " bytes");
+                     " is not a table of SentencePiece: its trie has ", size, " of the ", bytes.size(), " bytes");
   units_.resize(size / 4);
   std::memcpy(units_.data(), bytes.data(), size);
   written_ = bytes.substr(size);
   require<DataError>(written_.back() == '\0' && find_invalid_utf8(written_) == std::string::npos, where,
-                     " is no table of SentencePiece: its texts are cut off or no UTF-8");
+                     " is not a table of SentencePiece: its texts are cut off or not UTF-8");
 }
 
 std::optional<std::string_view> Charsmap::find(std::string_view text) const {
@@ -50,7 +50,7 @@ std::string from_base64(std::string_view text, const std::string& where) {
   int count = 0;
   for (const char c : text) {
     const size_t digit = digits.find(c);
-    require<DataError>(digit != std::string_view::npos, where, " is not written in base64: it has the character '",
+    require<DataError>(digit != std::string_view::npos, where, " is not base64: it has the character '",
                        std::string(1, c), "'");
     bits = bits << 6 | static_cast<uint32_t>(digit);
     count += 6;

@@ -8,14 +8,14 @@
 
 namespace cloze {
 
-/// A trie from spelling to what is written instead, laid out as one array; every index is checked, so that a damaged
-/// table changes text and reads no foreign memory. Source: google/sentencepiece, normalizer.cc,
-/// `DecodePrecompiledCharsMap`; third_party/darts_clone, `DoubleArrayUnit`.
+/// A trie from spellings to replacements, stored as one array; every index is checked, so that a damaged table may
+/// change text but never reads out of bounds. Source: google/sentencepiece, normalizer.cc, `DecodePrecompiledCharsMap`;
+/// third_party/darts_clone, `DoubleArrayUnit`.
 class Charsmap {
  public:
-  /// Throws DataError with `where` for bytes that are no table.
+  /// Throws DataError with `where` for invalid bytes.
   Charsmap(std::string_view bytes, const std::string& where);
-  /// What is written for the shortest entry that `text` begins with; none without one.
+  /// The replacement of the shortest entry that is a prefix of `text`, if any.
   std::optional<std::string_view> find(std::string_view text) const;
 
  private:
@@ -23,7 +23,7 @@ class Charsmap {
   std::string written_;  // texts, each with a zero byte after it
 };
 
-/// The bytes that base64 stands for. Throws DataError with `where` for what is none.
+/// Decodes base64. Throws DataError with `where` for invalid input.
 std::string from_base64(std::string_view text, const std::string& where);
 
 }  // namespace cloze

@@ -10,15 +10,15 @@ namespace cloze {
 
 namespace {
 
-constexpr int deepest_sequence = 16;
+constexpr int max_sequence_depth = 16;
 using Pieces = std::vector<std::string>;
 
 void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence)
-      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= max_sequence_depth)
+      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["decoders"].list()) read(step, depth + 1, steps);
   } else if (type == "WordPiece") {
     steps.emplace_back(
@@ -41,9 +41,9 @@ void read(const Field& field, int depth, std::vector<Decoder>& steps) {
   } else if (type == "ByteFallback") {
     steps.emplace_back(ByteFallbackDecoder{});
   } else if (type == "CTC") {
-    field.refuse("is CTC, which decodes speech; Cloze reads tokenizers of text");
+    field.refuse("is CTC, which decodes speech; Cloze supports tokenizers of text only");
   } else {
-    field.refuse(words("is of the kind '", type, "', which Cloze does not know among decoders"));
+    field.refuse(words("is of the kind '", type, "', a decoder that Cloze does not support"));
   }
 }
 
@@ -115,16 +115,16 @@ void apply(const StripDecoder& step, Pieces& pieces) {
 }
 
 void apply(const ReplaceDecoder& step, Pieces& pieces) {
-  std::vector<Stretch> stretches;
+  std::vector<PatternSpan> spans;
   for (auto& piece : pieces) {
-    stretches.clear();
-    step.pattern.split(piece, stretches);
+    spans.clear();
+    step.pattern.split(piece, spans);
     std::string text;
-    for (const auto& stretch : stretches) {
-      if (stretch.matched)
+    for (const auto& span : spans) {
+      if (span.matched)
         text += step.content;
       else
-        text.append(piece, stretch.begin, stretch.end - stretch.begin);
+        text.append(piece, span.begin, span.end - span.begin);
     }
     piece = std::move(text);
   }
@@ -133,7 +133,7 @@ void apply(const ReplaceDecoder& step, Pieces& pieces) {
 void apply(const ByteFallbackDecoder&, Pieces& pieces) {
   Pieces out;
   std::string bytes;
-  const auto write = [&] {
+  const auto flush = [&] {
     if (bytes.empty()) return;
     if (find_invalid_utf8(bytes) == std::string::npos)
       out.push_back(bytes);
@@ -148,10 +148,10 @@ void apply(const ByteFallbackDecoder&, Pieces& pieces) {
       bytes += static_cast<char>(byte);
       continue;
     }
-    write();
+    flush();
     out.push_back(std::move(piece));
   }
-  write();
+  flush();
   pieces = std::move(out);
 }
 

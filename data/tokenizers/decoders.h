@@ -1,5 +1,5 @@
 #pragma once
-// The last step of a tokenizer.json: from pieces back to text.
+// The `decoder` of a tokenizer.json: from tokens back to text.
 // Source: huggingface/tokenizers 0.23, src/decoders.
 #include <string>
 #include <variant>
@@ -12,7 +12,7 @@ namespace cloze {
 
 struct WordPieceDecoder {
   std::string prefix = "##";
-  bool cleanup = true;  ///< no space before marks and English endings
+  bool cleanup = true;  ///< no space before punctuation and English contractions
 };
 struct ByteLevelDecoder {};
 struct MetaspaceDecoder {
@@ -25,7 +25,7 @@ struct BpeDecoder {
 struct FuseDecoder {};
 struct StripDecoder {
   std::string content;
-  int64_t start, stop;  ///< at most so many of them go at the begin and the end of a piece
+  int64_t start, stop;  ///< maximum number removed at the start and the end of a token
 };
 struct ReplaceDecoder {
   Pattern pattern;
@@ -39,7 +39,7 @@ using Decoder = std::variant<WordPieceDecoder, ByteLevelDecoder, MetaspaceDecode
 /// The steps of `decoder`; none for null. Throws DataError for an unknown kind or an option of another type.
 std::vector<Decoder> read_decoders(const Field& field);
 
-/// The text of pieces; without a step they are written with a space between.
+/// The text of tokens; without steps they are joined by spaces.
 std::string decode_pieces(const std::vector<Decoder>& steps, std::vector<std::string> pieces);
 
 }  // namespace cloze

@@ -9,7 +9,7 @@ namespace {
 const FrameRule bert_frame{.before = {Role::cls}, .between = {Role::sep}, .after = {Role::sep}, .segments = true};
 const FrameRule roberta_frame{.before = {Role::cls}, .between = {Role::sep, Role::sep}, .after = {Role::sep}};
 
-/// fairseq's dictionary: four tokens of its own in the place of SentencePiece's three.
+/// fairseq's dictionary: four tokens of its own instead of SentencePiece's three.
 Renumbering fairseq_pieces(std::vector<std::string> back) {
   back.emplace_back("<mask>");
   return {.front = {"<s>", "<pad>", "</s>", "<unk>"}, .dropped = 3, .back = std::move(back)};
@@ -28,7 +28,7 @@ std::vector<std::string> mbart50_languages() {
   return all;
 }
 
-/// PEGASUS: padding, end, two masks and 101 unknown tokens in the place of SentencePiece's padding and end.
+/// PEGASUS: padding, end, two masks and 101 unknown tokens instead of SentencePiece's padding and end.
 Renumbering pegasus_pieces() {
   Renumbering pieces{.front = {"<pad>", "</s>", "<mask_1>", "<mask_2>"}, .dropped = 2};
   for (int k = 2; k < 103; ++k) pieces.front.push_back("<unk_" + std::to_string(k) + ">");

@@ -1,25 +1,25 @@
 #pragma once
-// What the tokenizers of published models have beside their vocabulary, one entry for each family.
+// Facts about the tokenizers of published models besides their vocabularies, one entry for each family.
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 
 namespace cloze {
 
 /// A special token by its role.
 enum class Role { cls, sep, language };
 
-/// What stands around one text and between two, by roles. A role that a tokenizer lacks is left out.
+/// The special tokens around one text and between two, by roles. Roles that a tokenizer lacks are skipped.
 struct FrameRule {
   std::vector<Role> before{}, between{}, after{};
   bool segments = false;   ///< the second text and what follows it have type 1
-  bool pads_left = false;  ///< padding stands on the left, and the last token is of type 2
+  bool pads_left = false;  ///< padding is on the left, and the last token has type 2
 };
 
-/// How the ids of a model differ from those of its SentencePiece file: `front`, then the pieces of the file without its
-/// first `dropped`, then those of `back` that the file lacks.
+/// The ids of a model whose ids differ from those of its SentencePiece file: `front`, then the pieces of the file
+/// without the first `dropped`, then those of `back` that the file lacks.
 struct Renumbering {
   std::vector<std::string> front{};
   int64_t dropped = 0;
@@ -31,25 +31,24 @@ struct TokenizerFamily {
   std::string name;
   std::vector<std::string> classes;      ///< `tokenizer_class` of tokenizer_config.json, without "Fast"
   std::vector<std::string> model_types;  ///< of config.json
-  std::vector<std::string> kinds;        ///< of Cloze's models that read texts in this frame
+  std::vector<std::string> kinds;        ///< of Cloze's models that use this frame
   FrameRule frame;
   Renumbering pieces{};
-  SentencePieceRules rules{};  ///< by default; tokenizer_config.json may say otherwise
+  SentencePieceRules rules{};  ///< defaults; tokenizer_config.json may override them
   int64_t sentinels = 0;       ///< <extra_id_0> ... that the class adds
-  std::string language{};      ///< of texts, where nothing else is said
+  std::string language{};      ///< default language of texts
 };
 
 const std::vector<TokenizerFamily>& tokenizer_families();
-/// The family called `name`, that of a `tokenizer_class`, of a `model_type`, of a kind of Cloze's models; null for
-/// none.
+/// The family by name, by `tokenizer_class`, by `model_type`, and by the kind of Cloze's model; null if unknown.
 const TokenizerFamily* family_called(const std::string& name);
 const TokenizerFamily* family_of_class(const std::string& tokenizer_class);
 const TokenizerFamily* family_of_model_type(const std::string& model_type);
 const TokenizerFamily* family_of_kind(const std::string& kind);
 
-/// The encoder of a SentencePiece file with the ids of `family`. Throws DataError where the file is not one of that
-/// family.
-std::unique_ptr<Encoder> renumbered(std::unique_ptr<Encoder> file, const TokenizerFamily& family,
-                                    const std::string& path);
+/// The tokenizer model of a SentencePiece file with the ids of `family`. Throws DataError if the file is not one of
+/// that family.
+std::unique_ptr<TokenizerModel> renumbered(std::unique_ptr<TokenizerModel> file, const TokenizerFamily& family,
+                                           const std::string& path);
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #pragma once
-// Reading of tokenizer.json by type: every value knows where it stands, so that a wrong one is named.
+// Typed access to tokenizer.json: every value knows its path, so that errors name it.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,17 +10,17 @@
 namespace cloze {
 
 /// A value of a JSON file and its path there, as `tokenizer.json: pre_tokenizer.pattern`.
-/// Every reader throws DataError with that path when the value has another type than asked.
+/// Every accessor throws DataError with that path if the value has another type.
 class Field {
  public:
   using Json = nlohmann::json;
   Field(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {}
 
-  /// A member, null where there is none.
+  /// A member; null if absent.
   Field operator[](const char* key) const {
     static const Json none;
-    const bool there = value_->is_object() && value_->contains(key);
-    return {there ? (*value_)[key] : none, path_ + (path_.ends_with(": ") ? "" : ".") + key};
+    const bool exists = value_->is_object() && value_->contains(key);
+    return {exists ? (*value_)[key] : none, path_ + (path_.ends_with(": ") ? "" : ".") + key};
   }
   /// The members of a list; none for null.
   std::vector<Field> list() const {
@@ -43,19 +43,19 @@ class Field {
     if (!value_->is_boolean()) refuse("is neither true nor false");
     return value_->get<bool>();
   }
-  /// A number from 0 to `most`.
-  int64_t count(int64_t fallback, int64_t most) const {
+  /// A whole number from 0 to `max`.
+  int64_t count(int64_t fallback, int64_t max) const {
     if (is_null()) return fallback;
     const bool whole = value_->is_number_unsigned() || (value_->is_number_integer() && value_->get<int64_t>() >= 0);
-    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(most))
-      refuse(words("is ", shown(), ", not a whole number from 0 to ", most));
+    if (!whole || value_->get<uint64_t>() > static_cast<uint64_t>(max))
+      refuse(words("is ", shown(), ", not a whole number from 0 to ", max));
     return value_->get<int64_t>();
   }
   double number() const {
     if (!value_->is_number()) refuse("is not a number");
     return value_->get<double>();
   }
-  /// The value, cut short, for a message.
+  /// The value, truncated, for a message.
   std::string shown() const {
     const auto all = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
     return all.size() <= 60 ? all : all.substr(0, 57) + "...";

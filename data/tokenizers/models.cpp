@@ -6,12 +6,12 @@ namespace cloze {
 
 namespace {
 
-constexpr int64_t most_pieces = int64_t{1} << 24;
-constexpr int64_t most_holes = 100000;  // ids that no piece has
+constexpr int64_t max_pieces = int64_t{1} << 24;
+constexpr int64_t max_holes = 100000;  // unused ids
 
 std::string type_of(const Field& field) {
   if (!field["type"].is_null()) return field["type"].text();
-  // Files of old versions do not say it.
+  // Files of old versions lack it.
   if (!field["merges"].is_null()) return "BPE";
   if (field["vocab"].json().is_array()) return "Unigram";
   return field["continuing_subword_prefix"].is_null() ? "WordLevel" : "WordPiece";
@@ -20,9 +20,9 @@ std::string type_of(const Field& field) {
 }  // namespace
 
 void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
-  const auto most = std::min(most_pieces, static_cast<int64_t>(ids.size()) + most_holes);
-  if (id < 0 || id >= most)
-    where.refuse(words("gives '", piece, "' the id ", id, ", and there are only ", ids.size(), " other pieces"));
+  const auto max = std::min(max_pieces, static_cast<int64_t>(ids.size()) + max_holes);
+  if (id < 0 || id >= max)
+    where.refuse(words("gives '", piece, "' the id ", id, ", but there are only ", ids.size(), " other tokens"));
   const auto at = static_cast<size_t>(id);
   if (at >= pieces.size()) pieces.resize(at + 1);
   const bool taken = !pieces[at].empty() && pieces[at] != piece;
@@ -32,13 +32,13 @@ void Vocabulary::add(const std::string& piece, int64_t id, const Field& where) {
 }
 
 void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
-  if (!field.json().is_object() || field.json().empty()) field.refuse("is not an object of pieces and ids");
+  if (!field.json().is_object() || field.json().empty()) field.refuse("is not an object of tokens and ids");
   const auto total = static_cast<int64_t>(field.json().size());
   std::vector<std::pair<int64_t, const std::string*>> sorted;
   sorted.reserve(static_cast<size_t>(total));
   for (const auto& [piece, id] : field.json().items()) {
     const bool whole = id.is_number_unsigned() || (id.is_number_integer() && id.get<int64_t>() >= 0);
-    if (!whole) field.refuse(words("gives '", piece, "' the id ", id.dump(), ", which is no whole number from 0"));
+    if (!whole) field.refuse(words("gives '", piece, "' the id ", id.dump(), ", which is not a whole number from 0"));
     sorted.emplace_back(static_cast<int64_t>(std::min<uint64_t>(id.get<uint64_t>(), INT64_MAX)), &piece);
   }
   std::sort(sorted.begin(), sorted.end());
@@ -54,7 +54,7 @@ std::string byte_piece(uint8_t byte) {
 }
 
 std::unique_ptr<PartModel> read_model(const Field& field, const Spellings& special) {
-  if (!field.json().is_object()) field.refuse("is no object with a vocabulary");
+  if (!field.json().is_object()) field.refuse("is not an object with a vocabulary");
   const auto type = type_of(field);
   std::unique_ptr<PartModel> model;
   if (type == "WordPiece")
@@ -66,7 +66,7 @@ std::unique_ptr<PartModel> read_model(const Field& field, const Spellings& speci
   else if (type == "WordLevel")
     model = read_word_level(field, special);
   else
-    field.refuse(words("is of the kind '", type, "', which Cloze does not know among models"));
+    field.refuse(words("is of the kind '", type, "', a model that Cloze does not support"));
   model->type = type;
   return model;
 }

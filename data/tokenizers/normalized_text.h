@@ -1,5 +1,5 @@
 #pragma once
-// A text that is rewritten step by step, each byte with the bytes of the source that it came from.
+// A text that is rewritten step by step, with the source offsets of each byte.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -17,14 +17,14 @@ struct Origin {
   uint32_t begin = 0, end = 0;
 };
 
-/// A part of a text: bytes from `begin` to `end`; `source`: where its own part of the source begins; `id`: of the added
-/// token that it is, -1 for text.
+/// A part of a text: bytes [begin, end); `source`: the start of its part of the source; `id`: of the added token that
+/// it is, -1 for text.
 struct Part {
   uint32_t begin = 0, end = 0, source = 0;
   int32_t id = -1;
 };
 
-/// A text cut into parts. Without `tracked`, `origins` stays empty.
+/// A text split into parts. Without `tracked`, `origins` stays empty.
 struct NormalizedText {
   std::string text;
   std::vector<Origin> origins;  // of each byte
@@ -34,85 +34,85 @@ struct NormalizedText {
   std::string_view view(const Part& part) const {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
   }
-  /// Bytes of the source that bytes of the text came from.
+  /// The bytes of the source from which bytes of a part came.
   Origin origin(const Part& part, size_t begin, size_t end) const {
     if (!tracked || begin >= end || part.begin + end > origins.size()) return {part.source, part.source};
     return {origins[part.begin + begin].begin, origins[part.begin + end - 1].end};
   }
-  /// A part of a part.
+  /// A sub-part.
   Part slice(const Part& part, size_t begin, size_t end) const {
     const auto first = static_cast<uint32_t>(part.begin + begin);
     return {first, static_cast<uint32_t>(part.begin + end), tracked ? origin(part, begin, end).begin : part.source, -1};
   }
 };
 
-/// The bytes of a text as valid UTF-8 and one part, each character with its own bytes as origin.
+/// A text as valid UTF-8 in one part, each character with its own bytes as origin.
 inline NormalizedText read_text(std::string_view text, bool tracked) {
   require<DataError>(text.size() < UINT32_MAX, "a text of ", text.size(),
-                     " bytes is too long for a tokenizer; 4 GB are the most");
+                     " bytes is too long for a tokenizer; at most 4 GB are supported");
   NormalizedText whole;
   whole.tracked = tracked;
   const bool valid = find_invalid_utf8(text) == std::string_view::npos;
   if (valid) whole.text = text;
   if (!valid || tracked) {
-    std::string mended;
+    std::string repaired;
     for (size_t at = 0; at < text.size();) {
       const auto begin = static_cast<uint32_t>(at);
       const int32_t c = next_code_point(text, at);
-      append_code_point(mended, c < 0 ? 0xFFFD : c);
-      if (tracked) whole.origins.resize(mended.size(), Origin{begin, static_cast<uint32_t>(at)});
+      append_code_point(repaired, c < 0 ? 0xFFFD : c);
+      if (tracked) whole.origins.resize(repaired.size(), Origin{begin, static_cast<uint32_t>(at)});
     }
-    if (!valid) whole.text = std::move(mended);
+    if (!valid) whole.text = std::move(repaired);
   }
   if (!whole.text.empty()) whole.parts.push_back({0, static_cast<uint32_t>(whole.text.size()), 0, -1});
   return whole;
 }
 
-/// Writes the parts of one text, changed, as those of another.
+/// Rewrites the parts of a text.
 /// Source of the rules for origins: huggingface/tokenizers, tokenizer/normalizer.rs, `transform_range`.
 class Rewriter {
  public:
   explicit Rewriter(NormalizedText& text) : text_(text) {
-    made_.tracked = text.tracked;
-    made_.text.reserve(text.text.size() + text.text.size() / 4);
-    if (text.tracked) made_.origins.reserve(made_.text.capacity());
-    made_.parts.reserve(text.parts.size());
+    result_.tracked = text.tracked;
+    result_.text.reserve(text.text.size() + text.text.size() / 4);
+    if (text.tracked) result_.origins.reserve(result_.text.capacity());
+    result_.parts.reserve(text.parts.size());
   }
 
-  /// Calls `change(view)` for each part that is text, within which the functions below apply; other parts stay.
+  /// Calls `change(view)` for each part that is text, which uses the functions below; other parts are kept.
   template <class F>
   void each_part(const F& change) {
     for (const auto& part : text_.parts) {
       part_ = part;
       at_ = part.begin;
-      const auto begin = static_cast<uint32_t>(made_.text.size());
+      const auto begin = static_cast<uint32_t>(result_.text.size());
       if (part.id < 0)
         change(text_.view(part));
       else
         keep(part.end - part.begin);
-      made_.parts.push_back({begin, static_cast<uint32_t>(made_.text.size()), part.source, part.id});
+      result_.parts.push_back({begin, static_cast<uint32_t>(result_.text.size()), part.source, part.id});
     }
-    text_ = std::move(made_);
+    text_ = std::move(result_);
   }
 
-  /// The part of the old text that is rewritten now.
+  /// The current part of the old text.
   const Part& part() const { return part_; }
-  /// The next bytes as they are.
+  /// Copies the next bytes.
   void keep(size_t bytes) {
     bytes = std::min<size_t>(bytes, part_.end - at_);
-    made_.text.append(text_.text, at_, bytes);
+    result_.text.append(text_.text, at_, bytes);
     if (text_.tracked) {
       const auto from = text_.origins.begin() + static_cast<std::ptrdiff_t>(at_);
-      made_.origins.insert(made_.origins.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+      result_.origins.insert(result_.origins.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
     }
     at_ += bytes;
   }
-  /// A character in the place of the next one.
+  /// Replaces the next character.
   void replace(int32_t code) {
     write(code, origin_at(at_));
     drop();
   }
-  /// Characters in addition; they share the origin of the byte before.
+  /// Inserts a character, with the origin of the previous byte.
   void insert(int32_t code) {
     const bool first = at_ <= part_.begin;
     write(code, first ? Origin{part_.source, part_.source} : origin_at(at_ - 1));
@@ -120,12 +120,12 @@ class Rewriter {
   void insert(std::string_view characters) {
     for (size_t at = 0; at < characters.size();) insert(next_code_point(characters, at));
   }
-  /// Characters before the first one of the part, whose origin they share.
+  /// Inserts characters before the first one of the part, with its origin.
   void prepend(std::string_view characters) {
     if (at_ >= part_.end) return;
     for (size_t at = 0; at < characters.size();) write(next_code_point(characters, at), origin_at(at_));
   }
-  /// Leaves the next characters out.
+  /// Skips the next characters.
   void drop(size_t characters = 1) {
     for (; characters > 0 && at_ < part_.end; --characters) next_code_point(text_.text, at_);
   }
@@ -144,14 +144,14 @@ class Rewriter {
   void write(int32_t code, Origin origin) {
     if (code < 0) return;
     if (code < 128)
-      made_.text += static_cast<char>(code);
+      result_.text += static_cast<char>(code);
     else
-      append_code_point(made_.text, code);
-    if (text_.tracked) made_.origins.resize(made_.text.size(), origin);
+      append_code_point(result_.text, code);
+    if (text_.tracked) result_.origins.resize(result_.text.size(), origin);
   }
 
   NormalizedText& text_;
-  NormalizedText made_;
+  NormalizedText result_;
   Part part_;
   size_t at_ = 0;
 };

@@ -8,14 +8,14 @@ namespace cloze {
 
 namespace {
 
-constexpr int deepest_sequence = 16;
+constexpr int max_sequence_depth = 16;
 
 void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence)
-      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= max_sequence_depth)
+      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["normalizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertNormalizer" || type == "Bert") {
     const bool lowercase = field["lowercase"].flag(true);
@@ -45,11 +45,11 @@ void read(const Field& field, int depth, std::vector<Normalizer>& steps) {
   } else if (type == "ByteLevel") {
     steps.emplace_back(ByteLevelNormalizer{});
   } else {
-    field.refuse(words("is of the kind '", type, "', which Cloze does not know among normalizers"));
+    field.refuse(words("is of the kind '", type, "', a normalizer that Cloze does not support"));
   }
 }
 
-/// Applies one rule to each character: `change(rewriter, code, bytes)` must take exactly that character.
+/// Applies one rule to each character: `change(rewriter, code, bytes)` must consume exactly that character.
 template <class F>
 void each_character(NormalizedText& text, const F& change) {
   Rewriter to(text);
@@ -144,48 +144,48 @@ void apply(const StripAccentsNormalizer&, NormalizedText& text, bool) {
 void apply(const StripNormalizer& strip, NormalizedText& text, bool) {
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
-    size_t first = part.size(), behind = 0;
+    size_t first = part.size(), after = 0;
     for (size_t at = 0; at < part.size();) {
       const size_t begin = at;
       if (is_white_space(next_code_point(part, at))) continue;
       first = std::min(first, begin);
-      behind = at;
+      after = at;
     }
     if (!strip.left) first = 0;
-    if (!strip.right) behind = part.size();
+    if (!strip.right) after = part.size();
     to.drop_bytes(first);
-    if (first < behind) to.keep(behind - first);
+    if (first < after) to.keep(after - first);
     to.drop_bytes(part.size());
   });
 }
 
 void apply(const ReplaceNormalizer& step, NormalizedText& text, bool) {
   Rewriter to(text);
-  std::vector<Stretch> stretches;
+  std::vector<PatternSpan> spans;
   to.each_part([&](std::string_view part) {
-    stretches.clear();
-    step.pattern.split(part, stretches);
-    for (const auto& stretch : stretches) {
-      if (!stretch.matched) {
-        to.keep(stretch.end - stretch.begin);
+    spans.clear();
+    step.pattern.split(part, spans);
+    for (const auto& span : spans) {
+      if (!span.matched) {
+        to.keep(span.end - span.begin);
         continue;
       }
-      to.drop_bytes(stretch.end - stretch.begin);
+      to.drop_bytes(span.end - span.begin);
       to.insert(step.content);
     }
   });
 }
 
-void apply(const PrependNormalizer& step, NormalizedText& text, bool goes_on) {
+void apply(const PrependNormalizer& step, NormalizedText& text, bool continues) {
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
-    const bool inside = goes_on && to.part().begin == 0;
+    const bool inside = continues && to.part().begin == 0;
     if (!inside) to.prepend(step.content);
     to.keep(part.size());
   });
 }
 
-/// Characters in the place of `old` characters: as many as there were take their places, more come in addition.
+/// Replaces `old` characters: the first ones are replaced one by one, further ones are inserted.
 void write(Rewriter& to, std::string_view written, size_t old) {
   for (size_t at = 0; at < written.size();) {
     const int32_t c = next_code_point(written, at);
@@ -199,10 +199,10 @@ void write(Rewriter& to, std::string_view written, size_t old) {
   to.drop(old);
 }
 
-/// A cluster below six bytes is looked up whole, of which the shortest entry at its begin counts; others by their
-/// characters. Source: huggingface/tokenizers, normalizers/precompiled.rs.
+/// A grapheme cluster below six bytes is looked up as a whole (its shortest matching prefix), others character by
+/// character. Source: huggingface/tokenizers, normalizers/precompiled.rs.
 void apply(const PrecompiledNormalizer& step, NormalizedText& text, bool) {
-  constexpr size_t longest_cluster = 5;
+  constexpr size_t max_cluster = 5;
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
     for (size_t begin = 0; begin < part.size();) {
@@ -220,7 +220,7 @@ void apply(const PrecompiledNormalizer& step, NormalizedText& text, bool) {
       }
       const auto cluster = part.substr(begin, end - begin);
       begin = end;
-      const auto whole = cluster.size() <= longest_cluster ? step.charsmap->find(cluster) : std::nullopt;
+      const auto whole = cluster.size() <= max_cluster ? step.charsmap->find(cluster) : std::nullopt;
       if (whole) {
         write(to, *whole, characters);
         continue;
@@ -248,8 +248,8 @@ std::vector<Normalizer> read_normalizers(const Field& field) {
   return steps;
 }
 
-void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool goes_on) {
-  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, text, goes_on); }, step);
+void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool continues) {
+  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, text, continues); }, step);
 }
 
 void write_byte_symbols(NormalizedText& text) {

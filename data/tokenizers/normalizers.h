@@ -1,5 +1,5 @@
 #pragma once
-// The first step of a tokenizer.json: how a text is rewritten before it is cut.
+// The `normalizer` of a tokenizer.json: rewrites a text before it is split.
 // Source: huggingface/tokenizers 0.23, src/normalizers.
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@
 namespace cloze {
 
 struct BertNormalizer {
-  bool clean_text = true;        ///< control characters go, white space becomes a space
+  bool clean_text = true;        ///< removes control characters, white space becomes a space
   bool split_ideographs = true;  ///< a space on both sides of each
   bool strip_accents = true;     ///< decomposed, without nonspacing marks
   bool lowercase = true;
@@ -45,15 +45,14 @@ using Normalizer =
     std::variant<BertNormalizer, NormalForm, NmtNormalizer, LowercaseNormalizer, StripAccentsNormalizer,
                  StripNormalizer, ReplaceNormalizer, PrependNormalizer, PrecompiledNormalizer, ByteLevelNormalizer>;
 
-/// The steps of `normalizer`, those of nested sequences one after the other; none for null.
+/// The steps of `normalizer`, nested sequences flattened; none for null.
 /// Throws DataError for an unknown kind or an option of another type.
 std::vector<Normalizer> read_normalizers(const Field& field);
 
-/// Rewrites each part that is text. `goes_on`: the text stands right after another character, so nothing is put before
-/// it.
-void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool goes_on);
+/// Rewrites each part that is text. `continues`: the text directly follows another character, so nothing is prepended.
+void normalize(const std::vector<Normalizer>& steps, NormalizedText& text, bool continues);
 
-/// Writes each byte as the printable character that stands for it.
+/// Replaces each byte by the printable character that represents it.
 void write_byte_symbols(NormalizedText& text);
 
 }  // namespace cloze

@@ -16,7 +16,7 @@ std::string message(int code, OnigErrorInfo* info) {
   return {reinterpret_cast<const char*>(text), static_cast<size_t>(std::max(length, 0))};
 }
 
-/// The places of one match; each thread has its own.
+/// The offsets of one match; each thread has its own.
 struct Region {
   Region() : of(onig_region_new()) {}
   ~Region() { onig_region_free(of, 1); }
@@ -25,9 +25,9 @@ struct Region {
   OnigRegion* of;
 };
 
-/// The begin of the first match from `at` on, or a code of Oniguruma's.
+/// The start of the first match from `at` on, or an error code of Oniguruma.
 ///
-/// steps   the expression is tried at one character after the other
+/// steps   try the expression at each character in turn
 int search(regex_t* regex, bool steps, std::string_view text, size_t at, OnigRegion* region) {
   const auto begin = bytes(text), end = begin + text.size();
   if (!steps) return onig_search(regex, begin, end, begin + at, end, region, ONIG_OPTION_NONE);
@@ -43,7 +43,7 @@ int search(regex_t* regex, bool steps, std::string_view text, size_t at, OnigReg
 struct Pattern::Compiled {
   std::string source, literal;
   regex_t* regex = nullptr;  // null for a literal
-  bool steps = false;        // it is tried at one character after the other
+  bool steps = false;        // try it at each character in turn
   Compiled() = default;
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
@@ -70,15 +70,16 @@ Pattern::Pattern(const Field& field) {
     const int code = onig_new(&made->regex, text, text + made->source.size(), ONIG_OPTION_NONE, ONIG_ENCODING_UTF8,
                               ONIG_SYNTAX_DEFAULT, &info);
     if (code != ONIG_NORMAL)
-      source.refuse(words("is '", made->source, "', which is no expression of Oniguruma's: ", message(code, &info)));
+      source.refuse(
+          words("is '", made->source, "', which is not a valid Oniguruma expression: ", message(code, &info)));
   }
-  // Oniguruma 6.9.8 searches for what must stand at the end of a text there at once, and then sees nothing before it.
+  // Oniguruma 6.9.8 searches an expression anchored at the end only there, where its lookbehind sees no text.
   const auto has = [&](const char* part) { return made->source.find(part) != std::string::npos; };
   made->steps = !is_literal && (has("(?<=") || has("(?<!")) && (has("\\z") || has("\\Z"));
   compiled_ = made;
 }
 
-void Pattern::split(std::string_view text, std::vector<Stretch>& out) const {
+void Pattern::split(std::string_view text, std::vector<PatternSpan>& out) const {
   size_t last = 0;
   const auto add = [&](size_t begin, size_t end) {
     if (last < begin) out.push_back({last, begin, false});
@@ -97,14 +98,14 @@ void Pattern::split(std::string_view text, std::vector<Stretch>& out) const {
       if (found == ONIG_MISMATCH) break;
       require<DataError>(found >= 0, "the tokenizer's expression '", c.source, "' gives up on a text of ", text.size(),
                          " bytes: ", message(found, nullptr));
-      const auto first = static_cast<size_t>(region.of->beg[0]), behind = static_cast<size_t>(region.of->end[0]);
-      if (first == behind && matched_before && behind == last) {  // an empty match at the end of the one before
+      const auto first = static_cast<size_t>(region.of->beg[0]), after = static_cast<size_t>(region.of->end[0]);
+      if (first == after && matched_before && after == last) {  // an empty match at the end of the previous one
         if (at >= text.size()) break;
         next_code_point(text, at);
         continue;
       }
-      add(first, behind);
-      at = behind;
+      add(first, after);
+      at = after;
       matched_before = true;
     }
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What a tokenizer's rules look for in a text: a regular expression of Oniguruma's, or a text itself.
+// The patterns of tokenizer rules: an Oniguruma regular expression, or a literal text.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace cloze {
 
-/// A stretch of a text and whether the pattern matched it.
-struct Stretch {
+/// A span of a text, and whether the pattern matched it.
+struct PatternSpan {
   size_t begin = 0, end = 0;
   bool matched = false;
 };
@@ -20,11 +20,11 @@ struct Stretch {
 class Pattern {
  public:
   /// Reads {"String": ...} or {"Regex": ...}. Throws DataError for another form and for an expression that Oniguruma
-  /// refuses.
+  /// rejects.
   explicit Pattern(const Field& field);
-  /// The text from end to end, as stretches that match and those between. Throws DataError for a text on which the
-  /// expression needs more than Oniguruma's limit of steps.
-  void split(std::string_view text, std::vector<Stretch>& out) const;
+  /// Splits the whole text into spans that match and those between. Throws DataError for a text on which the expression
+  /// exceeds Oniguruma's limit of steps.
+  void split(std::string_view text, std::vector<PatternSpan>& out) const;
 
  private:
   struct Compiled;
@@ -33,7 +33,7 @@ class Pattern {
 
 /// Stretches of single characters: those that `is` holds for are matched.
 template <class Is>
-void split_characters(std::string_view text, const Is& is, std::vector<Stretch>& out) {
+void split_characters(std::string_view text, const Is& is, std::vector<PatternSpan>& out) {
   size_t last = 0;
   for (size_t at = 0; at < text.size();) {
     const size_t begin = at;

@@ -1,5 +1,5 @@
 #pragma once
-// Pieces by their first bytes: finds every piece that a text begins with in one walk.
+// A trie of pieces: finds all pieces that are prefixes of a text in one pass.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cloze {
 
-/// A trie whose edges lie in one hash table.
+/// A trie with its edges in one hash table.
 class PieceTrie {
  public:
   void add(std::string_view piece, int32_t id) {
@@ -26,7 +26,7 @@ class PieceTrie {
     nodes_[node] = id;
   }
 
-  /// Calls `f(bytes, id)` for each piece that `text` begins with, the shortest first.
+  /// Calls `f(bytes, id)` for each piece that is a prefix of `text`, the shortest first.
   template <class F>
   void each_prefix(std::string_view text, const F& f) const {
     if (edges_.empty()) return;

@@ -17,11 +17,11 @@ namespace cloze {
 
 namespace {
 
-/// What `post_processor` says about a text: the special tokens around it, and whether positions leave out spaces.
+/// The `post_processor`: the special tokens around a text, and whether offsets exclude spaces.
 struct PostProcessor {
-  std::string before, after;  ///< spelled; empty for none
+  std::string before, after;  ///< spellings; empty for none
   bool trims = false;
-  bool trims_all = true;  ///< the space before the first piece as well
+  bool trims_all = true;  ///< also the space before the first token
 };
 
 void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
@@ -32,29 +32,29 @@ void read_post_processor(const Field& field, int depth, PostProcessor& facts) {
     return list.empty() ? std::string() : list[0].text();
   };
   if (type == "Sequence") {
-    if (depth >= 16) field.refuse("is a sequence within 16 others; write the steps into one");
+    if (depth >= 16) field.refuse("is a sequence within 16 others; flatten the steps");
     for (const auto& step : field["processors"].list()) read_post_processor(step, depth + 1, facts);
   } else if (type == "TemplateProcessing") {
-    bool text_seen = false;
+    bool after_text = false;
     for (const auto& item : field["single"].list()) {
-      if (!item["Sequence"].is_null()) text_seen = true;
+      if (!item["Sequence"].is_null()) after_text = true;
       if (item["SpecialToken"].is_null()) continue;
       const auto& token = item["SpecialToken"]["id"].text();
-      if (text_seen && facts.after.empty()) facts.after = token;
-      if (!text_seen && facts.before.empty()) facts.before = token;
+      if (after_text && facts.after.empty()) facts.after = token;
+      if (!after_text && facts.before.empty()) facts.before = token;
     }
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
     facts.before = pair("cls");
     facts.after = pair("sep");
   } else if (type != "ByteLevel") {
-    field.refuse(words("is of the kind '", type, "', which Cloze does not know among post-processors"));
+    field.refuse(words("is of the kind '", type, "', a post-processor that Cloze does not support"));
   }
   if (type != "RobertaProcessing" && type != "ByteLevel") return;
   facts.trims = field["trim_offsets"].flag(true);
   facts.trims_all = !field["add_prefix_space"].flag(true);
 }
 
-struct Pipeline final : Encoder {
+struct Pipeline final : TokenizerModel {
   Pipeline(std::string text, const Field::Json& json, const std::string& path) : content(std::move(text)) {
     const Field root(json, path + ": ");
     normalizers = read_normalizers(root["normalizer"]);
@@ -62,17 +62,17 @@ struct Pipeline final : Encoder {
     decoders = read_decoders(root["decoder"]);
     read_post_processor(root["post_processor"], 0, post);
     auto tokens = read_added_tokens(root["added_tokens"]);
-    Spellings special_ones;
+    Spellings special_tokens;
     for (const auto& token : tokens)
-      if (token.special) special_ones.insert(token.content);
-    model = read_model(root["model"], special_ones);
+      if (token.special) special_tokens.insert(token.content);
+    model = read_model(root["model"], special_tokens);
     model_size = model->vocabulary.pieces.size();
     add_tokens(std::move(tokens), root["added_tokens"]);
-    note_facts();
+    derive_facts();
     static std::atomic<uint64_t> made{0};
     serial = (uint64_t{1} << 61) | ++made;
     fast = fast_path(root);
-    keeps = !same_at_a_start();
+    keeps = !ignores_word_position();
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
@@ -81,9 +81,9 @@ struct Pipeline final : Encoder {
   }
   void encode_after(std::string_view text, std::vector<int32_t>& out) const override { encode_text(text, true, out); }
 
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     auto whole = prepared(text, true, false);
-    std::vector<TextPiece> placed, found;
+    std::vector<TokenSpan> tokens, found;
     for (const auto& part : whole.parts) {
       found.clear();
       const auto view = whole.view(part);
@@ -93,13 +93,13 @@ struct Pipeline final : Encoder {
         model->encode(view, found);
       for (const auto& piece : found) {
         const auto origin = whole.origin(part, piece.begin, piece.end);
-        placed.push_back(
+        tokens.push_back(
             {piece.id, std::min<size_t>(origin.begin, text.size()), std::min<size_t>(origin.end, text.size())});
         if (post.trims)
-          trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, placed.size() == 1, placed.back());
+          trim(part.id >= 0 ? view : pieces[static_cast<size_t>(piece.id)], text, tokens.size() == 1, tokens.back());
       }
     }
-    return placed;
+    return tokens;
   }
 
   std::string decode(std::span<const int64_t> ids) const override {
@@ -114,7 +114,7 @@ struct Pipeline final : Encoder {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
     return name;
   }
-  /// What decides the ids of a text, in one spelling: without post-processor and without special tokens after the
+  /// The canonical form of everything that determines ids: without post-processor and without special tokens after the
   /// vocabulary.
   std::map<std::string, std::string> files() const override {
     auto json = Field::Json::parse(content);
@@ -127,7 +127,7 @@ struct Pipeline final : Encoder {
   }
   bool starts_word(int64_t id) const override {
     const auto& piece = pieces[static_cast<size_t>(id)];
-    if (controls[static_cast<size_t>(id)] || !spoken_for(id)) return true;
+    if (controls[static_cast<size_t>(id)] || !is_used(id)) return true;
     if (!model->continuing.empty())
       return piece.size() <= model->continuing.size() || !piece.starts_with(model->continuing);
     return space_mark.empty() || piece.starts_with(space_mark);
@@ -146,7 +146,7 @@ struct Pipeline final : Encoder {
   void add_tokens(std::vector<AddedToken> tokens, const Field& field) {
     std::stable_sort(tokens.begin(), tokens.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
-    // The model's own vocabulary stays as it is: no word is cut into added tokens.
+    // The vocabulary of the model is unchanged: the model never outputs added tokens.
     Vocabulary all{.pieces = model->vocabulary.pieces, .ids = model->vocabulary.ids, .special = {}};
     std::vector<std::pair<int32_t, std::string>> normalized;
     for (auto& token : tokens) {
@@ -164,7 +164,7 @@ struct Pipeline final : Encoder {
     for (auto& [id, spelling] : normalized) spelled_in_decoding[static_cast<size_t>(id)] = std::move(spelling);
   }
 
-  void note_facts() {
+  void derive_facts() {
     controls.assign(pieces.size(), 0);
     for (size_t id = 0; id < pieces.size(); ++id) controls[id] = pieces[id].empty();
     for (const auto id : special) controls[static_cast<size_t>(id)] = 1;
@@ -174,7 +174,7 @@ struct Pipeline final : Encoder {
       lowercase = lowercase || std::holds_alternative<LowercaseNormalizer>(step) || (bert && bert->lowercase);
       in_bytes = in_bytes || std::holds_alternative<ByteLevelNormalizer>(step);
       const auto* replaced = std::get_if<ReplaceNormalizer>(&step);
-      if (replaced && writes_spaces(*replaced)) space_mark = replaced->content;
+      if (replaced && replaces_spaces(*replaced)) space_mark = replaced->content;
     }
     for (const auto& step : pre_tokenizers) {
       in_bytes = in_bytes || std::holds_alternative<ByteLevelPreTokenizer>(step);
@@ -186,17 +186,17 @@ struct Pipeline final : Encoder {
     if (in_bytes) space_mark = byte_symbol(' ');
   }
 
-  /// True for a rule that writes a mark for a space.
-  static bool writes_spaces(const ReplaceNormalizer& step) {
-    std::vector<Stretch> stretches;
-    step.pattern.split(" ", stretches);
-    return stretches.size() == 1 && stretches[0].matched && !step.content.empty() && step.content != " ";
+  /// True for a rule that replaces a space by a mark.
+  static bool replaces_spaces(const ReplaceNormalizer& step) {
+    std::vector<PatternSpan> spans;
+    step.pattern.split(" ", spans);
+    return spans.size() == 1 && spans[0].matched && !step.content.empty() && step.content != " ";
   }
 
-  bool spoken_for(int64_t id) const { return !pieces[static_cast<size_t>(id)].empty(); }
+  bool is_used(int64_t id) const { return !pieces[static_cast<size_t>(id)].empty(); }
 
-  /// False when a word at the begin of a text has other ids than the same word after a space.
-  bool same_at_a_start() const {
+  /// False if a word at the start of a text has other ids than the same word after a space.
+  bool ignores_word_position() const {
     for (const std::string word : {"a", "e", "x", "1", "."}) {
       std::vector<int32_t> first, inside;
       try {
@@ -210,18 +210,18 @@ struct Pipeline final : Encoder {
     return true;
   }
 
-  /// The text normalised and cut. `goes_on`: it stands right after another character.
-  NormalizedText prepared(std::string_view text, bool tracked, bool goes_on) const {
+  /// The text normalised and split. `continues`: it directly follows another character.
+  NormalizedText prepared(std::string_view text, bool tracked, bool continues) const {
     auto whole = read_text(text, tracked || tracks);
-    added.split(whole, normalizers, goes_on);
-    pre_tokenize(pre_tokenizers, whole, goes_on);
+    added.split(whole, normalizers, continues);
+    pre_tokenize(pre_tokenizers, whole, continues);
     return whole;
   }
 
-  void encode_text(std::string_view text, bool goes_on, std::vector<int32_t>& out) const {
+  void encode_text(std::string_view text, bool continues, std::vector<int32_t>& out) const {
     thread_local WordCache cache;
-    thread_local std::vector<TextPiece> found;
-    const auto whole = prepared(text, false, goes_on);
+    thread_local std::vector<TokenSpan> found;
+    const auto whole = prepared(text, false, continues);
     const auto by_model = [&](std::string_view part, std::vector<int32_t>& ids) {
       found.clear();
       model->encode(part, found);
@@ -237,9 +237,9 @@ struct Pipeline final : Encoder {
     }
   }
 
-  /// Leaves the spaces that a piece begins or ends with out of its bytes.
+  /// Excludes leading and trailing spaces of a token from its offsets.
   /// Source: huggingface/tokenizers, pre_tokenizers/byte_level.rs, `process_offsets`.
-  void trim(std::string_view spelled, std::string_view text, bool first, TextPiece& piece) const {
+  void trim(std::string_view spelled, std::string_view text, bool first, TokenSpan& token) const {
     static const std::string space = byte_symbol(' ');
     static const int32_t space_code = byte_code(' ');
     size_t leading = 0, trailing = 0, characters = 0;
@@ -249,36 +249,36 @@ struct Pipeline final : Encoder {
       if (is_space && leading == characters) ++leading;
       trailing = is_space ? trailing + 1 : 0;
     }
-    const bool prefix = (first || piece.begin == 0) && !post.trims_all && leading == 1;
-    for (size_t i = 0; i < leading && !prefix && piece.begin < piece.end; ++i) next_code_point(text, piece.begin);
-    for (size_t i = 0; i < trailing && piece.end > piece.begin; ++i) do
-        --piece.end;
-      while (piece.end > piece.begin && (text[piece.end] & 0xC0) == 0x80);
+    const bool prefix = (first || token.begin == 0) && !post.trims_all && leading == 1;
+    for (size_t i = 0; i < leading && !prefix && token.begin < token.end; ++i) next_code_point(text, token.begin);
+    for (size_t i = 0; i < trailing && token.end > token.begin; ++i) do
+        --token.end;
+      while (token.end > token.begin && (text[token.end] & 0xC0) == 0x80);
   }
 
-  std::unique_ptr<Encoder> fast_path(const Field& root) const;
+  std::unique_ptr<TokenizerModel> fast_path(const Field& root) const;
 
   std::string content;
   std::vector<Normalizer> normalizers;
   std::vector<PreTokenizer> pre_tokenizers;
   std::unique_ptr<PartModel> model;
-  size_t model_size = 0;  // ids below are of the model's vocabulary
+  size_t model_size = 0;  // ids below are in the model's vocabulary
   std::vector<Decoder> decoders;
   PostProcessor post;
   AddedTokens added;
   std::vector<int32_t> special;
-  std::vector<std::string> spelled_in_decoding;  // added tokens as the normalised text has them
+  std::vector<std::string> spelled_in_decoding;  // added tokens in their normalised form
   std::vector<uint8_t> controls;
-  std::string space_mark;  // what pieces at the start of a word begin with
-  bool in_bytes = false;   // pieces are written in symbols of bytes
-  bool tracks = false;     // where a part begins in the source decides ids
+  std::string space_mark;  // prefix of tokens at the start of a word
+  bool in_bytes = false;   // tokens are spelled in byte symbols
+  bool tracks = false;     // ids depend on the source offsets of parts
   bool keeps = false;
-  uint64_t serial = 0;            // of this tokenizer among all that were opened
-  std::unique_ptr<Encoder> fast;  // gives the same ids sooner; null where none is known to
+  uint64_t serial = 0;                   // unique among all opened tokenizers
+  std::unique_ptr<TokenizerModel> fast;  // a faster model with the same ids, or null
 };
 
-/// BERT's WordPiece and GPT-2's byte-level BPE have encoders of their own.
-std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
+/// BERT's WordPiece and GPT-2's byte-level BPE have dedicated models.
+std::unique_ptr<TokenizerModel> Pipeline::fast_path(const Field& root) const {
   const auto model_field = root["model"];
   const auto vocabulary = model_field["vocab"];
   const bool dense = vocabulary.json().is_object() && std::find(pieces.begin(), pieces.end(), "") == pieces.end();
@@ -290,7 +290,7 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
       std::holds_alternative<BertPreTokenizer>(pre_tokenizers[0])) {
     if (model->continuing != "##" || model_field["unk_token"].text_or("[UNK]") != "[UNK]" || model->unknown < 0)
       return nullptr;
-    // A word that is a special token must not come out of a text: one with punctuation in it cannot.
+    // Special tokens must not result from text: those with punctuation cannot.
     for (const auto& token : model->vocabulary.special)
       if (std::none_of(token.begin(), token.end(), [](char c) { return c > 0 && is_punctuation(c); })) return nullptr;
     std::string lines;
@@ -302,7 +302,7 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
     const WordPieceRules rules{.lowercase = bert->lowercase,
                                .strip_accents = bert->strip_accents,
                                .split_ideographs = bert->split_ideographs,
-                               .longest_word = static_cast<size_t>(longest),
+                               .max_word_length = static_cast<size_t>(longest),
                                .as_tokenizers = true};
     return make_wordpiece(std::move(lines), "tokenizer.json", rules);
   }
@@ -315,7 +315,7 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
   for (int byte = 0; byte < 256; ++byte)
     if (model->vocabulary.find_in_text(byte_symbol(static_cast<uint8_t>(byte))) < 0) return nullptr;
   std::string merges = "#version: 0.2\n";
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string> distinct;
   for (const auto& merge : model_field["merges"].json()) {
     const auto line =
         merge.is_string() ? merge.get<std::string>() : merge[0].get<std::string>() + " " + merge[1].get<std::string>();
@@ -323,7 +323,7 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
     const auto space = line.find(' ');
     const bool plain =
         std::count(line.begin(), line.end(), ' ') == 1 && line.find_first_of("\n\r") == std::string::npos;
-    if (!plain || !seen.insert(line).second) return nullptr;
+    if (!plain || !distinct.insert(line).second) return nullptr;
     if (model->vocabulary.special.contains(line.substr(0, space) + line.substr(space + 1))) return nullptr;
     merges += line + "\n";
   }
@@ -332,7 +332,8 @@ std::unique_ptr<Encoder> Pipeline::fast_path(const Field& root) const {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_pipeline(std::string content, const nlohmann::json& json, const std::string& path) {
+std::unique_ptr<TokenizerModel> make_pipeline(std::string content, const nlohmann::json& json,
+                                              const std::string& path) {
   return std::make_unique<Pipeline>(std::move(content), json, path);
 }
 

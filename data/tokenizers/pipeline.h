@@ -1,23 +1,23 @@
 #pragma once
-// Hugging Face's tokenizer.json as an encoder.
+// Hugging Face's tokenizer.json as a tokenizer model.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 
 namespace cloze {
 
-/// The tokenizer of a tokenizer.json: normalizer, pre-tokenizer, model, added tokens and decoder, whatever their kinds.
-/// Text that spells a special token is text, as everywhere in Cloze; added tokens that are not special are taken from
+/// The tokenizer of a tokenizer.json: normalizer, pre-tokenizer, model, added tokens and decoder of all supported
+/// kinds. Text that spells a special token is ordinary text, as everywhere in Cloze; other added tokens are found in
 /// it.
 ///
-/// content, json   of the file, as it is and parsed
+/// content, json   of the file, raw and parsed
 /// path            of the file, for messages
-/// Throws DataError with the part that is damaged, of another type, or of a kind that Cloze does not have.
+/// Throws DataError naming the part that is damaged, of another type, or of an unsupported kind.
 /// Source: huggingface/tokenizers 0.23.
-/// Differs: a byte that is no UTF-8 is read as U+FFFD; positions after a character that the model leaves out, or that a
-/// Precompiled normaliser takes away at the begin of a text, are those of the text.
-std::unique_ptr<Encoder> make_pipeline(std::string content, const nlohmann::json& json, const std::string& path);
+/// Differs: an invalid UTF-8 byte is read as U+FFFD; offsets after a character that the model drops, or that a
+/// Precompiled normaliser removes at the start of a text, are those of the text.
+std::unique_ptr<TokenizerModel> make_pipeline(std::string content, const nlohmann::json& json, const std::string& path);
 
 }  // namespace cloze

@@ -9,7 +9,7 @@ namespace cloze {
 
 namespace {
 
-constexpr int deepest_sequence = 16;
+constexpr int max_sequence_depth = 16;
 
 Behavior behavior_of(const Field& field) {
   struct Named {
@@ -53,8 +53,8 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
   if (field.is_null()) return;
   const auto type = field["type"].text();
   if (type == "Sequence") {
-    if (depth >= deepest_sequence)
-      field.refuse(words("is a sequence within ", deepest_sequence, " others; write the steps into one"));
+    if (depth >= max_sequence_depth)
+      field.refuse(words("is a sequence within ", max_sequence_depth, " others; flatten the steps"));
     for (const auto& step : field["pretokenizers"].list()) read(step, depth + 1, steps);
   } else if (type == "BertPreTokenizer") {
     steps.emplace_back(BertPreTokenizer{});
@@ -81,56 +81,56 @@ void read(const Field& field, int depth, std::vector<PreTokenizer>& steps) {
     if (length == 0) field["length"].refuse("is 0; a part has at least one character");
     steps.emplace_back(FixedLengthPreTokenizer{.length = static_cast<size_t>(length)});
   } else {
-    field.refuse(words("is of the kind '", type, "', which Cloze does not know among pre-tokenizers"));
+    field.refuse(words("is of the kind '", type, "', a pre-tokenizer that Cloze does not support"));
   }
 }
 
-/// The parts that stretches become.
-void cut(const std::vector<Stretch>& stretches, Behavior behavior, std::vector<Stretch>& out) {
+/// Turns spans into parts.
+void cut(const std::vector<PatternSpan>& spans, Behavior behavior, std::vector<PatternSpan>& out) {
   const auto merge_next = [&] {
     bool matched_next = false;
     const size_t first = out.size();
-    for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch) {
-      if (stretch->matched && !matched_next && out.size() > first)
-        out.back().begin = stretch->begin;
+    for (auto span = spans.rbegin(); span != spans.rend(); ++span) {
+      if (span->matched && !matched_next && out.size() > first)
+        out.back().begin = span->begin;
       else
-        out.push_back(*stretch);
-      matched_next = stretch->matched;
+        out.push_back(*span);
+      matched_next = span->matched;
     }
     std::reverse(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
   };
   if (behavior == Behavior::merged_with_next) return merge_next();
   bool matched_before = false;
   const size_t first = out.size();
-  for (const auto& stretch : stretches) {
-    const bool joins = (behavior == Behavior::contiguous && stretch.matched == matched_before) ||
-                       (behavior == Behavior::merged_with_previous && stretch.matched && !matched_before);
-    matched_before = stretch.matched;
-    if (behavior == Behavior::removed && stretch.matched) continue;
+  for (const auto& span : spans) {
+    const bool joins = (behavior == Behavior::contiguous && span.matched == matched_before) ||
+                       (behavior == Behavior::merged_with_previous && span.matched && !matched_before);
+    matched_before = span.matched;
+    if (behavior == Behavior::removed && span.matched) continue;
     if (joins && out.size() > first)
-      out.back().end = stretch.end;
+      out.back().end = span.end;
     else
-      out.push_back(stretch);
+      out.push_back(span);
   }
 }
 
-/// Cuts each part by the stretches that `find(view, stretches)` gives.
+/// Splits each part at the spans of `find(view, spans)`.
 template <class F>
 void split_parts(NormalizedText& text, Behavior behavior, const F& find) {
   std::vector<Part> parts;
-  std::vector<Stretch> stretches, kept;
+  std::vector<PatternSpan> spans, kept;
   parts.reserve(text.parts.size() * 4);
   for (const auto& part : text.parts) {
     if (part.id >= 0) {
       parts.push_back(part);
       continue;
     }
-    stretches.clear();
+    spans.clear();
     kept.clear();
-    find(text.view(part), stretches);
-    cut(stretches, behavior, kept);
-    for (const auto& stretch : kept)
-      if (stretch.begin < stretch.end) parts.push_back(text.slice(part, stretch.begin, stretch.end));
+    find(text.view(part), spans);
+    cut(spans, behavior, kept);
+    for (const auto& span : kept)
+      if (span.begin < span.end) parts.push_back(text.slice(part, span.begin, span.end));
   }
   text.parts = std::move(parts);
 }
@@ -138,7 +138,7 @@ void split_parts(NormalizedText& text, Behavior behavior, const F& find) {
 template <class Is>
 void split_at(NormalizedText& text, Behavior behavior, const Is& is) {
   split_parts(text, behavior,
-              [&](std::string_view part, std::vector<Stretch>& out) { split_characters(part, is, out); });
+              [&](std::string_view part, std::vector<PatternSpan>& out) { split_characters(part, is, out); });
 }
 
 void apply(const BertPreTokenizer&, NormalizedText& text, bool) {
@@ -153,7 +153,7 @@ void apply(const WhitespacePreTokenizer&, NormalizedText& text, bool) {
     if (is_word_character(c)) return Kind::word;
     return is_white_space(c) ? Kind::space : Kind::other;
   };
-  split_parts(text, Behavior::removed, [&](std::string_view part, std::vector<Stretch>& out) {
+  split_parts(text, Behavior::removed, [&](std::string_view part, std::vector<PatternSpan>& out) {
     for (size_t at = 0; at < part.size();) {
       const size_t begin = at;
       const Kind kind = kind_at(part, at);
@@ -165,17 +165,17 @@ void apply(const WhitespacePreTokenizer&, NormalizedText& text, bool) {
 
 void apply(const WhitespaceSplit&, NormalizedText& text, bool) { split_at(text, Behavior::removed, is_white_space); }
 
-void apply(const ByteLevelPreTokenizer& step, NormalizedText& text, bool goes_on) {
+void apply(const ByteLevelPreTokenizer& step, NormalizedText& text, bool continues) {
   if (step.add_prefix_space) {
     Rewriter to(text);
     to.each_part([&](std::string_view part) {
-      const bool inside = goes_on && to.part().begin == 0;
+      const bool inside = continues && to.part().begin == 0;
       if (!inside && !part.starts_with(' ')) to.prepend(" ");
       to.keep(part.size());
     });
   }
   if (step.use_regex)
-    split_parts(text, Behavior::isolated, [](std::string_view part, std::vector<Stretch>& out) {
+    split_parts(text, Behavior::isolated, [](std::string_view part, std::vector<PatternSpan>& out) {
       each_pretoken(part, [&](std::string_view token) {
         const auto begin = static_cast<size_t>(token.data() - part.data());
         out.push_back({begin, begin + token.size(), true});
@@ -184,11 +184,11 @@ void apply(const ByteLevelPreTokenizer& step, NormalizedText& text, bool goes_on
   write_byte_symbols(text);
 }
 
-void apply(const MetaspacePreTokenizer& step, NormalizedText& text, bool goes_on) {
+void apply(const MetaspacePreTokenizer& step, NormalizedText& text, bool continues) {
   using Prepend = MetaspacePreTokenizer::Prepend;
   Rewriter to(text);
   to.each_part([&](std::string_view part) {
-    const bool inside = goes_on && to.part().begin == 0;
+    const bool inside = continues && to.part().begin == 0;
     const bool wanted = step.prepend == Prepend::always || (step.prepend == Prepend::first && to.part().source == 0);
     if (wanted && !inside && !part.starts_with(' ') && !part.starts_with(step.mark)) to.prepend(step.mark);
     for (size_t at = 0; at < part.size();) {
@@ -202,7 +202,7 @@ void apply(const MetaspacePreTokenizer& step, NormalizedText& text, bool goes_on
     }
   });
   if (!step.split) return;
-  split_parts(text, Behavior::merged_with_next, [&](std::string_view part, std::vector<Stretch>& out) {
+  split_parts(text, Behavior::merged_with_next, [&](std::string_view part, std::vector<PatternSpan>& out) {
     size_t last = 0;
     for (size_t at = 0; (at = part.find(step.mark, at)) != std::string_view::npos; at = last) {
       if (last < at) out.push_back({last, at, false});
@@ -222,10 +222,10 @@ void apply(const DigitsPreTokenizer& step, NormalizedText& text, bool) {
 }
 
 void apply(const SplitPreTokenizer& step, NormalizedText& text, bool) {
-  split_parts(text, step.behavior, [&](std::string_view part, std::vector<Stretch>& out) {
+  split_parts(text, step.behavior, [&](std::string_view part, std::vector<PatternSpan>& out) {
     step.pattern.split(part, out);
     if (step.invert)
-      for (auto& stretch : out) stretch.matched = !stretch.matched;
+      for (auto& span : out) span.matched = !span.matched;
   });
 }
 
@@ -234,7 +234,7 @@ void apply(const DelimiterSplit& step, NormalizedText& text, bool) {
 }
 
 void apply(const FixedLengthPreTokenizer& step, NormalizedText& text, bool) {
-  split_parts(text, Behavior::isolated, [&](std::string_view part, std::vector<Stretch>& out) {
+  split_parts(text, Behavior::isolated, [&](std::string_view part, std::vector<PatternSpan>& out) {
     for (size_t at = 0; at < part.size();) {
       const size_t begin = at;
       for (size_t i = 0; i < step.length && at < part.size(); ++i) next_code_point(part, at);
@@ -251,8 +251,8 @@ std::vector<PreTokenizer> read_pre_tokenizers(const Field& field) {
   return steps;
 }
 
-void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool goes_on) {
-  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, text, goes_on); }, step);
+void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool continues) {
+  for (const auto& step : steps) std::visit([&](const auto& rule) { apply(rule, text, continues); }, step);
 }
 
 }  // namespace cloze

@@ -1,5 +1,5 @@
 #pragma once
-// The second step of a tokenizer.json: how a text is cut into the parts that the model sees one by one.
+// The `pre_tokenizer` of a tokenizer.json: splits a text into parts, which the model processes one by one.
 // Source: huggingface/tokenizers 0.23, src/pre_tokenizers.
 #include <string>
 #include <variant>
@@ -11,11 +11,11 @@
 
 namespace cloze {
 
-/// What becomes of the stretches that a rule matched.
+/// The treatment of spans that a rule matched.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct BertPreTokenizer {};
-struct WhitespacePreTokenizer {};  ///< words, and runs of what is neither word nor white space
+struct WhitespacePreTokenizer {};  ///< words, and runs of characters that are neither word characters nor white space
 struct WhitespaceSplit {};
 struct ByteLevelPreTokenizer {
   bool add_prefix_space = true, use_regex = true;
@@ -48,11 +48,11 @@ using PreTokenizer = std::variant<BertPreTokenizer, WhitespacePreTokenizer, Whit
                                   MetaspacePreTokenizer, PunctuationPreTokenizer, DigitsPreTokenizer, SplitPreTokenizer,
                                   DelimiterSplit, FixedLengthPreTokenizer>;
 
-/// The steps of `pre_tokenizer`, those of nested sequences one after the other; none for null.
+/// The steps of `pre_tokenizer`, nested sequences flattened; none for null.
 /// Throws DataError for an unknown kind or an option of another type.
 std::vector<PreTokenizer> read_pre_tokenizers(const Field& field);
 
-/// Cuts each part that is text. `goes_on`: the text stands right after another character, so no space is put before it.
-void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool goes_on);
+/// Splits each part that is text. `continues`: the text directly follows another character, so no space is prepended.
+void pre_tokenize(const std::vector<PreTokenizer>& steps, NormalizedText& text, bool continues);
 
 }  // namespace cloze

@@ -1,4 +1,4 @@
-// A SentencePiece file under the ids of the model that it belongs to.
+// A SentencePiece file with the ids of its model.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Renumbered final : Encoder {
-  Renumbered(std::unique_ptr<Encoder> made, const TokenizerFamily& of, const std::string& path)
+struct Renumbered final : TokenizerModel {
+  Renumbered(std::unique_ptr<TokenizerModel> made, const TokenizerFamily& of, const std::string& path)
       : file(std::move(made)), family(of), dropped(of.pieces.dropped) {
     const auto& front = family.pieces.front;
     const auto count = static_cast<int64_t>(file->pieces.size());
@@ -31,10 +31,12 @@ struct Renumbered final : Encoder {
     for (const auto& piece : family.pieces.back)
       if (std::find(pieces.begin(), pieces.end(), piece) == pieces.end()) pieces.push_back(piece);
     lowercase = file->lowercase;
-    // The unknown piece of the file, or the model's own in its place.
-    const auto its = file->role("unk");
-    unknown = its >= dropped ? its - dropped + first : std::find(front.begin(), front.end(), "<unk>") - front.begin();
-    if (dropped > 0 && its != (unknown < first ? 0 : dropped)) refuse(words("its unknown piece is ", its));
+    // The unknown piece of the file, or that of the model instead.
+    const auto file_unknown = file->role("unk");
+    unknown = file_unknown >= dropped ? file_unknown - dropped + first
+                                      : std::find(front.begin(), front.end(), "<unk>") - front.begin();
+    if (dropped > 0 && file_unknown != (unknown < first ? 0 : dropped))
+      refuse(words("its unknown piece is ", file_unknown));
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
@@ -47,16 +49,16 @@ struct Renumbered final : Encoder {
     file->encode_after(text, out);
     renumber(out, before);
   }
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
-    auto placed = file->encode_with_offsets(text);
-    for (auto& piece : placed) piece.id = ours(piece.id);
-    return placed;
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
+    auto tokens = file->encode_with_offsets(text);
+    for (auto& token : tokens) token.id = model_id(token.id);
+    return tokens;
   }
   std::string decode(std::span<const int64_t> ids) const override {
-    std::vector<int64_t> its;
+    std::vector<int64_t> file_ids;
     for (const auto id : ids)
-      if (in_file(id)) its.push_back(id - first + dropped);
-    return file->decode(its);
+      if (in_file(id)) file_ids.push_back(id - first + dropped);
+    return file->decode(file_ids);
   }
   std::string kind() const override { return file->kind(); }
   std::map<std::string, std::string> files() const override { return file->files(); }
@@ -64,12 +66,12 @@ struct Renumbered final : Encoder {
   bool is_control(int64_t id) const override { return !in_file(id) || file->is_control(id - first + dropped); }
   int64_t role(std::string_view name) const override {
     if (name == "unk") return unknown;
-    const auto its = file->role(name);
-    return its < dropped ? -1 : its - dropped + first;
+    const auto file_id = file->role(name);
+    return file_id < dropped ? -1 : file_id - dropped + first;
   }
   bool keeps_spaces() const override { return file->keeps_spaces(); }
   std::string facts() const override {
-    auto all = nlohmann::ordered_json::parse(file->facts());  // part of the fingerprint: its order stays
+    auto all = nlohmann::ordered_json::parse(file->facts());  // part of the fingerprint: its order is kept
     all["family"] = family.name;
     return all.dump();
   }
@@ -95,13 +97,15 @@ struct Renumbered final : Encoder {
 
  private:
   bool in_file(int64_t id) const { return id >= first && id < end; }
-  /// Of the dropped pieces only the unknown one stands in a text.
-  int32_t ours(int32_t its) const { return static_cast<int32_t>(its < dropped ? unknown : its - dropped + first); }
+  /// Of the dropped pieces only the unknown one occurs in a text.
+  int32_t model_id(int32_t file_id) const {
+    return static_cast<int32_t>(file_id < dropped ? unknown : file_id - dropped + first);
+  }
   void renumber(std::vector<int32_t>& ids, size_t from) const {
-    for (size_t i = from; i < ids.size(); ++i) ids[i] = ours(ids[i]);
+    for (size_t i = from; i < ids.size(); ++i) ids[i] = model_id(ids[i]);
   }
 
-  std::unique_ptr<Encoder> file;
+  std::unique_ptr<TokenizerModel> file;
   const TokenizerFamily& family;
   int64_t dropped, first = 0, end = 0;  // ids from `first` to `end` are those of the file's pieces
   int64_t unknown = 0;
@@ -109,8 +113,8 @@ struct Renumbered final : Encoder {
 
 }  // namespace
 
-std::unique_ptr<Encoder> renumbered(std::unique_ptr<Encoder> file, const TokenizerFamily& family,
-                                    const std::string& path) {
+std::unique_ptr<TokenizerModel> renumbered(std::unique_ptr<TokenizerModel> file, const TokenizerFamily& family,
+                                           const std::string& path) {
   if (family.pieces.front.empty() && family.pieces.back.empty()) return file;
   return std::make_unique<Renumbered>(std::move(file), family, path);
 }

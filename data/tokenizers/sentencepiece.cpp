@@ -1,4 +1,4 @@
-// SentencePiece's unigram and BPE models. The library does the work; words that were seen are not cut again.
+// SentencePiece's unigram and BPE models, on the library; the ids of recent words are cached.
 #include <sentencepiece_processor.h>
 #include <utf8proc.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 #include "data/tokenizers/piece_trie.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/word_cache.h"
@@ -19,24 +19,24 @@ namespace {
 
 constexpr std::string_view space_mark = "\u2581";
 
-/// SentencePiece adds scores in fp32 from the start of the text. In `longest_by_words` bytes of single letters they
-/// reach some -7e3, where an addition is off by up to 2.4e-4: two ways to cut a word of 46 pieces differ by less than
-/// this for that reason.
-constexpr size_t longest_by_words = 512;
+/// SentencePiece adds scores in fp32 from the start of the text. In `max_bytes_by_words` bytes of single letters they
+/// reach about -7e3, where an addition has an error of up to 2.4e-4: rounding changes the difference of two
+/// segmentations of a word of 46 pieces by less than this.
+constexpr size_t max_bytes_by_words = 512;
 constexpr double rounding_of_scores = 0.025;
 
-/// What a SentencePiece file says that the library does not tell (sentencepiece_model.proto: ModelProto).
+/// Facts of a SentencePiece file that the library does not expose (sentencepiece_model.proto: ModelProto).
 struct ModelFacts {
-  std::string normalizer, charsmap;  ///< name of its rules, and the rules
-  bool user_defined = false;         ///< has pieces that are taken wherever they occur
+  std::string normalizer, charsmap;  ///< name and table of its normalisation rules
+  bool user_defined = false;         ///< has pieces that are matched wherever they occur
   bool bpe = false, unigram = true, byte_fallback = false;
-  bool space_after_words = false;  ///< a space belongs to the word before it
-  bool dummy_prefix = true;        ///< a space is put at the text's beginning (or its end, with the above)
-  bool joins_spaces = true;        ///< spaces at the ends go, others are joined
+  bool space_after_words = false;  ///< a space belongs to the preceding word
+  bool dummy_prefix = true;        ///< a space is inserted at the start of a text (with the above: at its end)
+  bool joins_spaces = true;        ///< spaces at the ends are removed, runs of spaces are collapsed
   std::vector<uint64_t> types;     ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
 };
 
-/// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops where it is damaged.
+/// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops at damaged data.
 template <class F>
 void each_field(std::string_view message, const F& f) {
   size_t at = 0;
@@ -62,7 +62,7 @@ void each_field(std::string_view message, const F& f) {
 ModelFacts model_facts(std::string_view model) {
   ModelFacts facts;
   each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
-    if (part < 1 || part > 3) return;  // 1: a piece, 2: how it was trained, 3: how text is normalised
+    if (part < 1 || part > 3) return;  // 1: a piece, 2: the trainer spec, 3: the normalizer spec
     if (part == 1) facts.types.push_back(1);
     each_field(content, [&](uint64_t field, uint64_t number, std::string_view text) {
       if (part == 1 && field == 3) facts.types.back() = number;
@@ -95,7 +95,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-/// White space as Python's str.split() cuts at it.
+/// White space by Python's str.split().
 bool is_python_space(int32_t c) {
   if ((c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85) return true;
   if (c < 0x80) return false;
@@ -103,13 +103,13 @@ bool is_python_space(int32_t c) {
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
-/// A code point in lower case as Python's str.lower() writes it; `out` ends with what stands before it.
+/// Appends the lower case of a code point, as Python's str.lower(), between `before` and `after`.
 void append_lower(std::string& out, int32_t c, std::string_view before, std::string_view after) {
-  if (c == 0x130) {  // the one letter whose lower case is two code points
+  if (c == 0x130) {  // the only letter whose lower case has two code points
     out += "i\u0307";
   } else if (c == 0x3A3) {
-    // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma); marks between letters do not
-    // count.
+    // A capital sigma at the end of a word becomes a final sigma (SpecialCasing.txt, Final_Sigma); marks between
+    // letters are ignored.
     const auto letter = [](int32_t l) { return l >= 0 && (utf8proc_tolower(l) != l || utf8proc_toupper(l) != l); };
     const auto mark = [](int32_t l) {
       return l == '\'' || l == 0xB7 || (l >= 0 && utf8proc_category(l) == UTF8PROC_CATEGORY_MN);
@@ -132,7 +132,7 @@ void append_lower(std::string& out, int32_t c, std::string_view before, std::str
   }
 }
 
-struct SentencePiece final : Encoder {
+struct SentencePiece final : TokenizerModel {
   SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given)
       : model(std::move(model_file)), about(model_facts(model)), rules(given) {
     const auto status = library.LoadFromSerializedProto(model);
@@ -150,7 +150,7 @@ struct SentencePiece final : Encoder {
         (folds || about.normalizer == "nmt_nfkc" || about.normalizer == "nfkc" || about.normalizer == "identity");
     static std::atomic<uint64_t> made{0};
     serial = ++made;
-    by_words = words_are_apart();
+    by_words = words_are_independent();
   }
 
   void encode(std::string_view text, std::vector<int32_t>& out) const override {
@@ -169,29 +169,28 @@ struct SentencePiece final : Encoder {
     out.insert(out.end(), ids.begin(), ids.end());
   }
 
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
     std::vector<uint32_t> sources;
     const auto found = library.EncodeAsImmutableProto(rules.any() ? prepared(text, &sources) : std::string(text));
     const auto source = [&](size_t at) {
       return !rules.any() ? std::min(at, text.size()) : at < sources.size() ? sources[at] : text.size();
     };
-    std::vector<TextPiece> placed;
+    std::vector<TokenSpan> tokens;
     for (const auto& piece : found.pieces()) {
-      const TextPiece one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end())};
+      const TokenSpan one{static_cast<int32_t>(piece.id()), source(piece.begin()), source(piece.end())};
       std::vector<int32_t> parts{one.id};
       if (rules.split_digit_commas) split_digit_commas(parts, 0);
       size_t at = one.begin;
-      for (size_t i = 0; i < parts.size();
-           ++i) {  // a part covers as many bytes as it spells, the last one what is left
+      for (size_t i = 0; i < parts.size(); ++i) {  // a part covers the bytes of its spelling, the last one the rest
         const auto& spelled = pieces[static_cast<size_t>(parts[i])];
         const bool marked = spelled.starts_with(space_mark), space = marked && at < text.size() && text[at] == ' ';
         const size_t bytes = spelled.size() - (marked ? space_mark.size() : 0) + (space ? 1 : 0);
         const size_t end = i + 1 == parts.size() ? one.end : std::min(at + bytes, one.end);
-        placed.push_back({parts[i], at, end});
+        tokens.push_back({parts[i], at, end});
         at = end;
       }
     }
-    return placed;
+    return tokens;
   }
 
   std::string decode(std::span<const int64_t> ids) const override {
@@ -229,7 +228,7 @@ struct SentencePiece final : Encoder {
   nlohmann::json decoder_json() const;
   nlohmann::json model_json() const;
 
-  /// Text as the family's own code hands it to the model, and the byte of `text` that each of its bytes comes from.
+  /// The text after the preprocessing of the family, and the source offset in `text` of each of its bytes.
   /// Source: zihangdai/xlnet, prepro_utils.py, preprocess_text; google-research/albert, tokenization.py,
   /// preprocess_text.
   std::string prepared(std::string_view text, std::vector<uint32_t>* sources = nullptr) const {
@@ -268,8 +267,8 @@ struct SentencePiece final : Encoder {
     return out;
   }
 
-  /// Ids of a text that goes on with a word, where the model saw the start of one. Differs from XLNet's code: a piece
-  /// that is known at a start alone stays as it is, there it becomes the unknown one.
+  /// Changes the ids of a text to those of the continuation of a word. Differs from XLNet's code: a piece that exists
+  /// only at the start of words is kept, there it becomes unknown.
   void continue_word(std::vector<int32_t>& ids) const {
     if (ids.empty() || is_control(ids[0])) return;
     const auto& start = pieces[static_cast<size_t>(ids[0])];
@@ -314,7 +313,7 @@ struct SentencePiece final : Encoder {
   }
 
   void encode_text(std::string_view text, std::vector<int32_t>& out) const {
-    if (!by_words || text.size() > longest_by_words || text.find(space_mark) != std::string_view::npos)
+    if (!by_words || text.size() > max_bytes_by_words || text.find(space_mark) != std::string_view::npos)
       return encode_by_library(text, out);
     thread_local WordCache cache;
     const size_t before = out.size();
@@ -341,8 +340,8 @@ struct SentencePiece final : Encoder {
     return out;
   }
 
-  /// Appends the ids of a word; false when its best two ways to be cut are so close that the rounding of the scores
-  /// before it decides between them.
+  /// Appends the ids of a word; false if its two best segmentations are so close that rounding of the preceding scores
+  /// decides between them.
   bool encode_word(std::string_view word, std::vector<int32_t>& out) const {
     thread_local std::string normal;
     if (plain_ascii && std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < 0x7F; })) {
@@ -365,41 +364,41 @@ struct SentencePiece final : Encoder {
     return cut(normal, same) > rounding_of_scores;
   }
 
-  /// Appends the likeliest pieces of a normalised word; returns by how much the second best way is worse, or -1 when no
-  /// way is known. Source: Kudo 2018, section 3.2 (arXiv 1804.10959).
+  /// Appends the most probable segmentation of a normalised word; returns the score difference to the second best one,
+  /// or -1 if there is none. Source: Kudo 2018, section 3.2 (arXiv 1804.10959).
   double cut(std::string_view word, std::vector<int32_t>& out) const {
     constexpr double unreached = -1e30;
-    struct Place {
+    struct Node {
       double best = unreached, second = unreached;
       int32_t id = -1;
       uint32_t from = 0;
     };
-    thread_local std::vector<Place> places;
-    places.assign(word.size() + 1, Place{});
-    places[0].best = 0;
+    thread_local std::vector<Node> nodes;
+    nodes.assign(word.size() + 1, Node{});
+    nodes[0].best = 0;
     for (uint32_t begin = 0; begin < word.size(); ++begin) {
-      const double best = places[begin].best, second = places[begin].second;
+      const double best = nodes[begin].best, second = nodes[begin].second;
       if (best == unreached) continue;
       trie.each_prefix(word.substr(begin), [&](size_t count, int32_t id) {
         const double score = scores[static_cast<size_t>(id)];
-        auto& place = places[begin + count];
-        if (best + score > place.best) {
-          place.second = std::max(place.best, second + score);
-          place.best = best + score, place.id = id, place.from = begin;
+        auto& node = nodes[begin + count];
+        if (best + score > node.best) {
+          node.second = std::max(node.best, second + score);
+          node.best = best + score, node.id = id, node.from = begin;
         } else {
-          place.second = std::max(place.second, best + score);
+          node.second = std::max(node.second, best + score);
         }
       });
     }
-    if (places.back().best == unreached) return -1;
+    if (nodes.back().best == unreached) return -1;
     const auto before = static_cast<std::ptrdiff_t>(out.size());
-    for (size_t at = word.size(); at > 0; at = places[at].from) out.push_back(places[at].id);
+    for (size_t at = word.size(); at > 0; at = nodes[at].from) out.push_back(nodes[at].id);
     std::reverse(out.begin() + before, out.end());
-    return places.back().best - places.back().second;
+    return nodes.back().best - nodes.back().second;
   }
 
-  /// True when no piece reaches over a space and spaces are a mark before a word, so that words do not see each other.
-  bool words_are_apart() const {
+  /// True if no piece crosses a space and spaces are marks before words, so that words are tokenized independently.
+  bool words_are_independent() const {
     for (const auto& piece : pieces)
       if (piece.find(space_mark, 1) != std::string::npos || piece.find(' ') != std::string::npos) return false;
     const auto mark = std::find(pieces.begin(), pieces.end(), space_mark);
@@ -414,39 +413,39 @@ struct SentencePiece final : Encoder {
   ModelFacts about;
   SentencePieceRules rules;
   sentencepiece::SentencePieceProcessor library;
-  PieceTrie trie;  // of pieces that text can have
+  PieceTrie trie;  // of pieces that may result from text
   std::vector<double> scores;
-  bool folds = false;        // the model's own rules lower-case
-  bool plain_ascii = false;  // a unigram model that leaves ASCII as it is, but for capitals
-  bool by_words = false;     // a text's ids are those of its words, one after the other
-  uint64_t serial = 0;       // of this model among all that were opened
+  bool folds = false;        // the model's normalisation lower-cases
+  bool plain_ascii = false;  // a unigram model that changes nothing in ASCII except case
+  bool by_words = false;     // the ids of a text are the concatenated ids of its words
+  uint64_t serial = 0;       // unique among all opened models
 };
 
 using Json = nlohmann::json;
 
-/// The order in which BPE pieces were joined, told from their scores. Only normal pieces are joined.
+/// The merges of a BPE model, reconstructed from its scores. Only normal pieces are merged.
 Json merges_of(const std::vector<std::string>& pieces, const std::vector<double>& scores,
                const std::vector<uint64_t>& types) {
   std::map<std::string_view, size_t> ids;
   for (size_t id = 0; id < pieces.size(); ++id)
     if (types[id] == 1) ids.emplace(pieces[id], id);
-  struct Join {
+  struct Merge {
     double score;
     size_t left, right;
   };
-  std::vector<Join> joins;
+  std::vector<Merge> merges;
   for (const auto& [piece, id] : ids) {
     for (size_t cut = 1; cut < piece.size(); ++cut) {
       if ((piece[cut] & 0xC0) == 0x80) continue;
       const auto left = ids.find(piece.substr(0, cut)), right = ids.find(piece.substr(cut));
-      if (left != ids.end() && right != ids.end()) joins.push_back({scores[id], left->second, right->second});
+      if (left != ids.end() && right != ids.end()) merges.push_back({scores[id], left->second, right->second});
     }
   }
-  std::sort(joins.begin(), joins.end(), [](const Join& a, const Join& b) {
+  std::sort(merges.begin(), merges.end(), [](const Merge& a, const Merge& b) {
     return std::tuple(-a.score, a.left, a.right) < std::tuple(-b.score, b.left, b.right);
   });
   auto list = Json::array();
-  for (const auto& join : joins) list.push_back({pieces[join.left], pieces[join.right]});
+  for (const auto& merge : merges) list.push_back({pieces[merge.left], pieces[merge.right]});
   return list;
 }
 
@@ -473,7 +472,7 @@ std::string combining_marks() {
   return list + "]";
 }
 
-/// `text` as a regular expression that matches it alone.
+/// A regular expression that matches exactly `text`.
 std::string escaped(std::string_view text) {
   std::string pattern;
   for (const char c : text) {
@@ -506,7 +505,7 @@ Json SentencePiece::normalizer_json() const {
     steps.push_back(replace_regex("\\A +|[ \u2581]+\\z", ""));
     steps.push_back(replace_regex(" {2,}", " "));
   }
-  // The space at an end: a step of its own, since that of `Metaspace` passes over a text that begins with one.
+  // The space at an end: a separate step, since `Metaspace` inserts none before a text that starts with one.
   if (about.dummy_prefix && about.space_after_words) steps.push_back(replace_regex("(?m)(?<=.)\\z", " "));
   if (about.dummy_prefix && !about.space_after_words) steps.push_back({{"type", "Prepend"}, {"prepend", " "}});
   steps.push_back(replace_text(" ", space_mark));
@@ -519,7 +518,7 @@ Json SentencePiece::pre_tokenizer_json() const {
   for (size_t id = 0; id < pieces.size(); ++id)
     if (about.types[id] == 4) symbols.push_back(pieces[id]);
   std::sort(symbols.begin(), symbols.end(),
-            [](const auto& a, const auto& b) { return a.size() > b.size(); });  // the longest is taken
+            [](const auto& a, const auto& b) { return a.size() > b.size(); });  // the longest match wins
   std::string pattern;
   for (const auto& symbol : symbols) pattern += (pattern.empty() ? "" : "|") + escaped(symbol);
   if (!symbols.empty())
@@ -536,7 +535,7 @@ Json SentencePiece::decoder_json() const {
   Json steps = Json::array({replace_text(space_mark, " ")});
   if (about.byte_fallback) steps.push_back({{"type", "ByteFallback"}});
   steps.push_back({{"type", "Fuse"}});
-  const bool leads = about.dummy_prefix && !about.space_after_words;  // a space after words stays, as in the library
+  const bool leads = about.dummy_prefix && !about.space_after_words;  // a space after words is kept, as in the library
   if (leads) steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   return {{"type", "Sequence"}, {"decoders", steps}};
 }
@@ -557,21 +556,20 @@ Json SentencePiece::model_json() const {
             {"vocab", vocabulary},
             {"merges", merges_of(pieces, scores, about.types)}};
   }
-  // What no text is cut into, and `9,` where the rules cut it again, is worse than any other way.
-  constexpr double never = 100;
+  // Pieces that must not result from text, and `9,` if the rules split it, score worse than any alternative.
+  constexpr double penalty = 100;
   Json vocabulary = Json::array();
   for (size_t id = 0; id < pieces.size(); ++id) {
     const bool avoided =
         about.types[id] == 5 || about.types[id] == 6 || (rules.split_digit_commas && ends_with_digit_comma(pieces[id]));
     const double score = about.types[id] == 4 ? 0 : scores[id];
-    vocabulary.push_back({pieces[id], avoided ? score - never : score});
+    vocabulary.push_back({pieces[id], avoided ? score - penalty : score});
   }
   return {{"type", "Unigram"}, {"unk_id", unknown}, {"vocab", vocabulary}, {"byte_fallback", about.byte_fallback}};
 }
 
-/// The rules of this model in the words of the tokenizers library. Differs: its `Precompiled` looks at whole characters
-/// with their marks where SentencePiece looks at the longest match, so texts with rare sequences of marks may have
-/// other ids.
+/// This model as a tokenizer.json. Differs: its `Precompiled` looks up whole grapheme clusters where SentencePiece uses
+/// the longest match, so texts with rare sequences of marks may have other ids.
 std::string SentencePiece::huggingface_json() const {
   return Json{{"normalizer", normalizer_json()},
               {"pre_tokenizer", pre_tokenizer_json()},
@@ -582,8 +580,8 @@ std::string SentencePiece::huggingface_json() const {
 
 }  // namespace
 
-std::unique_ptr<Encoder> make_sentencepiece(std::string model, const std::string& path,
-                                            const SentencePieceRules& rules) {
+std::unique_ptr<TokenizerModel> make_sentencepiece(std::string model, const std::string& path,
+                                                   const SentencePieceRules& rules) {
   return std::make_unique<SentencePiece>(std::move(model), path, rules);
 }
 

@@ -1,4 +1,4 @@
-// The likeliest pieces of a text.
+// Unigram language model: the most probable segmentation of a text.
 // Source: Kudo 2018, section 3.2 (arXiv 1804.10959); huggingface/tokenizers, models/unigram.
 #include <algorithm>
 #include <limits>
@@ -11,10 +11,11 @@ namespace cloze {
 
 namespace {
 
-constexpr double unknown_penalty = 10;  // by which an unknown character is less likely than the least likely piece
+constexpr double unknown_penalty =
+    10;  // log probability of an unknown character below that of the least probable piece
 
 struct Unigram final : PartModel {
-  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
     struct Position {
       double best = 0;
       int32_t id = -1;
@@ -41,12 +42,12 @@ struct Unigram final : PartModel {
       if (!known) reach(next, from, before + unknown_score, unknown);
       begin = next;
     }
-    thread_local std::vector<TextPiece> found;  // from the end to the begin, unknown characters together
+    thread_local std::vector<TokenSpan> found;  // from the end to the start, unknown characters fused
     found.clear();
     for (size_t end = part.size(); end > 0;) {
       const auto& position = positions[end];
-      require<DataError>(position.id >= 0, "the tokenizer has no piece for '",
-                         part.substr(position.from, end - position.from), "' and its model no unk_id");
+      require<DataError>(position.id >= 0, "the tokenizer has no token for '",
+                         part.substr(position.from, end - position.from), "' and its model has no unk_id");
       if (position.id == unknown && !found.empty() && found.back().id == unknown)
         found.back().begin = position.from;
       else
@@ -56,7 +57,7 @@ struct Unigram final : PartModel {
     for (auto piece = found.rbegin(); piece != found.rend(); ++piece) write(*piece, part, out);
   }
 
-  void write(const TextPiece& piece, std::string_view part, std::vector<TextPiece>& out) const {
+  void write(const TokenSpan& piece, std::string_view part, std::vector<TokenSpan>& out) const {
     if (piece.id != unknown) return out.push_back(piece);
     const std::string spelled(part.substr(piece.begin, piece.end - piece.begin));
     if (const auto known = vocabulary.find_in_text(spelled); known >= 0)
@@ -76,14 +77,14 @@ struct Unigram final : PartModel {
 }  // namespace
 
 std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& special) {
-  constexpr size_t most_bytes = size_t{1} << 24;  // edges of the trie
+  constexpr size_t max_bytes = size_t{1} << 24;  // edges of the trie
   auto made = std::make_unique<Unigram>();
   auto& unigram = *made;
   unigram.vocabulary.special = special;
   const auto list = field["vocab"];
   if (!list.json().is_array() || list.json().empty()) list.refuse("is not a list of pieces and scores");
   size_t bytes = 0;
-  double least = std::numeric_limits<double>::infinity();
+  double min_score = std::numeric_limits<double>::infinity();
   for (size_t id = 0; id < list.json().size(); ++id) {
     const auto& entry = list.json()[id];
     const bool fits = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_number();
@@ -93,11 +94,11 @@ std::unique_ptr<PartModel> read_unigram(const Field& field, const Spellings& spe
     unigram.vocabulary.ids[piece] = static_cast<int32_t>(id);
     unigram.scores.push_back(entry[1].get<double>());
     if (!special.contains(piece)) unigram.trie.add(piece, static_cast<int32_t>(id));
-    least = std::min(least, unigram.scores.back());
+    min_score = std::min(min_score, unigram.scores.back());
     bytes += piece.size();
-    if (bytes >= most_bytes) list.refuse(words("has more than ", most_bytes, " bytes of pieces"));
+    if (bytes >= max_bytes) list.refuse(words("has more than ", max_bytes, " bytes of pieces"));
   }
-  unigram.unknown_score = least - unknown_penalty;
+  unigram.unknown_score = min_score - unknown_penalty;
   if (const auto unknown = field["unk_id"]; !unknown.is_null())
     unigram.unknown = static_cast<int32_t>(unknown.count(0, static_cast<int64_t>(unigram.scores.size()) - 1));
   if (field["byte_fallback"].flag(false))

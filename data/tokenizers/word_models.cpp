@@ -1,4 +1,4 @@
-// Models over whole words: the longest piece first, or the word itself.
+// Models over whole words: greedy longest-match-first, or the word itself.
 // Source: huggingface/tokenizers, models/wordpiece and models/wordlevel.
 #include <algorithm>
 
@@ -9,10 +9,10 @@ namespace cloze {
 namespace {
 
 struct WordPieces final : PartModel {
-  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
     const auto characters =
         static_cast<size_t>(std::count_if(part.begin(), part.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-    if (characters > longest_word) return write_unknown(part, out);
+    if (characters > max_word_length) return add_unknown(part, out);
     const size_t kept = out.size();
     thread_local std::string spelled;
     for (size_t begin = 0; begin < part.size();) {
@@ -30,24 +30,24 @@ struct WordPieces final : PartModel {
       }
       if (found < 0) {
         out.resize(kept);
-        return write_unknown(part, out);
+        return add_unknown(part, out);
       }
       out.push_back({found, begin, begin + length});
       begin += length;
     }
   }
 
-  void write_unknown(std::string_view part, std::vector<TextPiece>& out) const {
-    require<DataError>(unknown >= 0, "the tokenizer has no pieces for '", part.substr(0, 60),
-                       "', and its vocabulary no unknown token");
+  void add_unknown(std::string_view part, std::vector<TokenSpan>& out) const {
+    require<DataError>(unknown >= 0, "the tokenizer has no tokens for '", part.substr(0, 60),
+                       "', and its vocabulary has no unknown token");
     out.push_back({unknown, 0, part.size()});
   }
 
-  size_t longest_word = 100, longest_piece = 0;
+  size_t max_word_length = 100, longest_piece = 0;
 };
 
 struct WordLevel final : PartModel {
-  void encode(std::string_view part, std::vector<TextPiece>& out) const override {
+  void encode(std::string_view part, std::vector<TokenSpan>& out) const override {
     auto found = vocabulary.find_in_text(std::string(part));
     if (found < 0) found = unknown;
     require<DataError>(found >= 0, "the tokenizer does not know the word '", part.substr(0, 60),
@@ -64,7 +64,7 @@ std::unique_ptr<PartModel> read_word_piece(const Field& field, const Spellings& 
   model->vocabulary.special = special;
   model->unknown = model->vocabulary.find(field["unk_token"].text_or("[UNK]"));
   model->continuing = field["continuing_subword_prefix"].text_or("##");
-  model->longest_word = static_cast<size_t>(field["max_input_chars_per_word"].count(100, INT64_MAX));
+  model->max_word_length = static_cast<size_t>(field["max_input_chars_per_word"].count(100, INT64_MAX));
   for (const auto& piece : model->vocabulary.pieces)
     model->longest_piece = std::max(model->longest_piece, piece.size());
   return model;

@@ -1,4 +1,4 @@
-// WordPiece as in BERT: basic tokenization, then the longest piece first.
+// WordPiece as in BERT: basic tokenization, then greedy longest-match-first.
 // Source: google-research/bert, tokenization.py (BasicTokenizer, WordpieceTokenizer).
 #include "data/tokenizers/wordpiece.h"
 
@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "data/tokenizers/characters.h"
-#include "data/tokenizers/encoder.h"
+#include "data/tokenizers/tokenizer_model.h"
 #include "data/tokenizers/utf8.h"
 #include "data/tokenizers/word_cache.h"
 
@@ -51,7 +51,7 @@ Kind kind_of(int32_t c) {
   }
 }
 
-/// The same as Hugging Face's tokenizers tells them apart.
+/// The same, as classified by Hugging Face's tokenizers.
 Kind kind_in_tokenizers(int32_t c) {
   if (c == 0 || c == 0xFFFD || is_control(c)) return Kind::control;
   if (is_white_space(c)) return Kind::space;
@@ -70,7 +70,7 @@ const std::array<Kind, 128>& ascii_kinds() {
 
 bool is_cased_letter(int32_t c) { return c >= 0 && (utf8proc_tolower(c) != c || utf8proc_toupper(c) != c); }
 
-/// Writes a code point beyond ASCII as the rules ask for: decomposed, without nonspacing marks, in lower case.
+/// Appends a non-ASCII code point, changed by the rules: decomposed, without nonspacing marks, in lower case.
 void append_folded(std::string& out, int32_t c, const WordPieceRules& rules) {
   const auto append = [&](int32_t code) {
     int32_t second = 0;
@@ -94,7 +94,7 @@ void each_word(std::string_view spaced, const F& f) {
   }
 }
 
-struct WordPiece final : Encoder {
+struct WordPiece final : TokenizerModel {
   WordPiece(std::string vocabulary, const std::string& name, const WordPieceRules& given)
       : file(std::move(vocabulary)), rules(given) {
     lowercase = rules.lowercase;
@@ -107,19 +107,19 @@ struct WordPiece final : Encoder {
     }
     require<DataError>(!pieces.empty(), name, ": the vocabulary is empty");
     require<DataError>(pieces.size() < (1u << 24), name,
-                       ": the vocabulary has more than 16 million lines, so it is none");
+                       ": the vocabulary has more than 16 million lines; it is not a vocabulary");
     for (size_t id = 0; id < pieces.size(); ++id) {
       std::string_view piece = pieces[id];
       const bool continues = !starts_word(static_cast<int64_t>(id));
       if (continues) piece.remove_prefix(2);
       const bool fresh = (continues ? continuing : starting).emplace(piece, static_cast<int32_t>(id)).second;
-      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the piece '", pieces[id],
-                         "' is there twice; every line of a vocabulary must differ");
+      require<DataError>(fresh || piece.empty(), name, ":", id + 1, ": the token '", pieces[id],
+                         "' is a duplicate; every line of a vocabulary must differ");
       longest = std::max(longest, piece.size());
     }
     const auto found = starting.find("[UNK]");
     require<DataError>(found != starting.end(), name,
-                       ": the vocabulary has no piece [UNK]; a WordPiece vocabulary needs one");
+                       ": the vocabulary has no token [UNK]; a WordPiece vocabulary needs one");
     unknown = found->second;
     static std::atomic<uint64_t> made{0};
     serial = (uint64_t{1} << 62) | ++made;
@@ -134,27 +134,27 @@ struct WordPiece final : Encoder {
     });
   }
 
-  std::vector<TextPiece> encode_with_offsets(std::string_view text) const override {
-    std::vector<uint32_t> places;
-    const std::string spaced = basic_tokenize(text, rules, &places);
-    std::vector<TextPiece> placed;
+  std::vector<TokenSpan> encode_with_offsets(std::string_view text) const override {
+    std::vector<uint32_t> offsets;
+    const std::string spaced = basic_tokenize(text, rules, &offsets);
+    std::vector<TokenSpan> tokens;
     each_word(spaced, [&](std::string_view word) {
       std::vector<int32_t> ids;
       encode_word(word, ids);
       auto at = static_cast<size_t>(word.data() - spaced.data());
-      const auto past = [&](size_t end) {  // the byte of `text` behind byte end - 1 of `spaced`
-        size_t source = places[end - 1];
+      const auto past = [&](size_t end) {  // the offset in `text` after byte end - 1 of `spaced`
+        size_t source = offsets[end - 1];
         next_code_point(text, source);
         return source;
       };
       for (const auto id : ids) {
         const auto& piece = pieces[static_cast<size_t>(id)];
         const size_t n = ids.size() == 1 ? word.size() : piece.size() - (starts_word(id) ? 0 : 2);
-        placed.push_back({id, places[at], past(at + n)});
+        tokens.push_back({id, offsets[at], past(at + n)});
         at += n;
       }
     });
-    return placed;
+    return tokens;
   }
 
   std::string decode(std::span<const int64_t> ids) const override {
@@ -178,13 +178,13 @@ struct WordPiece final : Encoder {
   std::string facts() const override {
     return nlohmann::json{{"strip_accents", rules.strip_accents},
                           {"tokenize_chinese_chars", rules.split_ideographs},
-                          {"max_input_chars_per_word", rules.longest_word},
+                          {"max_input_chars_per_word", rules.max_word_length},
                           {"as_tokenizers", rules.as_tokenizers}}
         .dump();
   }
 
   std::string huggingface_json() const override {
-    using Json = nlohmann::json;  // an ordered one looks keys up by walking
+    using Json = nlohmann::json;  // ordered_json has linear lookup
     Json vocabulary = Json::object();
     for (size_t id = 0; id < pieces.size(); ++id) vocabulary[pieces[id]] = id;
     return Json{{"normalizer",
@@ -199,7 +199,7 @@ struct WordPiece final : Encoder {
                  {{"type", "WordPiece"},
                   {"unk_token", "[UNK]"},
                   {"continuing_subword_prefix", "##"},
-                  {"max_input_chars_per_word", rules.longest_word},
+                  {"max_input_chars_per_word", rules.max_word_length},
                   {"vocab", vocabulary}}}}
         .dump();
   }
@@ -218,7 +218,7 @@ struct WordPiece final : Encoder {
         found = table.find(word.substr(begin, length));
         if (found != table.end()) break;
       }
-      if (found == table.end() || characters > rules.longest_word) {
+      if (found == table.end() || characters > rules.max_word_length) {
         out.resize(kept);
         out.push_back(unknown);
         return;
@@ -238,14 +238,14 @@ struct WordPiece final : Encoder {
 
 }  // namespace
 
-std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, std::vector<uint32_t>* places) {
+std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, std::vector<uint32_t>* offsets) {
   const auto& ascii = ascii_kinds();
   std::string out;
   out.reserve(text.size() + text.size() / 4);
   bool in_word = false;
   int32_t before = -1;
   for (size_t at = 0; at < text.size();) {
-    const auto place = static_cast<uint32_t>(at);
+    const auto offset = static_cast<uint32_t>(at);
     const int32_t c = next_code_point(text, at);
     Kind kind = Kind::control;
     if (c >= 0 && c < 128)
@@ -264,7 +264,7 @@ std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, s
     if (c < 128) {
       out += static_cast<char>(rules.lowercase && c >= 'A' && c <= 'Z' ? c + 32 : c);
     } else if (c == 0x3A3 && rules.lowercase && !rules.as_tokenizers) {
-      // A capital sigma ends a word as a final sigma (SpecialCasing.txt, Final_Sigma).
+      // A capital sigma at the end of a word becomes a final sigma (SpecialCasing.txt, Final_Sigma).
       size_t ahead = at;
       const bool last = ahead >= text.size() || !is_cased_letter(next_code_point(text, ahead));
       append_code_point(out, last && is_cased_letter(before) ? 0x3C2 : 0x3C3);
@@ -272,12 +272,13 @@ std::string basic_tokenize(std::string_view text, const WordPieceRules& rules, s
       append_folded(out, c, rules);
     }
     before = c;
-    if (places) places->resize(out.size(), place);
+    if (offsets) offsets->resize(out.size(), offset);
   }
   return out;
 }
 
-std::unique_ptr<Encoder> make_wordpiece(std::string vocabulary, const std::string& path, const WordPieceRules& rules) {
+std::unique_ptr<TokenizerModel> make_wordpiece(std::string vocabulary, const std::string& path,
+                                               const WordPieceRules& rules) {
   return std::make_unique<WordPiece>(std::move(vocabulary), path, rules);
 }
 

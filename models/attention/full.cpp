@@ -13,7 +13,7 @@ struct FullAttentionLayer final : Attention {
     context.scale = scale;
     return self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);
   }
-  Tensor mix_after(const Tensor& x, Tensor& past, const AttentionContext& given) override {
+  Tensor mix_cached(const Tensor& x, Tensor& past, const AttentionContext& given) override {
     auto context = given;
     context.scale = scale;
     const auto parts = qkv->forward(x).chunk(3, -1);
@@ -28,7 +28,7 @@ struct Make {
   const AttentionSizes& config;
   int64_t layer;
   std::shared_ptr<Attention> operator()(const FullAttention&) const {
-    if (config.relative_positions > 0 || config.scores_distances()) return make_relative_attention(config);
+    if (config.relative_positions > 0 || config.has_relative_keys()) return make_relative_attention(config);
     return std::make_shared<FullAttentionLayer>(config);
   }
   std::shared_ptr<Attention> operator()(const WindowAttention& kind) const {
@@ -47,10 +47,10 @@ struct Make {
 
 }  // namespace
 
-Tensor Attention::mix_after(const Tensor&, Tensor&, const AttentionContext&) {
+Tensor Attention::mix_cached(const Tensor&, Tensor&, const AttentionContext&) {
   fail<ConfigError>(
-      "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
-      "full, model.relative_positions: 0 and a table of positions");
+      "this model's attention has no key-value cache, so it generates no text; train one with model.attention.kind: "
+      "full, model.relative_positions: 0 and a position table");
 }
 
 CrossAttention::CrossAttention(const AttentionSizes& c)
@@ -60,19 +60,19 @@ CrossAttention::CrossAttention(const AttentionSizes& c)
       query(own("query", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
       key_value(own("key_value", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
 
-Tensor CrossAttention::mix(const Tensor& x, const Memory& memory, const Tensor& known, const AttentionContext& context,
-                           const Dropout& drop) const {
-  const AttentionContext own{.key_mask = memory.mask, .scale = scale, .probabilities = context.probabilities};
-  if (known.defined()) {
+Tensor CrossAttention::mix(const Tensor& x, const EncoderOutput& encoded, const Tensor& cached,
+                           const AttentionContext& context, const Dropout& drop) const {
+  const AttentionContext cross{.key_mask = encoded.mask, .scale = scale, .probabilities = context.probabilities};
+  if (cached.defined()) {
     const auto q = query->forward(x);
-    if (known.size(0) == q.size(0)) return cached_attention(q, known, heads, own);
-    require<ShapeError>(q.size(0) % known.size(0) == 0, q.size(0), " rows cannot read the states of ", known.size(0),
-                        " in equal numbers");
-    return cached_attention(q.view({known.size(0), -1, q.size(2)}), known, heads, own)
-        .reshape({x.size(0), x.size(1), -1});  // rows that read the same states ask as one
+    if (cached.size(0) == q.size(0)) return cached_attention(q, cached, heads, cross);
+    require<ShapeError>(q.size(0) % cached.size(0) == 0, "the ", q.size(0),
+                        " rows of the decoder are not a multiple of the ", cached.size(0), " rows of the encoder");
+    return cached_attention(q.view({cached.size(0), -1, q.size(2)}), cached, heads, cross)
+        .reshape({x.size(0), x.size(1), -1});  // the queries of rows with the same source, concatenated
   }
   return cross_attention(linear(x, query->weight, Param()), query->bias,
-                         linear(memory.states, key_value->weight, Param()), key_value->bias, heads, own, drop);
+                         linear(encoded.states, key_value->weight, Param()), key_value->bias, heads, cross, drop);
 }
 
 std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer) {

@@ -7,9 +7,9 @@ namespace cloze {
 
 namespace {
 
-/// Attention over slots, each a weighted sum of all places: linear in the length.
-/// Source: Wang et al. 2020, equation 7 (arXiv 2006.04768). As in fairseq, places are compressed before the biases of
-/// keys and values.
+/// Attention to k projected positions, each a weighted sum of all positions: linear in the length.
+/// Source: Wang et al. 2020, equation 7 (arXiv 2006.04768). As in fairseq, the sequence is projected before the biases
+/// of keys and values are added.
 struct LinformerAttentionLayer final : Attention {
   LinformerAttentionLayer(const LinformerAttention& kind, const AttentionSizes& c)
       : Attention(c),
@@ -24,24 +24,24 @@ struct LinformerAttentionLayer final : Attention {
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
     const auto type = x.scalar_type();
     const auto real = context.key_mask.defined() ? x.masked_fill(context.key_mask.logical_not().unsqueeze(-1), 0.0) : x;
-    const auto place = places(x);
+    const auto positions = position_range(x);
     const auto parts = linear(real, qkv->weight, Param()).chunk(3, -1);  // [B, T, D] each
     const auto biased = [&](const Tensor& rows, int64_t part) {
       return heads_of(
           qkv->bias.defined() ? rows + plain::weight(qkv->bias, type).chunk(3)[static_cast<size_t>(part)] : rows,
           heads);
     };  // [B, H, ., C]
-    const auto slots = [&](const Param& weights, const Tensor& rows) {
-      return matrix_product(plain::weight(weights, type).index_select(1, place), rows);
+    const auto project = [&](const Param& weights, const Tensor& rows) {
+      return cloze::matmul(plain::weight(weights, type).index_select(1, positions), rows);
     };  // [B, k, D]
-    const auto q = biased(parts[0], 0), k = biased(slots(compress_key, parts[1]), 1),
-               v = biased(slots(compress_value, parts[2]), 2);
-    const auto scores = matrix_product(q, k.transpose(-1, -2)).to(wide_type(x)) /
+    const auto q = biased(parts[0], 0), k = biased(project(compress_key, parts[1]), 1),
+               v = biased(project(compress_value, parts[2]), 2);
+    const auto scores = cloze::matmul(q, k.transpose(-1, -2)).to(accumulation_type(x)) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, T, k]
-    return join_heads(matrix_product(dropout(masked_softmax(scores, {}), drop).to(type), v));
+    return join_heads(cloze::matmul(dropout(masked_softmax(scores, {}), drop).to(type), v));
   }
 
-  Param compress_key, compress_value;  // [slots, places]
+  Param compress_key, compress_value;  // [k, max_position_embeddings]
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace cloze {
 
 namespace {
 
-/// FAVOR+ in the place of softmax attention. Heads share the features of a layer; they are saved with the weights.
+/// FAVOR+ attention. The heads of a layer share its random features, which are saved with the weights.
 /// Source: Choromanski et al. 2021, section 2.
 struct PerformerAttentionLayer final : Attention {
   PerformerAttentionLayer(const PerformerAttention& given, const AttentionSizes& c)

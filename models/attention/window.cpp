@@ -7,9 +7,9 @@ namespace cloze {
 
 namespace {
 
-/// Attention in a window, and over everything for a few tokens that everything sees: Longformer.
-/// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150). The edge from any token to a global one goes through the
-/// projections of all tokens, the edge from a global token through those of its own.
+/// Longformer: sliding-window attention, and a few global tokens that attend to all tokens and are attended to by all.
+/// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150). A query that attends to a global token uses the
+/// ordinary projections; the query of a global token uses projections of its own.
 struct WindowAttentionLayer final : Attention {
   WindowAttentionLayer(const WindowAttention& kind, const AttentionSizes& c, int64_t layer)
       : Attention(c),
@@ -25,18 +25,18 @@ struct WindowAttentionLayer final : Attention {
     context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
     if (!context.global_mask.defined()) return local;
-    const auto wide = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
-    const auto q = heads_of(query_global->forward(at::gather(x, 1, wide)), heads);
+    const auto globals = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
+    const auto q = heads_of(query_global->forward(at::gather(x, 1, globals)), heads);
     const auto kv = key_value_global->forward(x).chunk(2, -1);
-    const auto scores = matrix_product(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
+    const auto scores = cloze::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
-    const auto hidden =
+    const auto masked =
         context.key_mask.defined() ? context.key_mask.logical_not().unsqueeze(1).unsqueeze(1) : Tensor();
-    Dropout beside = drop;
-    beside.site ^= 0x20000;
-    const auto probabilities = dropout(masked_softmax(scores, hidden).contiguous(), beside).to(x.scalar_type());
-    const auto mixed = join_heads(matrix_product(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
-    const auto rows = at::zeros_like(local).scatter(1, wide, mixed);
+    Dropout global_drop = drop;
+    global_drop.site ^= 0x20000;
+    const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), global_drop).to(x.scalar_type());
+    const auto mixed = join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
+    const auto rows = at::zeros_like(local).scatter(1, globals, mixed);
     return at::where(context.global_mask.unsqueeze(-1), rows, local);
   }
 

@@ -4,7 +4,7 @@
 namespace cloze {
 
 /// BART (Lewis et al. 2020, arXiv 1910.13461, section 2.1; fairseq, models/bart): an encoder and a decoder of post-norm
-/// blocks with a norm after the embeddings; positions begin at row 2 of their table.
+/// blocks with a norm after the embeddings; position 0 uses row 2 of the position table.
 /// Composed of: models/encoder_decoder.cpp. Trained with: denoising.
 /// Shapes: configs/bart. Option names shared with BERT (d_model = hidden_size, encoder_layers = num_hidden_layers).
 struct BartConfig : EncoderDecoderConfig {
@@ -19,9 +19,9 @@ struct BartConfig : EncoderDecoderConfig {
     freeze_pad_embedding = true;
     attention_probs_dropout_prob = 0;
     logits_bias = LogitsBias::fixed;
-    texts_begin = true;
+    prepend_bos = true;
     token_types = false;
-    bare_pooler = false;
+    base_model_has_pooler = false;
     position_offset = 2;
     decoder_start_token_id = 2;
     eos_token_id = 2;

@@ -3,8 +3,8 @@
 
 namespace cloze {
 
-/// BigBird (Zaheer et al. 2020, arXiv 2007.14062): BERT whose queries attend to blocks of keys: global ones, the
-/// neighbouring ones and random ones.
+/// BigBird (Zaheer et al. 2020, arXiv 2007.14062): BERT with block-sparse attention: global blocks, a sliding
+/// window of blocks and random blocks.
 /// Composed of: models/single_stack.cpp; models/attention/bigbird.cpp. Trained with: mlm.
 /// Shapes: configs/bigbird. Option names of transformers' BigBirdConfig.
 /// Differs: dropout after the embedding's norm, as in BERT.
@@ -19,8 +19,7 @@ struct BigBirdConfig : BackboneConfig {
 template <class V>
 void describe(V& v, BigBirdConfig& c) {
   describe_backbone(v, c);
-  v("pooler", c.pooler,
-    "a pooler is carried along where no objective reads one, as Hugging Face's classes have it; it is not trained");
+  v("pooler", c.pooler, "keep a pooler even if no objective uses it, as Hugging Face's classes do; it is not trained");
 }
 
 }  // namespace cloze

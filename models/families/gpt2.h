@@ -4,10 +4,9 @@
 namespace cloze {
 
 /// GPT-2 (Radford et al. 2019, section 2.3; openai/gpt-2, src/model.py): a causal stack of pre-norm blocks without
-/// segments; projections into the residual stream start smaller by the square root of their number.
-/// Composed of: models/single_stack.cpp. Trained with: clm, and with the objectives of encoder-decoders, whose source
-/// and target it reads in one line.
-/// Shapes: configs/gpt2. Option names shared with BERT (n_embd = hidden_size).
+/// segments; the initial deviation of projections into the residual stream is divided by the square root of their
+/// number. Composed of: models/single_stack.cpp. Trained with: clm, and with the encoder-decoder objectives, whose
+/// source and target are concatenated. Shapes: configs/gpt2. Option names shared with BERT (n_embd = hidden_size).
 struct Gpt2Config : BackboneConfig {
   static constexpr const char* kind = "gpt2";
   Gpt2Config() {
@@ -19,7 +18,7 @@ struct Gpt2Config : BackboneConfig {
     type_vocab_size = 1;
     initializer = Initializer::normal_scaled;
     token_types = false;
-    bare_pooler = false;
+    base_model_has_pooler = false;
     embedding_norm = false;
   }
 };
@@ -27,8 +26,8 @@ template <class V>
 void describe(V& v, Gpt2Config& c) {
   describe_backbone(v, c);
   v("prefix_lm", c.prefix_lm,
-    "attention is bidirectional among the tokens that are read, but for the last of them, and causal from there on "
-    "(prefix LM, Raffel et al. 2020, section 3.2.1)");
+    "prefix LM (Raffel et al. 2020, section 3.2.1): attention is bidirectional within the source except for its last "
+    "token, and causal from there on");
 }
 
 }  // namespace cloze

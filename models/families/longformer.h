@@ -3,8 +3,8 @@
 
 namespace cloze {
 
-/// Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa whose tokens attend within a sliding window, and a few
-/// global tokens that attend to all others, and all others to them. Time and memory grow linearly with the length.
+/// Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa with sliding-window attention and a few global tokens,
+/// which attend to all others and are attended to by all. Time and memory grow linearly with the length.
 /// Composed of: models/single_stack.cpp; models/attention/window.cpp. Trained with: mlm.
 /// Shapes: configs/longformer. Option names of transformers' LongformerConfig.
 struct LongformerConfig : BackboneConfig {

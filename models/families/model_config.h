@@ -1,5 +1,5 @@
 #pragma once
-// All families: the model of a config is one of them.
+// The model families: a config's model is one of them.
 #include <variant>
 
 #include "models/families/albert.h"
@@ -24,14 +24,14 @@ using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, Electr
                                  LongformerConfig, BigBirdConfig, PerformerConfig, Gpt2Config, T5Config, BartConfig,
                                  MBartConfig, PegasusConfig, TransformerConfig, XlnetConfig>;
 
-/// What every family has.
+/// The options that every family has.
 inline BackboneConfig& backbone_of(ModelConfig& model) {
   return std::visit([](auto& m) -> BackboneConfig& { return m; }, model);
 }
 inline const BackboneConfig& backbone_of(const ModelConfig& model) {
   return std::visit([](const auto& m) -> const BackboneConfig& { return m; }, model);
 }
-/// The family as one of `Base` (EncoderDecoderConfig, TwoStreamConfig), null where it is none.
+/// The config as its base class `Base` (EncoderDecoderConfig, TwoStreamConfig), or null.
 template <class Base>
 const Base* as(const ModelConfig& model) {
   return std::visit(
@@ -45,28 +45,28 @@ template <class Base>
 Base* as(ModelConfig& model) {
   return const_cast<Base*>(as<Base>(std::as_const(model)));
 }
-/// Encoder and decoder, where there are both, read one token table.
+/// Encoder and decoder, if there are both, share one token embedding.
 inline bool shares_embeddings(const ModelConfig& model) {
   const auto* both = as<EncoderDecoderConfig>(model);
   return !both || both->shared_embeddings;
 }
-/// The ids of a family that has a decoder beside an encoder; else what leaves generation alone.
+/// The decoding ids of an encoder-decoder family; for others, defaults that leave generation unchanged.
 inline DecodingIds decoding_ids_of(const ModelConfig& model) {
   const auto* both = as<EncoderDecoderConfig>(model);
   return both ? static_cast<const DecodingIds&>(*both) : DecodingIds{};
 }
-/// Training carries a recurrence memory from segment to segment.
-inline bool carries_memory(const ModelConfig& model) {
+/// Training carries mems from segment to segment.
+inline bool carries_mems(const ModelConfig& model) {
   const auto* two_stream = as<TwoStreamConfig>(model);
-  return two_stream && two_stream->carries_memory();
+  return two_stream && two_stream->carries_mems();
 }
-/// The family has this architecture.
+/// The family supports this architecture.
 inline bool has_architecture(const ModelConfig& model, Architecture architecture) {
   if (as<TwoStreamConfig>(model)) return architecture == Architecture::two_stream;
   if (architecture == Architecture::encoder_decoder) return as<EncoderDecoderConfig>(model) != nullptr;
   return architecture != Architecture::two_stream;
 }
-/// The architectures that a family has, in words.
+/// The architectures that a family supports, for messages.
 inline std::string architectures_of(const ModelConfig& model) {
   if (as<TwoStreamConfig>(model)) return "two_stream";
   return as<EncoderDecoderConfig>(model) ? "encoder_decoder, encoder or decoder" : "encoder or decoder";

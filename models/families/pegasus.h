@@ -4,7 +4,7 @@
 namespace cloze {
 
 /// PEGASUS (Zhang et al. 2020, arXiv 1912.08777, section 5; transformers, models/pegasus): mBART without a norm after
-/// the embeddings, with positions that are sines and cosines. Composed of: models/encoder_decoder.cpp. Trained with:
+/// the embeddings, with sinusoidal positions. Composed of: models/encoder_decoder.cpp. Trained with:
 /// gap_sentences.
 struct PegasusConfig : BartConfig {
   static constexpr const char* kind = "pegasus";
@@ -16,7 +16,7 @@ struct PegasusConfig : BartConfig {
     max_position_embeddings = 512;
     scale_embedding = true;
     embedding_norm = false;
-    texts_begin = false;
+    prepend_bos = false;
     position_offset = 0;
     decoder_start = DecoderStart::padding;
     decoder_start_token_id = 0;

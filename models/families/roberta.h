@@ -3,10 +3,10 @@
 
 namespace cloze {
 
-/// RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without segments, trained longer on full sentences with masks
-/// drawn anew in every epoch. Position ids count from the padding id + 1 on, as in fairseq, models/roberta; the
-/// prediction head has exact GELU. Composed of: models/single_stack.cpp. Trained with: mlm. Shapes: configs/roberta.
-/// Option names of transformers' RobertaConfig.
+/// RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without segments, trained longer on full sentences with
+/// dynamic masking (drawn again in every epoch). Position ids start at the padding id + 1, as in fairseq,
+/// models/roberta; the prediction head has exact GELU. Composed of: models/single_stack.cpp. Trained with: mlm. Shapes:
+/// configs/roberta. Option names of transformers' RobertaConfig.
 struct RobertaConfig : BackboneConfig {
   static constexpr const char* kind = "roberta";
   RobertaConfig() {

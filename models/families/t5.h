@@ -4,11 +4,11 @@
 namespace cloze {
 
 /// T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1): an encoder and a decoder of pre-norm blocks with RMS norms
-/// and without biases. Positions are a bias of scores, one for each head and bucket of distances, shared by the layers.
-/// Version 1.0 as it stands; 1.1 has feed_forward: gated, hidden_act: gelu_new, tie_word_embeddings: false,
-/// scale_decoder_outputs: false.
-/// Composed of: models/encoder_decoder.cpp; DistanceBuckets of models/stack.cpp. Trained with: span_corruption.
-/// Shapes: configs/t5. Option names shared with BERT (d_model = hidden_size, d_ff = intermediate_size).
+/// and without biases. Positions enter as a relative position bias of the scores, one scalar for each head and bucket
+/// of distances, shared by all layers. The defaults are version 1.0; 1.1 has feed_forward: gated, hidden_act: gelu_new,
+/// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; DistanceBuckets
+/// of models/stack.cpp. Trained with: span_corruption. Shapes: configs/t5. Option names shared with BERT (d_model =
+/// hidden_size, d_ff = intermediate_size).
 struct T5Config : EncoderDecoderConfig {
   static constexpr const char* kind = "t5";
   T5Config() {
@@ -31,7 +31,7 @@ struct T5Config : EncoderDecoderConfig {
     scale_decoder_outputs = true;
     final_dropout = true;
     token_types = false;
-    bare_pooler = false;
+    base_model_has_pooler = false;
     embedding_norm = false;
     linear_bias = false;
     scale_scores = false;
@@ -40,13 +40,13 @@ struct T5Config : EncoderDecoderConfig {
 template <class V>
 void describe(V& v, T5Config& c) {
   describe_encoder_decoder(v, c);
-  v("d_kv", c.d_kv, "width of a head; 0 = hidden_size / num_attention_heads", in_range(0, most::head_width));
+  v("d_kv", c.d_kv, "head width; 0 = hidden_size / num_attention_heads", in_range(0, limits::head_width));
   v("relative_attention_num_buckets", c.relative_attention_num_buckets,
-    "buckets of distances, each with a bias for every head", in_range(2, 1 << 20));
+    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
   v("relative_attention_max_distance", c.relative_attention_max_distance,
-    "distance from which on all fall into the last bucket", in_range(2, most::tokens));
+    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
   v("scale_decoder_outputs", c.scale_decoder_outputs,
-    "hidden states are divided by sqrt(hidden_size) before the token table, as version 1.0 does");
+    "hidden states are divided by sqrt(hidden_size) before the LM head, as in version 1.0");
 }
 
 }  // namespace cloze

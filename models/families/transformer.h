@@ -4,7 +4,7 @@
 namespace cloze {
 
 /// The Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3): an encoder and a decoder of post-norm blocks,
-/// positions that are sines and cosines, one token table for source, target and output.
+/// sinusoidal positions, one embedding for source, target and output.
 /// Composed of: models/encoder_decoder.cpp. Trained with: pairs (translation).
 /// Shapes: configs/transformer.
 struct TransformerConfig : EncoderDecoderConfig {
@@ -23,7 +23,7 @@ struct TransformerConfig : EncoderDecoderConfig {
     decoder_start = DecoderStart::beginning_of_text;
     scale_embedding = true;
     token_types = false;
-    bare_pooler = false;
+    base_model_has_pooler = false;
     embedding_norm = false;
   }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Kinds of layers, as they stand in YAML.
+// The layer options of the YAML config.
 #include "core/config.h"
 
 namespace cloze {
@@ -7,7 +7,7 @@ namespace cloze {
 enum class NormKind { layer, rms };
 constexpr auto choices(NormKind) {
   return std::array{Choice{NormKind::layer, "layer", "layer norm"},
-                    Choice{NormKind::rms, "rms", "without mean and bias"}};
+                    Choice{NormKind::rms, "rms", "RMS norm, without mean and bias"}};
 }
 
 }  // namespace cloze

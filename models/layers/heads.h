@@ -1,10 +1,10 @@
 #pragma once
-// What turns hidden states into predictions.
+// Prediction heads.
 #include "models/layers/layers.h"
 
 namespace cloze {
 
-/// Tokens from hidden states: dense, activation, norm, then the token table (tied, or one of its own) plus a bias.
+/// The MLM head: dense, activation, norm, then the output embedding (tied or untied) and a bias.
 /// Source: Devlin et al. 2019, section 3.1, and the transform of google-research/bert.
 struct TokenHead : Layer {
   TokenHead(int64_t hidden_size, int64_t embedding_size, int64_t vocab_size, std::string activation_name,
@@ -15,7 +15,7 @@ struct TokenHead : Layer {
         act(std::move(activation_name)) {
     if (!tied) decoder = own_param("decoder", {vocab_size, embedding_size}, Init::weight, Role::embedding);
   }
-  /// hidden [..., D]; returns [..., E], what is multiplied with the table.
+  /// hidden [..., D]; returns [..., E], to be multiplied with the output embedding.
   Tensor transformed(const Tensor& hidden) const {
     return norm->forward(linear_activation(hidden, transform->weight, transform->bias, act));
   }

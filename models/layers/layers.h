@@ -1,11 +1,11 @@
 #pragma once
-// The pieces that stacks are made of: parameters with their names, and the operator that each one feeds.
+// Basic layers: named parameters, and the operator that each layer calls.
 #include "core/tensor/ops.h"
 #include "models/layers/config.h"
 
 namespace cloze {
 
-/// x W' + b, or x W'; `stacked` such maps side by side, of `out` together.
+/// x W' + b, or x W'. `stacked`: the number of projections fused into one matrix, with `out` outputs in all.
 struct Linear : Layer {
   Linear(int64_t in, int64_t out, bool with_bias = true, int64_t stacked = 1)
       : weight(own_param("weight", {out, in}, Init::weight)) {
@@ -28,16 +28,16 @@ struct Norm : Layer {
   double eps;
 };
 
-/// The tables that a stack starts with: tokens, places, and segment types where it has them.
+/// Sizes and options of the embedding tables: tokens, positions, segment types.
 struct EmbeddingSizes {
-  int64_t vocab, width, positions, types;  ///< positions 0, types 0: no such table
+  int64_t vocab, width, positions, types;  ///< number of rows; positions 0, types 0: no such table
   Init position = Init::embedding;
   bool norm = true;
   double norm_eps = 1e-12;
   NormKind norm_kind = NormKind::layer;
-  double scale = 1;  ///< of token embeddings
+  double scale = 1;  ///< factor of token embeddings
 };
-/// Tables of another network that are used here as well; undefined ones are not.
+/// Embedding tables tied to those of another network; undefined: not tied.
 struct TiedTables {
   Param word{}, position{};
 };

@@ -15,20 +15,22 @@ Config small() {
 
 }  // namespace
 
-TEST_CASE("multiply-adds are those of the products, the last block's for the places that are read", "[describe]") {
+TEST_CASE(
+    "multiply-adds are those of the matrix multiplications; the last block counts only at positions that are needed",
+    "[describe]") {
   RunConfig run;
   run.model = small<BertConfig>();
   run.objectives = {MlmConfig{}, NspConfig{}};
   const auto cost = cost_of(run, 16);
   // A block: queries, keys, values and output 4 x 16, feed-forward 2 x 32. Output and feed-forward of the last one, 80,
-  // belong to what is read.
+  // count at the needed positions.
   CHECK(cost.linear == 2 * 128 - 80);
   CHECK(cost.attention == 2 * 2 * 16 * 4);  // scores and values of 16 keys in two layers
   CHECK(cost.head == 80 + 16 + 40);         // transform and token table
   CHECK(cost.pooled == 80 + 16 + 8);
 }
 
-TEST_CASE("what a decoder learns to write is read everywhere", "[describe]") {
+TEST_CASE("a decoder needs the outputs of all positions", "[describe]") {
   RunConfig run;
   run.model = small<Gpt2Config>();
   run.objectives = {ClmConfig{}};
@@ -37,8 +39,9 @@ TEST_CASE("what a decoder learns to write is read everywhere", "[describe]") {
   CHECK(cost.head == 40);
 }
 
-TEST_CASE("XLNet scores its memory too, in the content of all layers but the last and in the query stream of each",
-          "[describe]") {
+TEST_CASE(
+    "XLNet also scores its mems, in the content stream of all layers but the last and in the query stream of each",
+    "[describe]") {
   RunConfig run;
   auto model = small<XlnetConfig>();
   model.mem_len = 8, model.reuse_len = 8;
@@ -46,19 +49,19 @@ TEST_CASE("XLNet scores its memory too, in the content of all layers but the las
   plm.num_predict = 4;  // a quarter of 16
   run.model = model, run.objectives = {plm};
   const auto cost = cost_of(run, 16);
-  // Keys and values of 16 tokens in two layers and of 8 remembered ones; queries, output and feed-forward, 96, of one
-  // content and two quarters.
+  // Keys and values of 16 tokens and of 8 mems in two layers; queries, output and feed-forward, 96, for one content
+  // stream and two query streams of a quarter of the tokens.
   CHECK(cost.linear == 2 * 32 + 2 * 32 * 8 / 16 + 96 * (1 + 2 * 0.25));
   CHECK(cost.attention == 2 * 2 * (16 + 8) * (1 + 2 * 0.25) * 4);  // by content and by distance
   CHECK(cost.head == 40);
 }
 
-TEST_CASE("a step that is timed counts the FLOPs that its config tells, each side of an encoder with a decoder once",
+TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an encoder-decoder model once",
           "[describe]") {
-  for (const bool writes_alone : {false, true}) {
+  for (const bool decoder_only : {false, true}) {
     RunConfig run;
     run.data.max_seq_length = 16, run.train.batch_size = 2, run.train.accumulation = 2;
-    if (writes_alone)
+    if (decoder_only)
       run.model = small<Gpt2Config>(), run.objectives = {ClmConfig{}};
     else
       run.model = small<BartConfig>(), run.objectives = {DenoisingConfig{}};

@@ -13,7 +13,7 @@ using namespace cloze;
 
 namespace {
 
-/// P-values of a check that holds: about one in a hundred is below 0.01. Of 200, 10 or more are with probability 4e-5.
+/// Checks that p-values are uniform: 1 % are below 0.01. Of 200, at least 10 are with probability 4e-5.
 void check_uniform(const std::vector<double>& p) {
   REQUIRE(p.size() >= 200);
   const auto below = [&](double limit) {
@@ -33,8 +33,8 @@ const RuleCheck& named(const Inspection& found, const std::string& name) {
   return *check;
 }
 
-/// The tiny language in words of two or three pieces.
-RunConfig pieces_run(const TempDir& dir) {
+/// A run on a tiny language with words of two or three tokens.
+RunConfig subword_run(const TempDir& dir) {
   auto config = tiny_run(dir, 1);
   std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nw\n", text;
   for (char c = 'a'; c < 'a' + 16; ++c) vocabulary += std::string("##") + c + "\n";
@@ -56,8 +56,7 @@ RunConfig pieces_run(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("a die that is fair fits, a loaded one does not, and p-values are those of the chi-square distribution",
-          "[inspect]") {
+TEST_CASE("a fair die passes, a loaded one fails, and p-values follow the chi-square distribution", "[inspect]") {
   // Two degrees of freedom: P(x or more) = exp(-x / 2).
   const auto check = fit_check("three", {120, 90, 90}, {100, 100, 100});
   CHECK(check.observed == Approx(6));
@@ -68,15 +67,16 @@ TEST_CASE("a die that is fair fits, a loaded one does not, and p-values are thos
   std::vector<double> p;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     auto stream = Rng(seed).stream("die");
-    std::vector<double> seen(6);
-    for (int i = 0; i < 600; ++i) ++seen[stream.below(6)];
-    p.push_back(fit_check("die", seen, std::vector<double>(6, 100)).p_value);
+    std::vector<double> counts(6);
+    for (int i = 0; i < 600; ++i) ++counts[stream.below(6)];
+    p.push_back(fit_check("die", counts, std::vector<double>(6, 100)).p_value);
   }
   check_uniform(p);
 }
 
-TEST_CASE("cells of which less than five is expected are joined, and what cannot be breaks the rule", "[inspect]") {
-  // (12 of 10), (3 + 2 of 6), and the rest joins the latter: one degree.
+TEST_CASE("cells with fewer than five expected counts are merged, and impossible values violate the rule",
+          "[inspect]") {
+  // (12 of 10), (3 + 2 of 6), and the rest is merged with the latter: one degree of freedom.
   const auto check = fit_check("tail", {12, 3, 2, 0, 1}, {10, 3, 3, 1, 1});
   CHECK(check.expected == 1);
   CHECK(check.observed == Approx(4.0 / 10 + 4.0 / 8));
@@ -87,18 +87,18 @@ TEST_CASE("cells of which less than five is expected are joined, and what cannot
   CHECK_FALSE(fit_check("impossible", {1, 50, 50}, {0, 50, 50}).passed);
 }
 
-TEST_CASE("a sum is as likely as the normal distribution says, and without variance it must be met", "[inspect]") {
+TEST_CASE("a sum is tested by the normal distribution, and with variance 0 it must be exact", "[inspect]") {
   CHECK(sum_check("sum", 1019.6, 1000, 100).p_value == Approx(0.05).epsilon(0.01));
   CHECK(sum_check("sum", 7, 7, 0).passed);
   CHECK_FALSE(sum_check("sum", 8, 7, 0).passed);
-  CHECK_FALSE(none_check("none", 1).passed);
+  CHECK_FALSE(strict_check("strict", 1).passed);
 }
 
-TEST_CASE("the lengths of parts are those of all ways to cut a total, counted one by one", "[inspect]") {
+TEST_CASE("part lengths match an enumeration of all compositions", "[inspect]") {
   for (const auto& [total, parts] : {std::pair{1, 1}, {5, 1}, {5, 5}, {7, 2}, {9, 3}, {12, 4}}) {
     std::vector<double> counted(static_cast<size_t>(total) + 1);
     double ways = 0;
-    for (int ends = 0; ends < 1 << (total - 1); ++ends) {  // bit i: a part ends behind place i
+    for (int ends = 0; ends < 1 << (total - 1); ++ends) {  // bit i: a part ends after position i
       if (std::popcount(static_cast<unsigned>(ends)) != parts - 1) continue;
       int first = 1;
       while (first < total && !(ends >> (first - 1) & 1)) ++first;
@@ -110,54 +110,50 @@ TEST_CASE("the lengths of parts are those of all ways to cut a total, counted on
   }
 }
 
-TEST_CASE("what is inspected keeps its own rules, whatever the seed", "[inspect]") {
+TEST_CASE("every objective passes its own tests, whatever the seed", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   std::string rule;
   int64_t rows = 100;
   MlmConfig mlm;
-  SECTION("n-grams") { mlm.unit = MaskingUnit::ngram, rule = "words of an n-gram as drawn (chi-square)"; }
+  SECTION("n-grams") { mlm.unit = MaskingUnit::ngram, rule = "drawn n-gram lengths in words (chi-square)"; }
   SECTION("spans") {
-    mlm.unit = MaskingUnit::span, mlm.count = CountRule::ceil, rule = "words of a span as drawn (chi-square)";
+    mlm.unit = MaskingUnit::span, mlm.count = CountRule::ceil, rule = "drawn span lengths in words (chi-square)";
   }
-  SECTION("tokens one by one") { mlm.count = CountRule::bernoulli, rule = "predicted tokens"; }
-  SECTION("words one by one") {
+  SECTION("independent tokens") { mlm.count = CountRule::bernoulli, rule = "predicted tokens"; }
+  SECTION("independent words") {
     mlm.count = CountRule::bernoulli, mlm.unit = MaskingUnit::word, rule = "predicted tokens";
   }
-  SECTION("a share that is rounded at random") {
+  SECTION("a stochastically rounded share") {
     mlm.count = CountRule::stochastic, mlm.mlm_probability = 0.17, rule = "predicted tokens";
   }
   SECTION("a mixture") {
     mlm.mixture.resize(3), mlm.mixture[1].unit = MaskingUnit::span, mlm.mixture[1].share = 2,
-                           rule = "rows by their masking (chi-square)";
+                           rule = "rows per masking (chi-square)";
   }
   SECTION("the spans of one part of a mixture") {
     mlm.mixture.resize(2), mlm.mixture[1].unit = MaskingUnit::span,
-                           rule = "mixture.1: words of a span as drawn (chi-square)";
+                           rule = "mixture.1: drawn span lengths in words (chi-square)";
   }
   config.objectives = {mlm};
-  const auto writes = [&](const ObjectiveConfig& objective) {
+  const auto use_t5 = [&](const ObjectiveConfig& objective) {
     config.model = T5Config{}, config.objectives = {objective};
     auto& model = std::get<T5Config>(config.model);
     model.hidden_size = 32, model.num_hidden_layers = 1;
   };
   SpanCorruptionConfig spans;
-  SECTION("hidden runs of T5") {
-    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
-    rule = "tokens of a run that is hidden, one run of a text (chi-square)", rows = 200;
+  SECTION("masked spans of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, use_t5(spans),
+    rule = "masked span lengths in tokens, one span per text (chi-square)", rows = 200;
   }
-  SECTION("kept runs of T5") {
-    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, writes(spans),
-    rule = "tokens of a run that is kept, one run of a text (chi-square)", rows = 200;
+  SECTION("kept spans of T5") {
+    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, use_t5(spans),
+    rule = "kept span lengths in tokens, one span per text (chi-square)", rows = 200;
   }
-  SECTION("tokens that T5 hides one by one") {
-    spans.corruption = Corruption::iid, writes(spans), rule = "hidden tokens";
-  }
-  SECTION("tokens hidden as BERT does") {
-    spans.corruption = Corruption::bert, writes(spans), rule = "hidden tokens that are masked";
-  }
-  SECTION("prefixes") { spans.corruption = Corruption::prefix_lm, writes(spans), rule = "tokens of prefixes"; }
-  SECTION("spans of BART") { writes(DenoisingConfig{}), rule = "words of a span as drawn (chi-square)"; }
+  SECTION("independent tokens of T5") { spans.corruption = Corruption::iid, use_t5(spans), rule = "corrupted tokens"; }
+  SECTION("tokens masked as in BERT") { spans.corruption = Corruption::bert, use_t5(spans), rule = "masked tokens"; }
+  SECTION("prefixes") { spans.corruption = Corruption::prefix_lm, use_t5(spans), rule = "prefix tokens"; }
+  SECTION("spans of BART") { use_t5(DenoisingConfig{}), rule = "drawn span lengths in words (chi-square)"; }
   std::vector<double> p;
   for (int64_t seed = 1; seed <= 200; ++seed) {
     config.train.seed = seed;
@@ -171,9 +167,9 @@ TEST_CASE("what is inspected keeps its own rules, whatever the seed", "[inspect]
   check_uniform(p);
 }
 
-TEST_CASE("lengths and examples of a mixture stand with the masking that their rows drew", "[inspect]") {
+TEST_CASE("lengths and examples of a mixture are reported by the masking of their rows", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   MlmConfig mlm;
   mlm.mixture.resize(2);
   mlm.mixture[0].unit = MaskingUnit::ngram, mlm.mixture[1].mlm_probability = 0.5;
@@ -195,16 +191,16 @@ TEST_CASE("lengths and examples of a mixture stand with the masking that their r
   }
   const auto text = to_text(found, false);
   CHECK_THAT(text, Catch::Contains("mixture.1  ") && Catch::Contains("masking    mixture.0") &&
-                       Catch::Contains("ok   mixture.0: words of an n-gram as drawn") &&
+                       Catch::Contains("ok   mixture.0: drawn n-gram lengths in words") &&
                        Catch::Contains("expected   words   1: 54.55 %"));
   const auto json = to_json(found);
   CHECK(json["lengths"][0]["unit"] == "words");
   CHECK(json["examples"][0]["masking"].is_number());
 }
 
-TEST_CASE("the share of the text that is not read is that of the rule", "[inspect]") {
+TEST_CASE("the share of corrupted tokens is that of the rule", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   T5Config model;
   model.hidden_size = 32, model.num_hidden_layers = 1;
   config.model = model;
@@ -220,7 +216,7 @@ TEST_CASE("the share of the text that is not read is that of the rule", "[inspec
     CHECK(share(spans) == Approx(0.3).epsilon(0.03));
   }
   for (const auto kind : {Corruption::mass, Corruption::bert, Corruption::deshuffle,
-                          Corruption::prefix_lm}) {  // what they ask is no share of the text
+                          Corruption::prefix_lm}) {  // these do not corrupt a share of the text
     SpanCorruptionConfig spans;
     spans.corruption = kind;
     CHECK(share(spans) == -1);
@@ -236,10 +232,10 @@ TEST_CASE("the share of the text that is not read is that of the rule", "[inspec
   CHECK(share(noise) == 0);
 }
 
-TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has room for all break no rule",
+TEST_CASE("texts shortened to make room for a long target, or for both parts in a decoder, violate no rule",
           "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   SpanCorruptionConfig spans;
   SECTION("targets that are longer than their sources") {
     spans.noise_density = 0.8;
@@ -247,7 +243,7 @@ TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has
     model.hidden_size = 32, model.num_hidden_layers = 1;
     config.model = model;
   }
-  SECTION("a decoder that reads half of a source") {
+  SECTION("a decoder with source and target in one sequence") {
     spans.corruption = GENERATE(Corruption::spans, Corruption::iid, Corruption::drop, Corruption::mass,
                                 Corruption::bert, Corruption::deshuffle, Corruption::prefix_lm);
     Gpt2Config model;
@@ -261,9 +257,9 @@ TEST_CASE("texts that are shorter so that a long target, or a decoder alone, has
   }
 }
 
-TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
+TEST_CASE("XLNet predicts the number of tokens of its rule", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   PlmConfig plm;
   plm.num_predict = GENERATE(0, 6);
   XlnetConfig model;
@@ -271,16 +267,16 @@ TEST_CASE("XLNet predicts as many tokens as its rule gives", "[inspect]") {
   config.data.packing = GENERATE(RowPacking::document, RowPacking::full), config.data.short_seq_prob = 0;
   config.model = model, config.objectives = {plm};
   const auto found = inspect_objective(config, 0, 100);
-  CHECK(named(found, "sequences with another number of predictions than the rule gives").passed);
+  CHECK(named(found, "sequences with a wrong number of predictions").passed);
   CHECK(found.facts["predicted_share"].get<double>() == Approx(0.16).margin(0.04));
-  CHECK(named(found, "tokens of an n-gram as drawn (chi-square)").passed);
+  CHECK(named(found, "drawn n-gram lengths in tokens (chi-square)").passed);
   REQUIRE(found.lengths[0].expected.size() == 6);
   CHECK(found.lengths[0].expected[2] == Approx(found.lengths[0].expected[1] / 2));
 }
 
-TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", "[inspect]") {
+TEST_CASE("XLNet predicts at most all candidates, unknown tokens included", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   PrepareOptions options;  // of a vocabulary that lacks most of the text
   options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
   options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines",
@@ -296,9 +292,9 @@ TEST_CASE("XLNet predicts no more than may be chosen, unknown pieces among it", 
   CHECK(found.facts["predicted_share_of_candidates"].get<double>() == 1);
 }
 
-TEST_CASE("inspection says how much of the text an epoch reads, and how full rows are", "[inspect]") {
+TEST_CASE("inspection reports the share of the text used per epoch, and how full rows are", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   config.data.short_seq_prob = 0.2;
   const TokenStore store(config.data.tokens, "train");
   const auto epoch = [&] {
@@ -318,12 +314,12 @@ TEST_CASE("inspection says how much of the text an epoch reads, and how full row
   CHECK(plain.facts["read_share"] == 1.0);
   CHECK(plain.facts["full_share"].get<double>() ==
         Approx(tokens_of(plain) / rows / static_cast<double>(config.data.max_seq_length)));
-  CHECK_THAT(to_text(plain, false), Catch::Contains("reading    100.00 % of the text is read in an epoch; rows are "));
+  CHECK_THAT(to_text(plain, false), Catch::Contains("coverage   100.00 % of the text is used per epoch; rows are "));
 
   config.objectives = {MlmConfig{}, NspConfig{}};
   const auto pairs = epoch();
   const auto all = static_cast<double>(pairs.examples.size());
-  double own = 0;  // of rows with the text's own B all tokens are, of the others segment A
+  double own = 0;  // all tokens of rows whose B follows A, only segment A of the others
   for (const auto& row : pairs.examples) {
     const auto second = std::count(row.token_type_ids.begin(), row.token_type_ids.end(), 1);
     const auto length = static_cast<int64_t>(row.input_ids.size());
@@ -334,9 +330,9 @@ TEST_CASE("inspection says how much of the text an epoch reads, and how full row
         Approx(tokens_of(pairs) / all / static_cast<double>(config.data.max_seq_length)));
 }
 
-TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
+TEST_CASE("histograms of all kinds of lengths are plotted", "[inspect]") {
   TempDir dir;
-  auto config = pieces_run(dir);
+  auto config = subword_run(dir);
   MlmConfig mlm;
   mlm.mixture.resize(2);
   mlm.mixture[1].unit = MaskingUnit::span;
@@ -346,6 +342,6 @@ TEST_CASE("a picture is drawn of every kind of lengths", "[inspect]") {
   CHECK_THAT(svg, Catch::Contains("mixture.0") && Catch::Contains("mixture.1") &&
                       Catch::Contains("expected of the draws, words"));
   CHECK_THROWS_WITH(draw_lengths({}, dir / "none.svg"),
-                    Catch::Contains("there are no lengths to draw; leave --picture out"));
+                    Catch::Contains("there are no lengths to plot; leave --picture out"));
   CHECK_THROWS_WITH(draw_lengths({}, dir / "lengths.pdf"), Catch::Contains("must end in .svg or .png"));
 }

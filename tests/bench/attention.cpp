@@ -1,7 +1,8 @@
-// Forward and backward of one attention, without projections and dropout, in one thread: width 256, 4 heads, batch 1.
+// Forward and backward pass of one attention layer, without projections and dropout, on one thread: width 256, 4 heads,
+// batch 1.
 //
-//     build/bench_attention [LENGTH ...]       one JSON line a case: processor time [ms] of the fastest, the median and
-//     the slowest run
+//     build/bench_attention [LENGTH ...]       one JSON line for each case: CPU time [ms] of the fastest, the median
+//     and the slowest run
 #include <ATen/Parallel.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Milliseconds for each batch of texts that beams write: `cloze generate` and transformers' `generate`, in turns, on the same weights.
+"""Milliseconds for each batch of beam search: `cloze generate` and transformers' `generate`, alternating, on the same weights.
 
 usage: generate.py RUN TEXTS [--rounds 3] [--batches 12] [--batch-size 8] [--num-beams 4] [--new-tokens 64]
-RUN: an encoder-decoder; TEXTS: a file with a text in each line. Every text gets exactly --new-tokens tokens. The time of `cloze` is that of the
-whole process, start and loading included; that of transformers is of `generate` alone. fp32 on both sides.
+RUN: an encoder-decoder; TEXTS: a file with one text per line. Exactly --new-tokens tokens are generated for each text. The time of `cloze` is that
+of the whole process, start and loading included; that of transformers is of `generate` alone. fp32 in both.
 """
 import argparse, json, statistics, subprocess, tempfile, time
 from pathlib import Path
@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory() as folder:
     begin = [model.config.bos_token_id] if model.config.model_type == "bart" else []
     count = dict(num_beams=args.num_beams, min_new_tokens=args.new_tokens, max_new_tokens=args.new_tokens)
 
-    def theirs():
+    def transformers_ms():
         start = time.perf_counter()
         for first in range(0, len(tokens), args.batch_size):
             rows = [begin + row + [model.config.eos_token_id] for row in tokens[first : first + args.batch_size]]
@@ -37,12 +37,12 @@ with tempfile.TemporaryDirectory() as folder:
             with torch.inference_mode(): model.generate(input_ids=ids, attention_mask=mask, do_sample=False, **count)
         return (time.perf_counter() - start) * 1000 / args.batches
 
-    def ours():
+    def cloze_ms():
         start = time.perf_counter()
         subprocess.run([root / "build/cloze", "generate", args.run, "--file", texts, "--batch-size", str(args.batch_size), "--num-beams", str(args.num_beams), "--min-new-tokens", str(args.new_tokens),
                         "--max-new-tokens", str(args.new_tokens)], check=True, capture_output=True)
         return (time.perf_counter() - start) * 1000 / args.batches
 
-    pairs = [(ours(), theirs()) for _ in range(args.rounds)]
+    pairs = [(cloze_ms(), transformers_ms()) for _ in range(args.rounds)]
 a, b = [p[0] for p in pairs], [p[1] for p in pairs]
 print(json.dumps(dict(ratio=round(statistics.median(b) / statistics.median(a), 2), pairs=[round(y / x, 2) for x, y in pairs], ours_ms=[round(x) for x in a], theirs_ms=[round(x) for x in b])))

@@ -19,7 +19,7 @@ struct Answer {
   std::string text;  // standard output and standard error
 };
 
-/// `before` is said to the shell first.
+/// Runs cloze; `before` is shell code that comes first.
 Answer cloze(const std::string& arguments, const std::string& before = "") {
   std::FILE* pipe = popen((before + BINARY_DIR "/cloze " + arguments + " 2>&1").c_str(), "r");
   Answer answer{};
@@ -30,7 +30,7 @@ Answer cloze(const std::string& arguments, const std::string& before = "") {
   return answer;
 }
 
-/// The JSON behind what was logged.
+/// The JSON after the log lines.
 nlohmann::json json_of(const Answer& answer) {
   INFO(answer.text);
   const auto at = answer.text.find("{\"");
@@ -47,7 +47,7 @@ void check_refused(const std::string& arguments, int code, const std::string& se
              !Catch::Contains("terminate called") && !Catch::Contains("frame #") && !Catch::Contains("This is a bug"));
 }
 
-/// A text, its tokens and a trained run, made once.
+/// A text, its tokens and a trained run, created once.
 struct World {
   TempDir dir;
   std::string tokens, run;
@@ -82,23 +82,33 @@ World& world() {
 
 }  // namespace
 
-TEST_CASE("help, version and defaults are answered, with an example for every verb", "[cli]") {
+TEST_CASE("help fits 80 columns and has an example for every verb; version and defaults are printed", "[cli]") {
   CHECK(cloze("--version").text.find("cloze ") == 0);
-  for (const std::string verb : {"prepare", "pretrain", "benchmark", "evaluate", "fill", "import", "export", "verify",
-                                 "config", "explain", "describe", "completion"}) {
+  const auto check_width = [](const std::string& help) {
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      INFO(line);
+      CHECK(line.size() <= 80);
+    }
+  };
+  for (const std::string verb : {"", "inspect objective", "verify parity", "verify data", "verify run"})
+    check_width(cloze(verb + " --help").text);
+  for (const std::string verb : {"prepare", "tokenize", "inspect", "pretrain", "benchmark", "evaluate", "generate",
+                                 "fill", "import", "export", "verify", "config", "explain", "describe", "completion"}) {
     const auto help = cloze(verb + " --help");
     CHECK(help.code == 0);
+    check_width(help.text);
     CHECK_THAT(help.text, Catch::Contains("Example") &&
                               Catch::Contains("cloze " + (verb == "completion" ? std::string("completion")
                                                           : verb == "pretrain" ? "pretrain"
                                                                                : verb)));
   }
   CHECK_THAT(cloze("config mlm").text,
-             Catch::Contains("# share of the tokens that is predicted (in [0, 1])\nmlm_probability: 0.15"));
+             Catch::Contains("# share of the tokens that are predicted (in [0, 1])\nmlm_probability: 0.15"));
   CHECK_THAT(cloze("completion bash").text, Catch::Contains("complete -o filenames -F _cloze cloze"));
 }
 
-TEST_CASE("mistyped words are answered with the nearest one, exit code 2", "[cli]") {
+TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
   check_refused("pretrian x.yaml", 2, "did you mean 'pretrain'?");
   check_refused("--quiet pretrian", 2, "'pretrian' is not a verb; did you mean 'pretrain'? see cloze --help");
   check_refused("pretrian --help", 2, "did you mean 'pretrain'?");
@@ -134,13 +144,13 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
       {"bart/large", "406,291,456"},   {"gpt2/small", "124,439,808"},     {"transformer/base", "63,082,496"},
       {"xlnet/base", "116,750,336"},   {"xlnet/large", "360,300,800"}};
   CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/xlnet/base.yaml --set train.precision=fp32").text,
-             Catch::Contains("what rows remember 116 GB"));  // 32 x 256 rows of 12 layers, 384 states of 768 numbers
+             Catch::Contains("recurrence memory 116 GB"));  // 32 x 256 rows of 12 layers, 384 states of 768 numbers
   for (const auto& [name, parameters] : published)
     CHECK_THAT(cloze(std::string("describe " SOURCE_DIR "/configs/") + name + ".yaml").text,
                Catch::Contains(parameters));
 }
 
-TEST_CASE("docs/config.md holds every key of every kind, and is current", "[cli][docs]") {
+TEST_CASE("docs/config.md has all config keys and is current", "[cli][docs]") {
   const auto text = read_file(SOURCE_DIR "/docs/config.md");
   const auto tables = cloze("config --markdown").text;
   CHECK(tables.size() > 1000);
@@ -166,10 +176,10 @@ TEST_CASE("docs/config.md holds every key of every kind, and is current", "[cli]
   CHECK(keys > 500);
 }
 
-TEST_CASE("text in, model out: each verb does its part", "[cli]") {
+TEST_CASE("from text to model: every verb works", "[cli]") {
   auto& w = world();
   CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text,
-             Catch::Contains("is there already"));
+             Catch::Contains("already exists"));
   CHECK(cloze("verify data " + w.tokens).code == 0);
   CHECK(cloze("verify run " + w.run).code == 0);
   CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
@@ -184,36 +194,36 @@ TEST_CASE("text in, model out: each verb does its part", "[cli]") {
   const auto bench = cloze("benchmark " + w.config() + " --steps 2 --json");
   CHECK_THAT(bench.text, Catch::Contains("\"ms_per_step\"") && Catch::Contains("\"tokens_per_second\"") &&
                              Catch::Contains("\"mfu\"") && Catch::Contains("\"peak_rss_mb\""));
-  const auto seen =
+  const auto inspected =
       cloze("inspect objective " + w.config() + " --examples 2 --sequences 300 --picture " + w.dir / "lengths.svg");
-  CHECK(seen.code == 0);
-  CHECK_THAT(seen.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") &&
-                            Catch::Contains("pairs"));
+  CHECK(inspected.code == 0);
+  CHECK_THAT(inspected.text, Catch::Contains("{[MASK]}") && Catch::Contains("ok   split into mask, random, keep") &&
+                                 Catch::Contains("pairs"));
   CHECK(fs::file_size(w.dir / "lengths.svg") > 1000);
   CHECK_THAT(cloze("inspect objective " + w.config() + " --examples 1 --sequences 100 --json").text,
              Catch::Contains("\"labels\":[-100"));
-  // Half of the rows with 15 %, half with 5 %: a tenth of all tokens, in what is described, inspected and trained.
+  // Half of the rows with 15 %, half with 5 %: 10 % of all tokens, in describe, inspect and pretrain.
   const std::string mixed =
       w.config() +
       " --set 'objectives=[{kind: mlm, like: google-bert, mixture: [{unit: ngram}, {mlm_probability: 0.05}]}]'";
   CHECK_THAT(
       cloze("inspect objective " + mixed + " --sequences 300").text,
       Catch::Contains("masking    mixture.1") &&
-          Catch::Contains("ok   mixture.0: words of an n-gram as drawn (chi-square)") &&
-          Catch::Contains("ok   rows by their masking") &&
+          Catch::Contains("ok   mixture.0: drawn n-gram lengths in words (chi-square)") &&
+          Catch::Contains("ok   rows per masking") &&
           Catch::Contains("differs from the preset: objectives.0.mixture.0.unit is ngram, google-bert has token"));
-  CHECK_THAT(cloze("describe " + mixed).text, Catch::Contains("the prediction head at 10 % of the tokens"));
+  CHECK_THAT(cloze("describe " + mixed).text, Catch::Contains("prediction head at 10 % of the tokens"));
   CHECK(cloze("pretrain " + mixed + " --run " + w.dir / "mixed").code == 0);
   CHECK(cloze("pretrain " + mixed + " --set train.budget.steps=8 --run " + w.dir / "mixed --resume").code == 0);
   CHECK_THAT(cloze("explain " + w.dir / "mixed/run.yaml" + " objectives.0.mixture.1.mlm_probability").text,
              Catch::Contains("= 0.05"));
-  CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes a token"));
+  CHECK_THAT(cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("bytes per token"));
   CHECK_THAT(cloze("tokenize --json " + w.tokens + "/tokenizer 'the cat'").text, Catch::Contains("\"offsets\":[[0,"));
   CHECK_THAT(cloze("explain " SOURCE_DIR "/configs/bert/base.yaml optimizer.bias_correction").text,
              Catch::Contains("preset 'google-bert'"));
 }
 
-TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
+TEST_CASE("a decoder is trained, generates text, is exported and evaluated", "[cli]") {
   auto& w = world();
   std::string pairs;
   for (int i = 0; i < 60; ++i)
@@ -230,11 +240,11 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
                              tokens + " --run " + run);
   INFO(trained.text);
   REQUIRE(trained.code == 0);
-  const auto written =
+  const auto generated =
       cloze("generate " + run + " 'The cat number 3 slept.' 'The cat' --num-beams 3 --max-new-tokens 7 --json");
-  CHECK(written.code == 0);
-  CHECK_THAT(written.text, Catch::Contains("\"generated\":[{\"ids\":["));
-  // Texts come from words, a file or a pipe; what would not be read is refused.
+  CHECK(generated.code == 0);
+  CHECK_THAT(generated.text, Catch::Contains("\"generated\":[{\"ids\":["));
+  // Texts come from arguments, a file or a pipe; unused options are refused.
   const auto one = json_of(cloze("generate " + run + " 'The cat' --json --max-new-tokens 5"))["generated"][0];
   CHECK(cloze("generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text ==
         one["text"].get<std::string>() + "\n");
@@ -243,9 +253,9 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1,
                 "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("generate " + run + " 'The cat' --top-k 3", 2,
-                "--top-k is read where tokens are drawn alone; add --do-sample, or leave it out");
+                "--top-k applies to sampling only; add --do-sample, or leave it out");
   check_refused("evaluate " + run + " --num-beams 4", 2, "--num-beams requires --generate");
-  // Two columns of a table with more, and what comes by a pipe, give what the two columns alone give.
+  // Two columns of a larger table, and a pipe, give the same result as a file with the two columns.
   std::string few, table = "number\tsource\ttarget\n";
   for (int i = 0; i < 5; ++i) {
     const auto line = "The cat number " + std::to_string(i) + " slept.\tIt woke " + std::to_string(i) + ".\n";
@@ -261,25 +271,24 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   const auto two_columns = scored(w.dir.write("few.tsv", few));
   CHECK(scored(w.dir.write("table.tsv", table) + " --columns source,target") == two_columns);
   CHECK(scored("-", "cat " + w.dir / "few.tsv" + " | ") == two_columns);
-  check_refused(
-      "evaluate " + run + " --format pairs --text " + w.dir / "table.tsv", 1,
-      "table.tsv:1: has 3 columns, and a pair is two; write two, or name two of them with --columns NAME,NAME");
+  check_refused("evaluate " + run + " --format pairs --text " + w.dir / "table.tsv", 1,
+                "table.tsv:1: has 3 columns, but a pair has two; write two, or select two with --columns NAME,NAME");
   check_refused("evaluate " + run + " --columns source,target", 2, "--columns requires --text");
   check_refused("evaluate " + run + " --target x.de", 2, "--target requires --text");
   check_refused(
       "evaluate " + run + " --text " + w.dir / "text.txt", 2,
-      "this run is of pairs; name the other side of --text with --target, or give --format pairs for two columns");
+      "this run is trained on pairs; name the targets of --text with --target, or use --format pairs for two columns");
   check_refused("evaluate " + w.run + " --text " + w.dir / "text.txt --target " + w.dir / "text.txt", 2,
-                "this run is not of pairs; leave out --target and --format pairs");
-  check_refused("generate " + run + " 'caf\xE9'", 2, "byte 4 of a text is not UTF-8; write it in UTF-8");
-  check_refused("fill " + w.run + " 'caf\xE9 [MASK]'", 2, "byte 4 of a text is not UTF-8");
+                "this run is not trained on pairs; leave out --target and --format pairs");
+  check_refused("generate " + run + " 'caf\xE9'", 2, "byte 4 of a text argument is not UTF-8; convert it to UTF-8");
+  check_refused("fill " + w.run + " 'caf\xE9 [MASK]'", 2, "byte 4 of a text argument is not UTF-8");
   check_refused("evaluate " + run + " --generate --temperature 0.5", 2,
-                "--temperature is read where tokens are drawn alone; add --do-sample, or leave it out");
+                "--temperature applies to sampling only; add --do-sample, or leave it out");
   CHECK(cloze("generate " + run + " 'The cat' --do-sample --top-k 3 --max-new-tokens 5").code == 0);
   check_refused("generate " + run + " 'The cat' --length-penalty 2", 2,
-                "--length-penalty is read where several texts are followed alone; give --num-beams, or leave it out");
+                "--length-penalty applies to beam search only; set --num-beams above 1, or leave it out");
   check_refused("generate " + run + " --file " + w.dir.path.string(), 1,
-                ": is a folder; name a file with a text in each line");
+                ": is a folder; name a file with one text per line");
   const auto stopped = cloze(
       "generate " + run,
       "sleep 4 | timeout --foreground --preserve-status -s INT 1 ");  // --foreground: else its group is signalled too,
@@ -296,14 +305,14 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK_THAT(unspooled.text, Catch::Contains("stopped before the end of standard input"));
   check_refused("prepare - --out " + w.dir / "unspooled" + " < /", 1, "standard input: cannot be read (");
   check_refused("prepare - --valid - --out " + w.dir / "unspooled" + " < " + w.dir / "text.txt", 2,
-                "standard input: is named twice, and can be read once; name a file");
+                "standard input: is named twice, but can be read only once; name a file");
   CHECK_FALSE(std::filesystem::exists(w.dir / "unspooled.partial"));
   CHECK(cloze("tokenize " + w.tokens + "/tokenizer", "yes word | timeout --foreground --preserve-status -s TERM 1 ")
             .code == 130);
   CHECK_THAT(cloze("generate " + run, "true | ").text,
-             Catch::Contains("standard input: is empty; write a text in each line"));
+             Catch::Contains("standard input: is empty; write one text per line"));
   CHECK_THAT(cloze("evaluate " + run + " --json").text, Catch::Contains("\"perplexity\":"));
-  // Of files, references are what stands there: their own capitals and spaces, unknown words included.
+  // References from files are the raw text, with its case, spaces and unknown words.
   const auto files = "evaluate " + run + " --text " +
                      w.dir.write("raw.tsv", "The cat number 3 slept.\tIt  woke\xC3\x9F 3 .\n") +
                      " --format pairs --generate --max-new-tokens 5";
@@ -314,11 +323,11 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   CHECK_FALSE(on_text.contains("tokens"));
   CHECK_THAT(cloze("evaluate " + run + " --generate --max-new-tokens 8").text,
              Catch::Contains("BLEU") && Catch::Contains("chrF") && Catch::Contains("ROUGE-L") &&
-                 Catch::Contains("bits for each byte"));
+                 Catch::Contains("bits per byte"));
   CHECK_THAT(cloze("export " + run + " --to torchscript --out " + w.dir / "translator.pt").text,
-             Catch::Contains("generate, 3 beams: largest difference 0.0e+00"));
-  CHECK_THAT(cloze("inspect objective " + run + "/run.yaml --sequences 20").text, Catch::Contains("written    "));
-  // Blanks filled by writing, with sentinels and without.
+             Catch::Contains("generate, 3 beams: max difference 0.0e+00"));
+  CHECK_THAT(cloze("inspect objective " + run + "/run.yaml --sequences 20").text, Catch::Contains("target     "));
+  // Blanks filled by a generative model, with and without sentinels.
   REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --sentinels 20 --out " + w.dir / "marked").code ==
           0);
   for (const std::string kind : {"t5", "bart"}) {
@@ -346,7 +355,7 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
   std::string blanks;
   for (int i = 0; i < 21; ++i) blanks += "cat [MASK] ";
   check_refused("fill " + w.dir / "t5" + " '" + blanks + "'", 2,
-                "the text has 21 blanks, the tokenizer 20 sentinels; fill fewer at once");
+                "the text has 21 blanks, the tokenizer has 20 sentinels; fill fewer at once");
   check_refused("prepare " + w.dir / "text.txt" + " --tokenizer " + w.dir / "marked/tokenizer" +
                     " --sentinels 21 --out " + w.dir / "x",
                 2, "the tokenizer has 20 sentinels already; leave --sentinels out, or give that number");
@@ -357,13 +366,13 @@ TEST_CASE("a decoder is trained, writes, is exported and measured", "[cli]") {
                 estimates)
               .code == 0);
   check_refused("generate " + estimates + " 'The cat'", 2,
-                "this model's attention keeps no keys and values, so it writes no text; train one with "
-                "model.attention.kind: full, model.relative_positions: 0 and a table of positions");
+                "this model's attention has no key-value cache, so it generates no text; train one with "
+                "model.attention.kind: full, model.relative_positions: 0 and a position table");
   check_refused("export " + run + " --to huggingface --out " + w.dir / "x", 2,
                 "transformer has no class at Hugging Face; export to torchscript");
 }
 
-TEST_CASE("texts that are written for a file stay a line each, and are text whatever bytes a model writes", "[cli]") {
+TEST_CASE("generated texts stay on one line each, and are valid UTF-8 whatever bytes a model generates", "[cli]") {
   auto& w = world();
   const auto tokens = w.dir / "bytes", run = w.dir / "bytes-run";
   REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 300 --out " + tokens).code == 0);
@@ -382,28 +391,27 @@ TEST_CASE("texts that are written for a file stay a line each, and are text what
   CHECK_THAT(lines.text, Catch::Contains("The \ncat \n"));
   CHECK_THAT(
       lines.text,
-      Catch::Contains(
-          "2 texts hold ends of lines, which stand as spaces here, so that each text is a line; --json keeps them"));
-  const auto told = json_of(cloze(forced("\u010A") + " --json The"));  // what was written stands apart from the prompt
+      Catch::Contains("2 texts contain line breaks, printed as spaces to keep one text per line; --json keeps them"));
+  const auto told = json_of(cloze(forced("\u010A") + " --json The"));  // the generated text is separate from the prompt
   CHECK(told["prompt"] == "The");
   CHECK(told["prompt_ids"].size() >= 1);
   CHECK(told["generated"][0]["text"] == "\n");
   CHECK(told["generated"][0]["ids"].size() == 1);
-  const auto byte = forced("\u00C4");  // a byte that begins a character, alone
+  const auto byte = forced("\u00C4");  // the first byte of a character without the others
   CHECK(cloze(byte + " The").text == "The\uFFFD\n");
   CHECK(cloze(byte, "printf 'The\\ncat\\n' | ").text == "The\uFFFD\ncat\uFFFD\n");
 }
 
-TEST_CASE("bad input is answered in one sentence with the right exit code, and nothing breaks", "[cli]") {
+TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]") {
   auto& w = world();
   check_refused("prepare " + w.dir / "none.txt" + " --out " + w.dir / "x", 1, "none.txt: no such file; check the name");
-  check_refused("prepare " + w.dir.write("empty.txt", "") + " --out " + w.dir / "x", 1, "holds no text");
+  check_refused("prepare " + w.dir.write("empty.txt", "") + " --out " + w.dir / "x", 1, "has no text");
   check_refused("prepare " +
                     w.dir.write("binary", std::string("\x7f"
                                                       "ELF\0\0\0",
                                                       7)) +
                     " --out " + w.dir / "x",
-                1, "this looks binary and not like text");
+                1, "the file looks binary; name a text file");
   check_refused("prepare " + w.dir / "text.txt" + " --format wkii --out " + w.dir / "x", 2,
                 "--format is 'wkii', must be one of");
   check_refused("prepare " + w.dir / "text.txt" + " --vocab-size 17 --out " + w.dir / "y", 1,
@@ -411,20 +419,20 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   check_refused("fill " + w.run + " --tpo 3 '[MASK]'", 2, "did you mean '--top'?");
   CHECK(cloze("fill " + w.run + " '[MASK] sat on [MASK]'").code == 0);
   check_refused("pretrain " + w.config() + " --run " + w.run, 2,
-                "exists; go on with it by --resume, or name another folder with --run");
+                "exists; continue it with --resume, or name another folder with --run");
   check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "none" + " --run " + w.dir / "x", 1,
-                "is no prepared text");
+                "is not prepared text");
   check_refused("pretrain " + w.config() + " --set model.vocab_size=7 --run " + w.dir / "x", 2,
                 "raise it, or leave it out");
   check_refused("pretrain " + w.config() + " --set model.num_attention_heads=5 --run " + w.dir / "x", 2,
-                "choose a width that the heads divide");
+                "choose a width that is divisible by the number of heads");
   check_refused("pretrain " + w.config() + " --set data.max_seq_length=999 --run " + w.dir / "x", 2,
                 "is longer than model.max_position_embeddings");
-  check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be made");
-  check_refused("generate " + w.run + " 'The cat'", 2, "was not trained to write text; train it with clm");
+  check_refused("pretrain " + w.config() + " --run /proc/none", 1, "/proc/none: cannot be created");
+  check_refused("generate " + w.run + " 'The cat'", 2, "was not trained to generate text; train it with clm");
   check_refused("generate " + w.run + " 'The cat' --num-beams 0", 2, "num_beams");
   check_refused("generate " + w.run + " x --file " + w.dir / "text.txt", 2,
-                "texts were given both as words and by --file; give one of them");
+                "texts are given both as arguments and by --file; use one of them");
   check_refused("prepare " + w.dir / "text.txt" + " --sentinels -1 --out " + w.dir / "x", 2,
                 "--sentinels is -1, must be in [0, 10000]");
   check_refused("prepare " + w.dir / "text.txt" + " --target " + w.dir / "text.txt" + " --out " + w.dir / "x", 2,
@@ -437,37 +445,36 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
                 2, "--valid and --valid-target name both sides of held-out pairs; give both or none");
   check_refused("fill " + w.run + " 'no blank'", 2, "has no [MASK] to fill");
   check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
-  check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2,
-                "is a folder; name the file to write");
+  check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name a file");
   check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
   check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
   check_refused("verify parity " + w.dir / "no-case", 1,
-                "is no golden case, it lacks inputs.safetensors; a case holds config.json, model.safetensors, "
+                "is not a golden case, it lacks inputs.safetensors; a case has config.json, model.safetensors, "
                 "inputs.safetensors and expected.safetensors");
   check_refused("verify parity " + w.tokens, 1, "no such file; name a folder that `save_pretrained` made");
   check_refused("export " + w.run + " --to huggingface --part generator --out " + w.dir / "x", 2, "has no generator");
   check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: rtd},{kind: mlm}]' --run " + w.dir / "x", 2,
-                "rtd masks by itself (rtd.mlm), so mlm cannot stand beside it; remove mlm");
+                "rtd does its own masking (rtd.mlm) and cannot be combined with mlm; remove mlm");
   check_refused("pretrain " + w.config() + " --set 'objectives=[{kind: nsp},{kind: sop}]' --run " + w.dir / "x", 2,
-                "nsp and sop ask for different pairs of segments; keep one of them");
+                "nsp and sop need different pairs of segments; keep one of them");
   check_refused("pretrain " SOURCE_DIR "/configs/distilbert/tiny.yaml --set data.tokens=" + w.tokens +
                     " --set 'objectives=[{kind: nsp}]' --run " + w.dir / "x",
                 2, "distilbert has none; choose another model");
   check_refused("pretrain " SOURCE_DIR "/configs/roberta/tiny.yaml --set data.tokens=" + w.tokens +
                     " --set data.max_seq_length=130 --run " + w.dir / "x",
-                2, "(places count from pad_token_id + 1)");
+                2, "(positions start at pad_token_id + 1)");
   check_refused("pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.attention.attention_window=7 --run " +
                     w.dir / "x",
                 2, "'model.attention.attention_window' is 7, must be a multiple of 2 in [2, 16777216]");
   check_refused("pretrain " SOURCE_DIR
                 "/configs/longformer/tiny.yaml --set model.attention.attention_window=8,16,32 --run " +
                     w.dir / "x",
-                2, "names 3 numbers for 2 layers; give one, or one for each");
+                2, "has 3 values for 2 layers; give one value, or one per layer");
   check_refused(
       "pretrain " SOURCE_DIR "/configs/longformer/tiny.yaml --set model.architecture=decoder --run " + w.dir / "x", 2,
       "model.attention of kind window is bidirectional");
-  // Every rule between options of the stack and of objectives, in one config's words.
+  // Every rule between options of the stack and of objectives.
   const std::pair<const char*, const char*> rules[] = {
       {"longformer/tiny.yaml --set model.attention.attention_dilation=0",
        "'model.attention.attention_dilation' is 0, must be in [1, 16777216]"},
@@ -483,37 +490,37 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
       {"gpt2/tiny.yaml --set 'objectives=[{kind: nsp}]'",
        "nsp needs two segment types, gpt2 has none; choose another model, or remove nsp from the objectives"},
       {"bert/tiny.yaml --set model.attention.kind=linformer --set model.attention.compressed=4096",
-       "model.attention.compressed 4096 is more than model.max_position_embeddings 128, which leaves no slot; lower "
-       "it"},
+       "model.attention.compressed 4096 is more than model.max_position_embeddings 128; lower it"},
       {"performer/tiny.yaml --set model.relative_positions=8",
        "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose "
        "kind: full"},
       {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'",
-       "sbo predicts runs of tokens that mlm has chosen; add mlm (like: spanbert) to the objectives"},
+       "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives"},
       {"electra/tiny.yaml --set objectives.0.generator_steps=10",
-       "rtd.generator_steps: the discriminator starts with the generator's weights, so both must have one shape and "
-       "tables of their own"},
+       "rtd.generator_steps: the discriminator starts with the generator's weights, so both need the same shape and "
+       "separate embeddings"},
       {"bert/tiny.yaml --set objectives.1.from_step=9 --set objectives.1.until_step=9",
-       "objective nsp: until_step 9 is not behind from_step 9; raise it, or set it to 0"},
+       "objective nsp: until_step 9 is not after from_step 9; raise it, or set it to 0"},
       {"bert/tiny.yaml --set objectives.0.until_step=5 --set objectives.1.until_step=7",
-       "no objective counts at step 7; let one begin earlier or end later (from_step, until_step)"},
+       "no objective is active at step 7; let one begin earlier or end later (from_step, until_step)"},
       {"roberta/tiny.yaml --set data.packing=sentence_pair",
        "data.packing sentence_pair needs two segment types, model.type_vocab_size is 1; raise it to 2, or choose "
        "another packing"},
       {"bert/tiny.yaml --set 'objectives=[{kind: clm}]'",
        "objective clm needs a generative model, bert is bidirectional; choose gpt2, t5, bart"},
       {"t5/tiny.yaml --set 'objectives=[{kind: mlm}]'",
-       "objective mlm needs an encoder alone, t5 has a decoder; choose span_corruption, denoising, gap_sentences or "
+       "objective mlm needs an encoder-only model, t5 has a decoder; choose span_corruption, denoising, gap_sentences "
+       "or "
        "pairs, or another model"},
       {"t5/tiny.yaml --set 'objectives=[{kind: clm}]'",
-       "objective clm has nothing for the encoder of t5 to read; choose gpt2, or span_corruption with corruption: "
+       "objective clm has no input for the encoder of t5; choose gpt2, or span_corruption with corruption: "
        "prefix_lm"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: mlm}]'",
-       "objective mlm reads both sides of a token, gpt2 sees what lies before alone; choose clm, or another model"},
+       "objective mlm needs bidirectional attention, and gpt2 is causal; choose clm, or another model"},
       {"gpt2/tiny.yaml --set 'objectives=[{kind: clm},{kind: pairs}]'",
-       "objective clm makes its own rows, so no other can stand beside it; keep one of them"},
+       "objective clm makes its own rows and cannot be combined with other objectives; keep one of them"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true",
-       "objective clm reads nothing apart from what it writes, so model.prefix_lm has no prefix; choose pairs, or "
+       "objective clm has no input prefix, which model.prefix_lm needs; choose pairs, or "
        "span_corruption with corruption: prefix_lm, or set prefix_lm to false"},
       {"gpt2/tiny.yaml --set model.prefix_lm=true --set model.relative_positions=4",
        "model.prefix_lm needs attention of kind full without relative positions, it has kind full and "
@@ -526,30 +533,31 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
        "and 0; choose those, or another model"},
       {"t5/tiny.yaml --set model.relative_positions=4", "they are full and 4; choose those, or another model"},
       {"t5/tiny.yaml --set model.relative_attention_max_distance=16",
-       "model.relative_attention_max_distance 16 leaves no distances for the last buckets; raise it above 16"},
+       "model.relative_attention_max_distance 16 leaves no distances for the logarithmic buckets; raise it above 16"},
       {"bart/tiny.yaml --set model.is_decoder=true",
-       "'model.is_decoder' is true: a family of two stacks; leave it out, or choose architecture: decoder"},
+       "'model.is_decoder' is true: an encoder-decoder family; leave it out, or choose architecture: decoder"},
       {"bert/tiny.yaml --set model.architecture=two_stream",
-       "model.architecture two_stream is not one of bert; choose encoder or decoder"},
+       "model.architecture two_stream is not available for bert; choose encoder or decoder"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: mlm}]'",
-       "objective mlm is not for xlnet, whose query stream predicts; choose objective kind: plm"},
+       "objective mlm does not support xlnet, which predicts from its query stream; choose objective kind: plm"},
       {"bert/tiny.yaml --set 'objectives=[{kind: plm}]'",
        "objective plm needs a query stream, which bert does not have; choose model kind: xlnet"},
       {"xlnet/tiny.yaml --set 'objectives=[{kind: plm},{kind: mlm}]'",
-       "objective plm makes its own rows, so no other can stand beside it; keep one of them"},
+       "objective plm makes its own rows and cannot be combined with other objectives; keep one of them"},
       {"albert/tiny.yaml --set model.architecture=decoder --set 'objectives=[{kind: clm}]'",
-       "objective clm multiplies states of width 128 with the token table of width 64; set model.embedding_size to 0, "
+       "objective clm multiplies hidden states of width 128 by the token embeddings of width 64; set "
+       "model.embedding_size to 0, "
        "tie_word_embeddings to false, or give clm a transform"},
       {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64",
        "does not hold pairs of texts; prepare them with --format pairs"},
       {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'",
-       "mlm.mixture: the shares sum to 0, so no row can draw a masking; give one a `share` above 0"},
+       "mlm.mixture: the shares sum to 0; give at least one masking a `share` above 0"},
       {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{unit: word}, {unit: span, count: bernoulli}]}]'",
-       "mlm.mixture.1: count: bernoulli chooses tokens or words; with unit: span choose count: rounded, ceil or "
+       "mlm.mixture.1: count: bernoulli draws single tokens or words; with unit: span choose count: rounded, ceil or "
        "stochastic"},
       {"electra/tiny.yaml --set 'objectives.0.mlm.mixture=[{mask_prob: 0.8, random_prob: 0.3}]'",
-       "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 are more than 1 together; lower one of them"},
+       "rtd.mlm.mixture.0: mask_prob 0.8 and random_prob 0.3 add up to more than 1; lower one of them"},
       {"bert/tiny.yaml --set init.from=nowhere",
        "nowhere: no such run directory; name one that `cloze pretrain` or `cloze import` made"}};
   for (const auto& [command, sentence] : rules)
@@ -561,16 +569,16 @@ TEST_CASE("bad input is answered in one sentence with the right exit code, and n
   CHECK_FALSE(std::filesystem::exists(w.dir / "x"));
   check_refused(
       "prepare " + w.dir / "text.txt" + " --train byte_bpe --vocab-size 100 --out " + w.dir / "small", 2,
-      "--vocab-size 100 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
-  check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not given");
+      "--vocab-size 100 is too small for byte-level BPE, which has 261 tokens before the first merge; raise it");
+  check_refused("inspect objective " SOURCE_DIR "/configs/bert/tiny.yaml", 2, "data.tokens is not set");
   check_refused("tokenize " + w.dir / "none" + " x", 1, "no such tokenizer");
   const auto bomb = w.dir.write("bomb.yaml", std::string(5000, '['));
   check_refused("pretrain " + bomb, 2, "brackets are nested deeper than 64");
 }
 
-TEST_CASE("a disk that is full is answered in one sentence, and nothing half written stays", "[cli]") {
+TEST_CASE("a full disk gives a one-sentence error, and leaves no partial output", "[cli]") {
   auto& w = world();
-  const std::string full = "ulimit -f 8; ";  // blocks of 512 bytes: what a full disk does to a file, at the same place
+  const std::string full = "ulimit -f 8; ";  // in blocks of 512 bytes: fails like a full disk, at a fixed file size
   const auto refused = [&](const std::string& arguments, const std::string& made) {
     const auto answer = cloze(arguments, full);
     INFO(arguments << "\n" << answer.text);
@@ -587,7 +595,7 @@ TEST_CASE("a disk that is full is answered in one sentence, and nothing half wri
     CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
-TEST_CASE("results that cannot be written are an error, and whole numbers that are too large", "[cli]") {
+TEST_CASE("failing output and integers out of range are errors", "[cli]") {
   auto& w = world();
   for (const auto& verb : std::vector<std::string>{
            "tokenize " + w.tokens + "/tokenizer cat", "fill " + w.run + " 'The [MASK]'", "config bert",
@@ -596,15 +604,15 @@ TEST_CASE("results that cannot be written are an error, and whole numbers that a
     INFO(verb << "\n" << answer.text);
     CHECK(answer.code == 1);
     CHECK_THAT(answer.text,
-               Catch::Contains("standard output cannot be written") && Catch::Contains("what stands there is not all"));
+               Catch::Contains("cannot write to standard output") && Catch::Contains("the output is incomplete"));
   }
   check_refused("inspect objective " + w.config() + " --sequences 99999999999999999999", 2,
-                "--sequences: '99999999999999999999' is not a whole number that fits 64 bits");
+                "--sequences: '99999999999999999999' is not a 64-bit integer");
   check_refused("generate " + w.run + " x --sample --seed -1", 2,
-                "--seed: '-1' is not a whole number from 0 to 18446744073709551615");
+                "--seed: '-1' is not an integer from 0 to 18446744073709551615");
 }
 
-TEST_CASE("damaged files are named, never trusted, never a crash", "[cli]") {
+TEST_CASE("damaged files are refused by name, without a crash", "[cli]") {
   auto& w = world();
   fs::copy(w.tokens, w.dir / "flipped", fs::copy_options::recursive);
   std::fstream flipped(w.dir / "flipped/train-00000.tokens", std::ios::in | std::ios::out | std::ios::binary);
@@ -651,23 +659,21 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   }
   CHECK(both["evaluation"]["objectives"] == nlohmann::json{"mlm", "mlm:0.4,unit=word"});
   CHECK_THAT(cloze("evaluate " + w.run + " " + second).text, Catch::Contains("with the same masks (seed 1)") &&
-                                                                 Catch::Contains("minus the first") &&
+                                                                 Catch::Contains("vs. first") &&
                                                                  Catch::Contains("nsp") && Catch::Contains("majority"));
-  // What only one of them has is left out, in words.
+  // An objective of only one run is skipped and reported.
   const auto common = cloze("evaluate " + w.run + " " + alone);
-  CHECK_THAT(common.text, Catch::Contains("nsp is left out: " + alone + " is scored by mlm"));
+  CHECK_THAT(common.text, Catch::Contains("nsp is skipped: " + alone + " is scored by mlm"));
   const auto other_seed = json_of(cloze("evaluate " + w.run + " --set evaluation.seed=9 --json"));
   CHECK(other_seed["unigram"] != both["runs"][0]["unigram"]);
-  check_refused(
-      "evaluate " + w.run + " --set train.seed=9", 2,
-      "--set train.seed=9: evaluate changes keys of `evaluation` alone, for instance --set evaluation.seed=2");
+  check_refused("evaluate " + w.run + " --set train.seed=9", 2,
+                "--set train.seed=9: evaluate accepts keys of `evaluation` only, such as --set evaluation.seed=2");
   check_refused("evaluate " + w.run + " --objective clm", 2,
-                "the network has no head for clm, it was made for mlm, nsp; score it by what it has a head for");
-  check_refused("evaluate " + w.run + " --objective mml", 2, "no objective is called 'mml'; did you mean 'mlm'?");
-  check_refused("evaluate " + w.run + " " + second + " --generate", 2,
-                "--generate writes the targets of one run; name one");
+                "the network has no head for clm, only for mlm, nsp; evaluate an objective that it has a head for");
+  check_refused("evaluate " + w.run + " --objective mml", 2, "there is no objective 'mml'; did you mean 'mlm'?");
+  check_refused("evaluate " + w.run + " " + second + " --generate", 2, "--generate takes a single run; name one");
   CHECK_THAT(cloze("evaluate " + w.run + " --sequences 9000").text, Catch::Contains(" of 9,000 sequences exist"));
-  // Text of one word, which that word's own share would predict for nothing: its baseline is that of the training text.
+  // Text of a single word, which its own frequencies would predict perfectly: the baseline uses the training text.
   std::string cats;
   for (int i = 0; i < 40; ++i) cats += "cat cat cat cat cat cat cat cat.\n";
   const auto on_text = "evaluate " + alone + " --text " + w.dir.write("cats.txt", cats);
@@ -676,12 +682,12 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   fs::remove_all(tokens);
   const auto gone = cloze(on_text);
   CHECK(gone.code == 0);
-  CHECK_THAT(gone.text, Catch::Contains("no unigram baseline, since the tokens that it was trained on, " + tokens +
-                                        ", are gone") &&
-                            !Catch::Contains("  unigram  "));
+  CHECK_THAT(gone.text,
+             Catch::Contains("no unigram baseline, because its training tokens, " + tokens + ", no longer exist") &&
+                 !Catch::Contains("  unigram  "));
 }
 
-TEST_CASE("no difference is given of losses whose predictions are others: of two tokenizers, of replaced tokens",
+TEST_CASE("no difference is given between losses on different predictions: other tokenizers, or replaced tokens",
           "[cli]") {
   auto& w = world();
   const auto other = w.dir / "other-pieces", text = w.dir / "text.txt";
@@ -699,7 +705,7 @@ TEST_CASE("no difference is given of losses whose predictions are others: of two
   REQUIRE(scored["runs"][1]["held_out"].contains("nsp"));
   CHECK(scored["runs"][1]["minus_first"].empty());
   const auto table = cloze(both + text).text;
-  CHECK_THAT(table, !Catch::Contains("same sequences") && !Catch::Contains("minus the first") &&
+  CHECK_THAT(table, !Catch::Contains("same sequences") && !Catch::Contains("vs. first") &&
                         Catch::Contains("each on its own tokens of the text, at most 16 sequences of up to 32 tokens"));
   CHECK(lines_with(table, "\n  unigram ") == 2);
   // A pipe is read once, however many tokenizers there are.
@@ -729,10 +735,10 @@ TEST_CASE("no difference is given of losses whose predictions are others: of two
   CHECK(lines_with(shown, "\n  unigram ") == 1);
 }
 
-TEST_CASE("text to score is prepared anew, and answered by what evaluate can do about it", "[cli]") {
+TEST_CASE("text to score is always prepared afresh, and problems are reported in terms of evaluate", "[cli]") {
   auto& w = world();
   const auto fresh = json_of(cloze("evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json"));
-  // Tokens of other text in a folder that an ended process of the same number left.
+  // A folder with tokens of other text, left by an earlier process with the same id.
   const auto scratch = w.dir / "scratch";
   const auto stale = cloze(
       "evaluate " + w.run + " --text " + w.dir / "text.txt" + " --json",
@@ -749,27 +755,27 @@ TEST_CASE("text to score is prepared anew, and answered by what evaluate can do 
   const auto alone = cloze("evaluate " + w.run + " --text " + w.dir.write("one.txt", one));
   INFO(alone.text);
   CHECK(alone.code == 0);
-  CHECK_THAT(alone.text, Catch::Contains("nsp is left out: its pairs are of two documents, " + w.dir / "one.txt" +
-                                         " is one; a blank line ends a document"));
+  CHECK_THAT(alone.text, Catch::Contains("nsp is skipped: it needs two documents, and " + w.dir / "one.txt" +
+                                         " is a single one; separate documents by blank lines"));
   CHECK_THAT(cloze("evaluate " + w.run + " --text -", "cat " + w.dir / "one.txt" + " | ").text,
-             Catch::Contains("two documents, standard input is one"));
+             Catch::Contains("two documents, and standard input is a single one"));
   const auto found = json_of(cloze("evaluate " + w.run + " --json --text " + w.dir / "one.txt"));
   CHECK(found["held_out"].contains("mlm"));
   CHECK_FALSE(found["held_out"].contains("nsp"));
   CHECK(found["evaluation"]["objectives"] == nlohmann::json{"mlm"});
   check_refused("evaluate " + w.run + " --objective nsp --text " + w.dir / "one.txt", 1,
-                "one.txt: is one document, the pairs of nsp are of two; a blank line ends a document");
+                "one.txt: is a single document, and nsp needs two; separate documents by blank lines");
   const auto alike = cloze("evaluate " + w.run + " --text " + w.dir.write("copies.txt", copies));
   CHECK(alike.code == 0);
   CHECK_THAT(alike.text, !Catch::Contains("--dedup") && !Catch::Contains("--held-out") && Catch::Contains("nsp"));
   check_refused("evaluate " + w.run + " --text " + w.dir.write("nothing.txt", "\xE2\x80\x8B\n"), 1,
-                "nothing.txt: holds no text that the tokenizer knows; name files with text");
+                "nothing.txt: has no text that the tokenizer knows; name files with text");
   w.dir.write("own.jsonl", "{\"body\": \"The cat sat.\"}\n{\"body\": \"It woke and slept.\"}\n");
   check_refused("evaluate " + w.run + " --text " + w.dir / "own.jsonl", 1, "name the key of the text with --field");
   CHECK(cloze("evaluate " + w.run + " --field body --text " + w.dir / "own.jsonl").code == 0);
 }
 
-TEST_CASE("masks of a text do not move with the tokens that a run was trained on", "[cli]") {
+TEST_CASE("masks of a text do not depend on the tokens that a run was trained on", "[cli]") {
   auto& w = world();
   const auto tokens = w.dir / "trained-on", run = w.dir / "trained";
   fs::copy(w.tokens, tokens, fs::copy_options::recursive);

@@ -44,7 +44,7 @@ TEST_CASE("sizes beyond any model are refused with the key and the value", "[cor
   }
 }
 
-TEST_CASE("every mistake is reported at once, with its place and the nearest word", "[core][config]") {
+TEST_CASE("all mistakes are reported at once, with location and the most similar word", "[core][config]") {
   CHECK(refused("modle: {kind: bert}\nmodel:\n  kind: brt\n  hidden_sise: 3\noptimizer: {learning_rate: abc, beta1: "
                 "1.5, bias_correction: yes}\n") ==
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
@@ -56,7 +56,7 @@ TEST_CASE("every mistake is reported at once, with its place and the nearest wor
         "run.yaml:5:62: 'optimizer.bias_correction' must be true or false, not 'yes'");
 }
 
-TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") {
+TEST_CASE("invalid and too large numbers are refused", "[core][config]") {
   CHECK(refused("optimizer: {epsilon: 1e999}") ==
         "run.yaml:1:22: 'optimizer.epsilon' is 1e999, which is too large or too small for a number");
   CHECK(refused("optimizer: {epsilon: .nan}") == "run.yaml:1:22: 'optimizer.epsilon' must be a number, not '.nan'");
@@ -68,13 +68,14 @@ TEST_CASE("numbers that are none, or too large, are refused", "[core][config]") 
   CHECK(refused("train: {batch_size: [1]}") == "run.yaml:1:21: 'train.batch_size' must be a whole number, not a list");
 }
 
-TEST_CASE("a choice is one of its names, and is documented by them", "[core][config]") {
+TEST_CASE("a choice accepts its names only, and is documented by them", "[core][config]") {
   CHECK(refused("model: {kind: bert, norm_place: per}") ==
         "run.yaml:1:33: 'model.norm_place' is 'per', must be one of post, pre; did you mean 'pre'?");
   CHECK(backbone_of(accepted("model: {kind: bert, norm_place: pre}").model).norm_place == NormPlacement::pre);
   const auto text = document(accepted("model: {kind: bert, norm_kind: rms}"));
-  CHECK_THAT(text, Catch::Contains("# the norm: layer = layer norm; rms = without mean and bias (layer, rms)\n"
-                                   "  norm_kind: rms\n"));
+  CHECK_THAT(text,
+             Catch::Contains("# the norm: layer = layer norm; rms = RMS norm, without mean and bias (layer, rms)\n"
+                             "  norm_kind: rms\n"));
 }
 
 TEST_CASE("a list of numbers is one number, a list, or the text of numbers that earlier versions wrote",
@@ -104,7 +105,7 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
   CHECK(std::get<WindowAttention>(backbone_of(again.model).attention).attention_window == std::vector<int64_t>{32, 64});
 }
 
-TEST_CASE("the flags of earlier versions choose the architecture, and unknown keys do not name them",
+TEST_CASE("flags of earlier versions choose the architecture, and messages about unknown keys do not list them",
           "[core][config]") {
   const auto architecture = [](const std::string& model) {
     return backbone_of(accepted("model: {" + model + "}").model).architecture;
@@ -117,10 +118,10 @@ TEST_CASE("the flags of earlier versions choose the architecture, and unknown ke
   CHECK(architecture("kind: t5, is_encoder_decoder: false") == Architecture::encoder);
   CHECK(architecture("kind: xlnet, is_decoder: false") == Architecture::two_stream);
   CHECK(refused("model: {kind: bart, is_decoder: true}") ==
-        "run.yaml:1:33: 'model.is_decoder' is true: a family of two stacks; leave it out, or choose architecture: "
+        "run.yaml:1:33: 'model.is_decoder' is true: an encoder-decoder family; leave it out, or choose architecture: "
         "decoder");
   CHECK(refused("model: {kind: xlnet, is_decoder: true}") ==
-        "run.yaml:1:34: 'model.is_decoder' is true: not for two streams; leave it out, attn_type: uni is causal");
+        "run.yaml:1:34: 'model.is_decoder' is true: not for two-stream models; leave it out; attn_type: uni is causal");
   CHECK(refused("model: {kind: bert, is_decoder: true}", {"model.architecture=encoder"}) ==
         "run.yaml:1:33: 'model.is_decoder' is the earlier form of 'architecture', and both are given; leave out "
         "'is_decoder'");
@@ -156,7 +157,7 @@ TEST_CASE("an empty file is a config of defaults", "[core][config]") {
   CHECK(to_yaml(accepted("")) == to_yaml(RunConfig{}));
 }
 
-TEST_CASE("what is written decodes to the same, every default written out", "[core][config]") {
+TEST_CASE("YAML output decodes to the same config and contains every default", "[core][config]") {
   auto config = accepted(
       "like: google-bert\nmodel: {kind: bert, hidden_size: 96, layer_norm_eps: 1e-7}\nobjectives: [{kind: nsp, weight: "
       "0.1}, {kind: mlm, like: huggingface}]\n");
@@ -169,7 +170,7 @@ TEST_CASE("what is written decodes to the same, every default written out", "[co
   CHECK(decode<RunConfig>(ConfigTree::parse(to_yaml(accepted("objectives: []")), "again.yaml")).objectives.empty());
 }
 
-TEST_CASE("a preset sets what it names in every part that knows it, and own keys win", "[core][config]") {
+TEST_CASE("a preset applies to every part that has it, and explicit keys win", "[core][config]") {
   const auto config =
       accepted("like: google-bert\noptimizer: {epsilon: 1e-7}\nobjectives: [{kind: mlm, like: huggingface}]\n");
   CHECK_FALSE(config.optimizer.bias_correction);
@@ -182,7 +183,7 @@ TEST_CASE("a preset sets what it names in every part that knows it, and own keys
         "spanbert, electra, megatron, t5, bart, pegasus, xlnet; did you mean 'google-bert'?");
 }
 
-TEST_CASE("a preset at the top reaches schedule and optimizer as published, and what does not know it is named",
+TEST_CASE("a preset at the root sets schedule and optimizer as published, and parts without it are named",
           "[core][config]") {
   for (const std::string name : {"albert", "electra", "spanbert"}) {
     const auto config = accepted("like: " + name);
@@ -208,7 +209,7 @@ TEST_CASE("a preset at the top reaches schedule and optimizer as published, and 
                                  "schedule has no preset bart and keeps its own defaults"});
 }
 
-TEST_CASE("overrides go the same way as the file, and say so", "[core][config]") {
+TEST_CASE("overrides are decoded like the file, and errors name them", "[core][config]") {
   const auto config = accepted("objectives: [{kind: mlm}, {kind: nsp}]\nmodel: {kind: bert}",
                                {"objectives.1.weight=0.5", "model.hidden_size=64", "train.budget={steps: 7}"});
   CHECK(std::get<NspConfig>(config.objectives[1]).weight == 0.5);
@@ -219,7 +220,7 @@ TEST_CASE("overrides go the same way as the file, and say so", "[core][config]")
         "--set objectives.3.weight=1: '3' must be the number of an element, 0 to 0");
 }
 
-TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]") {
+TEST_CASE("a base file is extended, a cycle is refused", "[core][config]") {
   TempDir dir;
   dir.write("base.yaml", "model: {kind: bert, hidden_size: 64, num_hidden_layers: 2}\n");
   const auto top = dir.write("top.yaml", "base: base.yaml\nmodel: {num_hidden_layers: 3}\n");
@@ -234,7 +235,7 @@ TEST_CASE("a base file is extended, a loop of them is refused", "[core][config]"
   CHECK_THROWS_WITH(ConfigTree::load(dir / "absent.yaml"), Catch::Contains("no such file; name a YAML config"));
 }
 
-TEST_CASE("explain tells where a value came from, and what it replaced", "[core][config]") {
+TEST_CASE("explain tells where a value came from and which values it replaced", "[core][config]") {
   TempDir dir;
   dir.write("base.yaml", "train: {seed: 3}\n");
   const auto top = dir.write("top.yaml", "base: base.yaml\nlike: google-bert\ntrain: {seed: 4}\n");
@@ -254,7 +255,7 @@ TEST_CASE("explain tells where a value came from, and what it replaced", "[core]
                     "unknown key 'nothing.like.it'; cloze config lists those known");
 }
 
-TEST_CASE("an element of a list can be changed from the command line although no file gives the list", "[config]") {
+TEST_CASE("an element of a list can be overridden on the command line even if no file has the list", "[config]") {
   const auto config = decode<RunConfig>(ConfigTree::parse(
       "model: {kind: bert}\n", "run.yaml", {"objectives.1.weight=3", "objectives.0.mlm_probability=0.2"}));
   REQUIRE(config.objectives.size() == 2);
@@ -268,7 +269,7 @@ TEST_CASE("an element of a list can be changed from the command line although no
       Catch::Contains("'objectives' must be a list"));
 }
 
-TEST_CASE("a part of a mixture begins as the mlm stands, changed by its own preset, then by its own keys",
+TEST_CASE("a part of a mixture starts as a copy of the mlm, changed by its own preset, then by its own keys",
           "[core][config]") {
   const std::string yaml =
       "objectives:\n"
@@ -320,7 +321,7 @@ TEST_CASE("the generator's masking may be a mixture, and a preset of the run rea
   CHECK(accepted("objectives: [{kind: mlm, mixture: []}]").objectives.size() == 1);
 }
 
-TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
+TEST_CASE("invalid mixtures are refused", "[core][config]") {
   const auto mixture = [](const std::string& parts) { return "objectives: [{kind: mlm, mixture: " + parts + "}]"; };
   CHECK(refused(mixture("[{share: -1}]")) ==
         "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
@@ -334,7 +335,7 @@ TEST_CASE("mixtures that say nothing are refused", "[core][config]") {
   CHECK(refused(mixture("{share: 1}")) == "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map");
 }
 
-TEST_CASE("a mistyped word finds the nearest one, swapped letters included", "[core][config]") {
+TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {
   CHECK(nearest("widht", {"width", "height"}) == "width");
   CHECK(nearest("zzzzz", {"width", "height"}).empty());
 }

@@ -11,7 +11,7 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
-TEST_CASE("an atomic write replaces the whole file and leaves nothing beside it", "[core][file]") {
+TEST_CASE("an atomic write replaces the whole file and leaves no other file", "[core][file]") {
   TempDir dir;
   write_atomic(dir / "a", "first");
   write_atomic(dir / "a", "second");
@@ -19,7 +19,7 @@ TEST_CASE("an atomic write replaces the whole file and leaves nothing beside it"
   CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
 }
 
-TEST_CASE("a write that fails says why and leaves the old file", "[core][file]") {
+TEST_CASE("a failed write gives the reason and keeps the old file", "[core][file]") {
   TempDir dir;
   CHECK_THROWS_WITH(write_atomic(dir / "none/a", "x"),
                     Catch::Contains("none/a: cannot be written (No such file or directory)"));
@@ -50,7 +50,7 @@ TEST_CASE("a staged folder appears complete or not at all", "[core][file]") {
   CHECK(read_file(dir / "final/b") == "y");
 }
 
-TEST_CASE("numbers are written for people", "[core][log]") {
+TEST_CASE("numbers are formatted for people", "[core][log]") {
   CHECK(thousands(7) == "7");
   CHECK(thousands(1234567) == "1,234,567");
   CHECK(with_prefix(999.4) == "999");
@@ -71,7 +71,7 @@ TEST_CASE("numbers are written for people", "[core][log]") {
   CHECK(bytes(12345678) == "12.3 MB");
 }
 
-TEST_CASE("the log file holds every line, with its time", "[core][log]") {
+TEST_CASE("the log file has every line, with its time", "[core][log]") {
   TempDir dir;
   set_log_level(LogLevel::quiet);
   set_log_file(dir / "log.txt");

@@ -6,7 +6,7 @@
 
 using namespace cloze;
 
-TEST_CASE("JSON is read to a depth of 64 and no further, wherever brackets stand in texts", "[core]") {
+TEST_CASE("JSON is read to a depth of 64, not counting brackets in strings", "[core]") {
   const auto nested = [](size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   CHECK(parse_json(nested(64)).is_array());
   CHECK(json_fault(nested(64)).empty());
@@ -21,7 +21,7 @@ TEST_CASE("JSON is read to a depth of 64 and no further, wherever brackets stand
   CHECK(too_deep("[[[]]]", 2) == 2);
 }
 
-TEST_CASE("a fault of JSON is told by line and column", "[core]") {
+TEST_CASE("invalid JSON is reported with line and column", "[core]") {
   CHECK(json_fault("{\"a\": 1,\n \"b\": x}") == " (line 2, column 7: no JSON)");
   CHECK(json_fault("{\"a\": [1") == " (line 1, column 9: the text ends in the middle)");
   CHECK(json_fault("{\"a\": 1e999}") == " (it holds a number that is too large)");

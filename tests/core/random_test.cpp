@@ -14,7 +14,7 @@ TEST_CASE("Philox4x32-10 gives the published blocks", "[core][random]") {
         std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
 }
 
-TEST_CASE("a stream is a function of seed, purpose, epoch and item, and of nothing else", "[core][random]") {
+TEST_CASE("a stream is a function of seed, purpose, epoch and item alone", "[core][random]") {
   const auto first = [](uint64_t seed, const char* purpose, uint64_t epoch, uint64_t item) {
     return Rng(seed).stream(purpose, epoch, item).bits64();
   };
@@ -24,10 +24,10 @@ TEST_CASE("a stream is a function of seed, purpose, epoch and item, and of nothi
     for (const char* purpose : {"mask", "order"})
       for (uint64_t epoch = 0; epoch < 10; ++epoch)
         for (uint64_t item = 0; item < 10; ++item) seen.insert(first(seed, purpose, epoch, item));
-  CHECK(seen.size() == 2000);  // no seed's stream is another's, shifted
+  CHECK(seen.size() == 2000);  // no stream is a shifted copy of another
 }
 
-TEST_CASE("integers below n are drawn with equal chance", "[core][random]") {
+TEST_CASE("integers below n are drawn uniformly", "[core][random]") {
   auto stream = Rng(5).stream("test");
   for (const uint64_t n : {3u, 7u, 100u}) {
     std::vector<int> counts(n);
@@ -39,7 +39,7 @@ TEST_CASE("integers below n are drawn with equal chance", "[core][random]") {
   }
 }
 
-TEST_CASE("normal draws have mean 0 and deviation 1", "[core][random]") {
+TEST_CASE("normal draws have mean 0 and standard deviation 1", "[core][random]") {
   auto stream = Rng(5).stream("normal");
   double sum = 0, squares = 0;
   for (int i = 0; i < 100000; ++i) {
@@ -50,7 +50,7 @@ TEST_CASE("normal draws have mean 0 and deviation 1", "[core][random]") {
   CHECK(std::abs(squares / 100000 - 1) < 0.02);
 }
 
-TEST_CASE("a keyed permutation visits every place once, and another key another way", "[core][random]") {
+TEST_CASE("a keyed permutation visits every index once, in an order of its key", "[core][random]") {
   for (uint64_t n = 1; n <= 300; ++n) {
     const Permutation p(n, n * 77);
     std::set<uint64_t> seen;

@@ -33,7 +33,7 @@ Slow slow_text(const TokenStore& store, int64_t separator) {
 
 }  // namespace
 
-TEST_CASE("a running text is its documents with a separator between two, and backwards it is the same from its end",
+TEST_CASE("a running text is the documents with separators between them, and reversed if read backwards",
           "[data][running]") {
   TempDir dir;
   const auto store = tiny_store(dir, 12);
@@ -52,57 +52,58 @@ TEST_CASE("a running text is its documents with a separator between two, and bac
       REQUIRE(got == std::vector<int64_t>(slow.ids.begin() + static_cast<std::ptrdiff_t>(first),
                                           slow.ids.begin() + static_cast<std::ptrdiff_t>(first + count)));
     }
-    for (uint64_t place = 0; place < text.size(); ++place) {
-      const auto same = [&](uint64_t other) { return slow.sentence[other] == slow.sentence[place]; };
-      uint64_t first = place, end = place + 1;
+    for (uint64_t position = 0; position < text.size(); ++position) {
+      const auto same = [&](uint64_t other) { return slow.sentence[other] == slow.sentence[position]; };
+      uint64_t first = position, end = position + 1;
       while (first > 0 && same(first - 1)) --first;
       while (end < text.size() && same(end)) ++end;
-      const auto got = text.sentence(place);
+      const auto got = text.sentence(position);
       REQUIRE(got.first == first);
       REQUIRE(got.count == end - first);
     }
   }
 }
 
-TEST_CASE("every row of a step goes through a part of its own, piece by piece, and an epoch begins all parts anew",
+TEST_CASE("every row of a step reads a part of its own, chunk by chunk, and an epoch restarts all parts",
           "[data][running]") {
-  for (const bool both_ways : {false, true})
+  for (const bool bidirectional : {false, true})
     for (const uint64_t accumulation : {1, 3}) {
-      const RunningOrder order{.pieces = 101, .batch_size = 4, .accumulation = accumulation, .both_ways = both_ways};
+      const RunningOrder order{
+          .chunks = 101, .batch_size = 4, .accumulation = accumulation, .bidirectional = bidirectional};
       const uint64_t rows = 4 * accumulation;
-      INFO(both_ways << " " << accumulation);
+      INFO(bidirectional << " " << accumulation);
       CHECK(order.size() == order.steps() * rows);
       CHECK((order.steps() + 1) * order.parts() > 101);   // little is left over
-      std::map<std::pair<uint64_t, uint64_t>, int> seen;  // epoch, piece
+      std::map<std::pair<uint64_t, uint64_t>, int> seen;  // epoch, chunk
       for (uint64_t i = 0; i < 3 * order.size(); ++i) {
         const auto now = order.at(i), next = order.at(i + rows);
-        ++seen[{now.epoch, now.piece}];
-        CHECK(now.piece < 101);
+        ++seen[{now.epoch, now.chunk}];
+        CHECK(now.chunk < 101);
         CHECK(now.epoch == i / order.size());
         CHECK(now.continues == (i % order.size() >= rows));
         if (next.continues)
-          CHECK((next.epoch == now.epoch && next.piece == now.piece + 1));
+          CHECK((next.epoch == now.epoch && next.chunk == now.chunk + 1));
         else
-          CHECK((next.epoch == now.epoch + 1 && next.piece == order.at(i % rows).piece));
-        if (both_ways && i % 4 < 2) CHECK(order.at(i + 2).piece == now.piece);  // the second half of the same batch
+          CHECK((next.epoch == now.epoch + 1 && next.chunk == order.at(i % rows).chunk));
+        if (bidirectional && i % 4 < 2) CHECK(order.at(i + 2).chunk == now.chunk);  // the second half of the same batch
       }
       CHECK(seen.size() == 3 * order.parts() * order.steps());
-      for (const auto& [piece, times] : seen) CHECK(times == (both_ways ? 2 : 1));
+      for (const auto& [chunk, times] : seen) CHECK(times == (bidirectional ? 2 : 1));
     }
-  CHECK(RunningOrder{.pieces = 3, .batch_size = 4}.steps() == 0);
+  CHECK(RunningOrder{.chunks = 3, .batch_size = 4}.steps() == 0);
 }
 
-TEST_CASE("without steps an epoch is every piece once, in another order each time", "[data][running]") {
-  const RunningOrder order{.pieces = 37, .shuffle_key = 5};
+TEST_CASE("without steps an epoch has every chunk once, in a different order each time", "[data][running]") {
+  const RunningOrder order{.chunks = 37, .shuffle_key = 5};
   CHECK(order.size() == 37);
   std::vector<uint64_t> read[2];
   for (uint64_t i = 0; i < 74; ++i) {
-    const auto place = order.at(i);
-    CHECK(place.epoch == i / 37);
-    CHECK_FALSE(place.continues);
-    read[place.epoch].push_back(place.piece);
+    const auto location = order.at(i);
+    CHECK(location.epoch == i / 37);
+    CHECK_FALSE(location.continues);
+    read[location.epoch].push_back(location.chunk);
   }
-  for (const auto& pieces : read) CHECK(std::set<uint64_t>(pieces.begin(), pieces.end()).size() == 37);
+  for (const auto& chunks : read) CHECK(std::set<uint64_t>(chunks.begin(), chunks.end()).size() == 37);
   CHECK(read[0] != read[1]);
   CHECK_FALSE(std::is_sorted(read[0].begin(), read[0].end()));
 }

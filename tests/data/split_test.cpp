@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "data/near_copies.h"
+#include "data/near_duplicates.h"
 #include "data/train_tokenizer.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
@@ -27,7 +27,7 @@ std::string document_of(uint64_t number, int words) {
   return text;
 }
 
-/// The share of the shingles of two texts, counted.
+/// The exact Jaccard similarity of the shingles of two texts.
 double jaccard(const std::string& a, const std::string& b) {
   const auto shingles = [](const std::string& text) {
     std::set<std::string> found;
@@ -62,7 +62,7 @@ uint64_t count(const std::vector<Fate>& fates, Fate fate) {
 
 }  // namespace
 
-TEST_CASE("sketches tell the share of the shingles that two texts have in common", "[data][copies]") {
+TEST_CASE("sketches estimate the Jaccard similarity of the shingles of two texts", "[data][copies]") {
   auto stream = Rng(1).stream("edits");
   double squares = 0;
   constexpr int pairs = 200;
@@ -83,21 +83,21 @@ TEST_CASE("sketches tell the share of the shingles that two texts have in common
   CHECK(resemblance(sketch_of({"a"}), sketch_of({"b"})) < 0.2);
 }
 
-TEST_CASE("near copies are found among many documents, and others are not", "[data][copies]") {
+TEST_CASE("near-duplicates are found among many documents, and no others", "[data][copies]") {
   TempDir dir;
-  NearCopies near(dir / "sketches");
+  NearDuplicates near(dir / "sketches");
   constexpr uint32_t documents = 3000;
   for (uint32_t d = 0; d < documents; ++d) {
     auto text = document_of(d < 2900 ? d : d - 2900, 60 + static_cast<int>(d % 2900 % 50));
-    if (d >= 2900) text[text.size() / 2] = '!';  // a copy of an early one with one character changed
-    if (d == 2950) text = document_of(50, 60);   // a copy
+    if (d >= 2900) text[text.size() / 2] = '!';  // an early document with one character changed
+    if (d == 2950) text = document_of(50, 60);   // a duplicate
     near.add(XXH3_64bits(text.data(), text.size()), sketch_of({text}));
   }
   const auto groups = near.groups();
   for (uint32_t d = 0; d < documents; ++d) CHECK(groups[d] == (d < 2900 ? d : d - 2900));
 }
 
-TEST_CASE("a copy and a near copy are held out with their document", "[data][split]") {
+TEST_CASE("duplicates and near-duplicates are held out with their document", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 200; ++d) documents.push_back(document_of(d, 100));
@@ -109,7 +109,7 @@ TEST_CASE("a copy and a near copy are held out with their document", "[data][spl
   f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.3;
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(split.copies == 40);
-  CHECK(split.near_copies == 40);
+  CHECK(split.near_duplicates == 40);
   CHECK(split.removed == 0);
   for (uint64_t d = 0; d < 80; ++d) CHECK(split.documents[200 + d] == split.documents[2 * d]);
   CHECK(std::abs(static_cast<double>(count(split.documents, Fate::valid)) - 0.3 * 280) < 10);
@@ -121,7 +121,7 @@ TEST_CASE("a copy and a near copy are held out with their document", "[data][spl
   for (uint64_t d = 0; d < 280; ++d) CHECK((once.documents[d] == Fate::removed) == (d >= 200));
 }
 
-TEST_CASE("held-out text of its own loses its copies from the training text, not the other way round",
+TEST_CASE("duplicates of separate held-out text are removed from the training text, not the other way round",
           "[data][split]") {
   Folder f;
   std::vector<std::string> documents, held_out;
@@ -142,7 +142,7 @@ TEST_CASE("held-out text of its own loses its copies from the training text, not
   CHECK(TokenStore(f.options.out, "train").num_documents() == 35);
 }
 
-TEST_CASE("the share that is held out is one of tokens, however long the documents are", "[data][split]") {
+TEST_CASE("the held-out share is a share of tokens, for any document lengths", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 300; ++d)
@@ -168,8 +168,7 @@ TEST_CASE("the share that is held out is one of tokens, however long the documen
   CHECK(moved <= 3);
 }
 
-TEST_CASE("of eight documents no half is held out: the smallest where it is small enough, else the end of one",
-          "[data][split]") {
+TEST_CASE("of eight documents the smallest is held out if it is small enough, else the end of one", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 7; ++d) documents.push_back(document_of(d, 1000));
@@ -189,7 +188,7 @@ TEST_CASE("of eight documents no half is held out: the smallest where it is smal
   CHECK(valid.num_tokens() == end.valid_tokens);
 }
 
-TEST_CASE("of documents that are all near copies of each other, some are held out all the same, and that is said",
+TEST_CASE("if all documents are near-duplicates of each other, some are still held out and counted as leaked",
           "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
@@ -200,20 +199,19 @@ TEST_CASE("of documents that are all near copies of each other, some are held ou
   }
   f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
   const auto split = split_text(f.options, f.dir.path.string());
-  CHECK(split.near_copies == 39);
+  CHECK(split.near_duplicates == 39);
   CHECK(count(split.documents, Fate::valid) == 4);
   CHECK(split.leaked == 4);
 }
 
-TEST_CASE("of many copies of one document some are held out, and said to have copies in the training text",
-          "[data][split]") {
+TEST_CASE("of many duplicates of one document some are held out and counted as leaked", "[data][split]") {
   Folder f;
   f.options.inputs = {f.text("text.txt", std::vector<std::string>(50, document_of(1, 100)))};
   const auto report = prepare(f.options);
   CHECK(report.valid_documents == 1);
   CHECK(report.documents == 49);
   CHECK(report.leaked_documents == 1);
-  // Of few copies one is too much: the end of one is held out, which the others have too.
+  // With few duplicates one is too much: the end of one is held out, which the others have too.
   f.options.inputs = {f.text("few.txt", std::vector<std::string>(5, document_of(1, 100)))},
   f.options.out = f.dir / "few";
   const auto few = prepare(f.options);
@@ -228,7 +226,7 @@ TEST_CASE("of many copies of one document some are held out, and said to have co
   CHECK(prepare(f.options).valid_documents == 1);
 }
 
-TEST_CASE("many copies stay in the training text where other text is enough to hold out", "[data][split]") {
+TEST_CASE("many duplicates stay in the training text if there is enough other text to hold out", "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 40; ++d) {
@@ -242,7 +240,7 @@ TEST_CASE("many copies stay in the training text where other text is enough to h
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(count(split.documents, Fate::valid) >= 12);
   CHECK(split.leaked == 0);
-  // Or the end of the one document that has no copy.
+  // Or the end of the only document without a duplicate.
   documents.resize(80);
   documents.push_back(document_of(99, 2000));
   f.options.inputs = {f.text("one.txt", documents)}, f.options.held_out = 0.01;
@@ -275,7 +273,7 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
   }
 }
 
-TEST_CASE("a file that has changed since its documents were compared is named, and nothing is made of it",
+TEST_CASE("a file that has changed since its documents were compared is named, and no output is made",
           "[data][split]") {
   Folder f;
   std::vector<std::string> documents;
@@ -292,7 +290,7 @@ TEST_CASE("a file that has changed since its documents were compared is named, a
         Catch::Contains(words + std::to_string(now.size()) + " now); prepare it again when nothing writes to it"));
     CHECK_FALSE(fs::exists(f.dir / "tokenizer"));
   }
-  // As long as before, but written anew.
+  // Of the same size, but rewritten.
   f.dir.write("text.txt", before);
   const auto split = split_text(f.options, f.dir.path.string());
   fs::last_write_time(text, fs::last_write_time(text) + std::chrono::seconds(2));

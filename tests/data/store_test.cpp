@@ -55,7 +55,7 @@ TEST_CASE("text, JSON lines and WikiExtractor give their documents", "[data][rea
   CHECK(read_all({.inputs = {dir / "g/*.txt"}}) == std::vector<std::vector<std::string>>{{"x"}, {"y"}});
 }
 
-TEST_CASE("packed files are read as they are, cut off ones are named", "[data][reader]") {
+TEST_CASE("compressed files are decompressed, truncated ones are named", "[data][reader]") {
   TempDir dir;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "line " + std::to_string(i * i) + "\n";
@@ -71,14 +71,14 @@ TEST_CASE("packed files are read as they are, cut off ones are named", "[data][r
   }
 }
 
-TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
+TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   TempDir dir;
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}),
                     Catch::Contains("none.txt: no such file; check the name"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "*.zzz"}}), Catch::Contains("no file matches this pattern"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.path.string()}}), Catch::Contains("is a folder; name its files"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}),
-                    Catch::Contains("b:1: a NUL byte, so this looks binary and not like text"));
+                    Catch::Contains("b:1: a NUL byte: the file looks binary; name a text file"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}),
                     Catch::Contains("long:1: the line is longer than 16 MB"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}),
@@ -96,21 +96,21 @@ TEST_CASE("text that cannot be used is refused in words", "[data][reader]") {
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"source\": " + deep + "}\n")}, .format = "pairs"}),
                     Catch::Contains("d.jsonl:1: not a JSON object (line 1, column 75: nested deeper than 64 lists"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}),
-                    Catch::Contains("j.jsonl:1: the text holds a NUL; remove it"));
+                    Catch::Contains("j.jsonl:1: the text contains a NUL; remove it"));
   CHECK_THROWS_WITH(
       read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")},
                 .format = "pairs"}),
-      Catch::Contains("p.jsonl:2: not a JSON object, as the lines before are"));
+      Catch::Contains("p.jsonl:2: not a JSON object, unlike the lines before"));
   CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) ==
         std::vector<std::vector<std::string>>{{"a", "b"}});
   const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
-  CHECK_THROWS_WITH(read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}),
-                    Catch::Contains("one.en: 2 files of sources were given 1 of targets; name one for each"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}),
+      Catch::Contains("one.en: 2 source files were given with 1 target files; name one target for each source"));
   CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
 }
 
-TEST_CASE("pairs are the two columns of a table, two of more by their names, and never the first two of more",
-          "[data][reader]") {
+TEST_CASE("pairs are the columns of a table of two, or named columns, never the first two of more", "[data][reader]") {
   TempDir dir;
   using Documents = std::vector<std::vector<std::string>>;
   const auto two = dir.write("two.tsv", "a\tb\n\nc\td\n");
@@ -118,8 +118,8 @@ TEST_CASE("pairs are the two columns of a table, two of more by their names, and
       "four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
   CHECK(read_all({.inputs = {two}, .format = "pairs"}) == Documents{{"a", "b"}, {"c", "d"}});
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs"}),
-                    Catch::EndsWith("four.tsv:1: has 4 columns, and a pair is two; write two, or name two of them with "
-                                    "--columns NAME,NAME as the file's first line names them"));
+                    Catch::EndsWith("four.tsv:1: has 4 columns, but a pair has two; write two, or select two with "
+                                    "--columns NAME,NAME by the names in the file's first line"));
   CHECK(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence2"}) ==
         Documents{{"a \"quoted", "b"}, {"c", "d"}});
   CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) ==
@@ -128,13 +128,13 @@ TEST_CASE("pairs are the two columns of a table, two of more by their names, and
   CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = "pairs", .columns = "en,de"}),
                     Catch::Contains("twice.tsv:1: two columns are named 'en'; give each column a name of its own"));
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "label,label"}),
-                    Catch::Contains("four.tsv:1: --columns label,label names one column twice; a pair is two"));
+                    Catch::Contains("four.tsv:1: --columns label,label names one column twice; a pair has two"));
   CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence3"}),
                     Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this "
                                     "first line: index\tsentence1\tsentence2\tlabel"));
   CHECK_THROWS_WITH(
       read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")}, .format = "pairs", .columns = "x,z"}),
-      Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write as many in every line"));
+      Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write the same number in every line"));
   const auto json = dir.write("p.jsonl", "{\"x\": \"a\", \"y\": \"b\", \"z\": \"c\"}\n");
   CHECK(read_all({.inputs = {json}, .format = "pairs", .columns = "z,x"}) == Documents{{"c", "a"}});
   CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = "pairs"}),
@@ -145,9 +145,8 @@ TEST_CASE("pairs are the two columns of a table, two of more by their names, and
       prepare(options),
       "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
   options.columns = "sentence1,sentence2", options.targets = {two};
-  CHECK_THROWS_WITH(
-      prepare(options),
-      "--columns names both sides of pairs that stand in one line; add --format pairs, and leave --target out");
+  CHECK_THROWS_WITH(prepare(options),
+                    "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   options.targets.clear(), options.field = "x,y";
   CHECK_THROWS_WITH(prepare(options), "--columns and --field both name the keys of pairs; leave --field out");
 }
@@ -163,7 +162,7 @@ TEST_CASE("sentences end where a reader would end them", "[data][sentences]") {
   CHECK(split("   ").empty());
 }
 
-TEST_CASE("the store gives back documents, sentences and ids", "[data][store]") {
+TEST_CASE("the store returns documents, sentences and ids", "[data][store]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   CHECK(store.num_documents() + TokenStore(dir / "tokens", "valid").num_documents() == 40);
@@ -180,7 +179,7 @@ TEST_CASE("the store gives back documents, sentences and ids", "[data][store]") 
   store.verify();
 }
 
-TEST_CASE("every flipped byte of a store is found, never a crash", "[data][store]") {
+TEST_CASE("every flipped byte of a store is detected without a crash", "[data][store]") {
   TempDir dir;
   {
     tiny_store(dir, 6, 3);
@@ -222,7 +221,7 @@ TEST_CASE("preparing gives the same bytes for any number of threads", "[data][pr
   CHECK(bytes[0] == bytes[1]);
 }
 
-TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][prepare]") {
+TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][prepare]") {
   TempDir dir;
   {
     tiny_store(dir);
@@ -234,15 +233,15 @@ TEST_CASE("preparing again reuses, and refuses to mix other text in", "[data][pr
   options.held_out = 0.2;
   CHECK_THROWS_WITH(
       prepare(options),
-      Catch::Contains("holds tokens of other text or options; name another --out, or make it anew with --force"));
+      Catch::Contains("has tokens of other text or options; name another --out, or overwrite it with --force"));
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
 }
 
 namespace {
 
-/// Prepares in a child process until it has begun this file, or is done: then the text is too short for the test. A
-/// mistake of the text ends it with 1, and its sentence lies in `options.out`.error.
+/// Prepares in a child process until it has started this file, or is done: then the text is too short for the test. An
+/// error in the text ends it with status 1 and the message in `options.out`.error.
 pid_t preparing(const PrepareOptions& options, const std::string& file) {
   const pid_t child = fork();
   if (child == 0) {
@@ -259,7 +258,7 @@ pid_t preparing(const PrepareOptions& options, const std::string& file) {
   return child;
 }
 
-/// Kills a preparation when it has begun this file; false where it was done before.
+/// Kills a preparation when it has started this file; false if it was done before.
 bool killed_behind(const PrepareOptions& options, const std::string& file) {
   const pid_t child = preparing(options, file);
   kill(child, SIGKILL);
@@ -267,7 +266,7 @@ bool killed_behind(const PrepareOptions& options, const std::string& file) {
   return waitpid(child, &status, 0) == child && WIFSIGNALED(status);
 }
 
-/// A file in the place of standard input.
+/// Redirects standard input to a file.
 struct StandardInput {
   explicit StandardInput(const std::string& path) : kept(dup(0)) {
     const int file = open(path.c_str(), O_RDONLY);
@@ -283,8 +282,7 @@ struct StandardInput {
 
 }  // namespace
 
-TEST_CASE("a preparation that was killed goes on behind its closed files and ends in the same bytes",
-          "[data][prepare]") {
+TEST_CASE("a killed preparation resumes after its closed files and ends with the same bytes", "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   std::string text;
@@ -311,16 +309,15 @@ TEST_CASE("a preparation that was killed goes on behind its closed files and end
   CHECK(files > 3);
 }
 
-TEST_CASE(
-    "a preparation that was cut off reports in the end what one that was not reports, the pairs left out included",
-    "[data][prepare]") {
+TEST_CASE("a resumed preparation has the same report as an uninterrupted one, skipped pairs included",
+          "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   std::string pairs;
   uint64_t incomplete = 0;
   for (int i = 0; i < 40000; ++i) {
     for (int k = 0; k < 16; ++k) pairs += "w" + std::to_string((i + k) % 20) + "q ";
-    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";  // a zero-width space has no piece
+    pairs += i % 7 == 0 ? "\t\u200B\n" : i % 11 == 0 ? "\t\n" : "\tw3q\n";  // a zero-width space has no token
     incomplete += i % 7 == 0 || i % 11 == 0;
   }
   PrepareOptions options;
@@ -343,7 +340,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("standard input goes on where it was cut off only with the same text", "[data][prepare]") {
+TEST_CASE("preparation of standard input is resumed only with the same text", "[data][prepare]") {
   TempDir dir;
   const auto text_of = [](const std::string& letter) {
     std::string text;
@@ -373,17 +370,17 @@ TEST_CASE("standard input goes on where it was cut off only with the same text",
   const auto begun = fs::last_write_time(dir / "again.partial/train-00000.tokens");
   CHECK(prepared(first, "again") == whole);
   CHECK(fs::last_write_time(dir / "again/train-00000.tokens") == begun);
-  // What is there is not taken for tokens of what standard input holds now, on whichever side it is read.
+  // Existing files are not reused for other content of standard input, on either side of the pairs.
   options.out = dir / "valid", options.inputs = {first}, options.valid_inputs = {"-"};
   {
     const StandardInput in(second);
     prepare(options);
   }
   const StandardInput in(first);
-  CHECK_THROWS_WITH(prepare(options), Catch::Contains("exists; name another --out, or make it anew with --force"));
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("exists; name another --out, or overwrite it with --force"));
 }
 
-TEST_CASE("a file that changes while its tokens are made is named", "[data][prepare]") {
+TEST_CASE("a file that changes during preparation is named", "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   std::string text;
@@ -407,7 +404,7 @@ TEST_CASE("a file that changes while its tokens are made is named", "[data][prep
   }
 }
 
-TEST_CASE("bytes of the source of pairs are those of their sides, with nothing between them", "[data][prepare]") {
+TEST_CASE("source bytes of pairs are those of their sides, without a separator", "[data][prepare]") {
   TempDir dir;
   std::string pairs;
   std::vector<uint64_t> bytes;
@@ -433,7 +430,7 @@ TEST_CASE("bytes of the source of pairs are those of their sides, with nothing b
   }
 }
 
-TEST_CASE("small texts hold out a document, a single document its end", "[data][prepare]") {
+TEST_CASE("of a small text a document is held out, of a single document its end", "[data][prepare]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(20));
   PrepareOptions options;
@@ -449,12 +446,12 @@ TEST_CASE("small texts hold out a document, a single document its end", "[data][
   CHECK(one.valid_documents == 1);
   CHECK(one.tokens > one.valid_tokens);
   options.inputs = {dir.write("empty.txt", "\n\n")}, options.out = dir / "empty";
-  CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: holds no text; name files with text"));
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: has no text; name files with text"));
 }
 
 namespace {
 
-/// How often each token is part of an example of an epoch.
+/// How often each token occurs in the examples of an epoch.
 std::vector<int> times_seen(const TokenStore& store, const Sampler& sampler, uint64_t epoch) {
   std::vector<int> seen(store.num_tokens());
   Example example;
@@ -472,7 +469,7 @@ constexpr auto every_packing = {Packing::document,      Packing::full,          
 
 }  // namespace
 
-TEST_CASE("every piece is seen once an epoch, in another order each time, from any position", "[data][sampler]") {
+TEST_CASE("every chunk is read once an epoch, in a different order each time, from any position", "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   for (const auto packing : every_packing) {
@@ -496,11 +493,11 @@ TEST_CASE("every piece is seen once an epoch, in another order each time, from a
   }
 }
 
-TEST_CASE("every token is read once an epoch, whatever the packing, short sequences and random segments",
+TEST_CASE("every token is read once an epoch, for all packings, short sequences and random segments",
           "[data][sampler]") {
   TempDir dir;
   const auto tiny = tiny_store(dir);
-  // Sentences of 70 tokens, longer than a row, and documents whose ends leave 1 to 9 tokens over.
+  // Sentences of 70 tokens, longer than a row, and documents with remainders of 1 to 9 tokens.
   std::string text;
   for (int d = 1; d < 10; ++d) {
     for (int k = 0; k < 70 + 24 * (d % 3) + d; ++k)
@@ -527,7 +524,7 @@ TEST_CASE("every token is read once an epoch, whatever the packing, short sequen
         }
 }
 
-TEST_CASE("a rest of less than eight tokens is filled up from the piece before it", "[data][sampler]") {
+TEST_CASE("a remainder of less than eight tokens is filled up from the previous chunk", "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const Sampler sampler(store, {.packing = Packing::document, .length = 24}, Rng(3));
@@ -540,7 +537,7 @@ TEST_CASE("a rest of less than eight tokens is filled up from the piece before i
   }
 }
 
-TEST_CASE("as many sequences of an epoch have a random second segment as were asked for, single sentences among them",
+TEST_CASE("the requested share of the sequences of an epoch has a random second segment, single sentences included",
           "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
@@ -549,13 +546,13 @@ TEST_CASE("as many sequences of an epoch have a random second segment as were as
       CAPTURE(static_cast<int>(packing), asked);
       const Sampler sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1, .random_next_prob = asked},
                             Rng(3));
-      const auto pieces = Sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1}, Rng(3)).size();
+      const auto chunks = Sampler(store, {.packing = packing, .length = 24, .short_seq_prob = 0.1}, Rng(3)).size();
       uint64_t random = 0, single = 0;
       Example example;
       for (uint64_t i = 5 * sampler.size(); i < 6 * sampler.size(); ++i) {
         sampler.sample(i, example);
         random += example.random_next;
-        single += example.cuts.empty() && example.item < pieces && asked == 0;
+        single += example.cuts.empty() && example.item < chunks && asked == 0;
         CHECK((example.random_next || !example.cuts.empty()));
       }
       const auto share = static_cast<double>(random) / static_cast<double>(sampler.size());
@@ -572,19 +569,19 @@ TEST_CASE("whole sentences are packed as long as they fit, across documents or n
   const auto store = tiny_store(dir);
   for (const auto packing : {Packing::doc_sentences, Packing::full_sentences}) {
     const Sampler sampler(store, {.packing = packing, .length = 24}, Rng(3));
-    std::vector<Example> pieces(sampler.size());
+    std::vector<Example> chunks(sampler.size());
     for (uint64_t i = 0; i < sampler.size(); ++i) {
       Example example;
       sampler.sample(i, example);
-      pieces[example.item] = example;
+      chunks[example.item] = example;
     }
     bool crosses = false;
-    for (size_t p = 0; p < pieces.size(); ++p) {
-      const auto& spans = pieces[p].spans;
+    for (size_t p = 0; p < chunks.size(); ++p) {
+      const auto& spans = chunks[p].spans;
       uint64_t length = spans.size() - 1;
       for (const auto& span : spans) {
         length += span.count;
-        CHECK(store.first_token(store.sentence_of(span.first)) == span.first);  // begins with a sentence, ends with one
+        CHECK(store.first_token(store.sentence_of(span.first)) == span.first);  // starts with a sentence, ends with one
         const uint64_t end = span.first + span.count;
         CHECK((end == store.num_tokens() || store.first_token(store.sentence_of(end)) == end));
       }
@@ -592,20 +589,20 @@ TEST_CASE("whole sentences are packed as long as they fit, across documents or n
       const uint64_t sentence = store.sentence_of(spans.front().first),
                      first_length = store.first_token(sentence + 1) - store.first_token(sentence);
       CHECK((length <= 24 || (spans.size() == 1 && spans[0].count == first_length)));
-      CHECK(pieces[p].target_length == length);
-      if (p + 1 == pieces.size()) continue;
-      const uint64_t next = pieces[p + 1].spans.front().first, following = store.sentence_of(next);
+      CHECK(chunks[p].target_length == length);
+      if (p + 1 == chunks.size()) continue;
+      const uint64_t next = chunks[p + 1].spans.front().first, following = store.sentence_of(next);
       const bool new_document =
-          pieces[p + 1].document != pieces[p].document && store.document_token(pieces[p + 1].document) == next;
+          chunks[p + 1].document != chunks[p].document && store.document_token(chunks[p + 1].document) == next;
       if (packing == Packing::doc_sentences && new_document) continue;
       CHECK(length + (new_document ? 1 : 0) + store.first_token(following + 1) - next >
-            24);  // the next sentence had no room
+            24);  // the next sentence did not fit
     }
     CHECK(crosses == (packing == Packing::full_sentences));
   }
 }
 
-TEST_CASE("a tenth of the sequences is cut to a random shorter length", "[data][sampler]") {
+TEST_CASE("a tenth of the sequences are cut to a random shorter length", "[data][sampler]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const Sampler sampler(store, {.packing = Packing::sentences, .length = 6, .short_seq_prob = 0.1}, Rng(3));

@@ -15,7 +15,7 @@ using namespace cloze;
 
 namespace {
 
-/// Sennrich et al. 2016, algorithm 1, with every pair counted again for every merge.
+/// Sennrich et al. 2016, algorithm 1, recounting all pairs for every merge.
 std::vector<std::pair<int32_t, int32_t>> slow_merges(std::vector<CountedWord> words, int32_t next, size_t merges) {
   std::vector<std::pair<int32_t, int32_t>> learnt;
   while (learnt.size() < merges) {
@@ -23,10 +23,10 @@ std::vector<std::pair<int32_t, int32_t>> slow_merges(std::vector<CountedWord> wo
     for (const auto& w : words)
       for (size_t i = 0; i + 1 < w.symbols.size(); ++i) counts[{w.symbols[i], w.symbols[i + 1]}] += w.count;
     std::pair<int32_t, int32_t> best;
-    uint64_t most = 1;
+    uint64_t max = 1;
     for (const auto& [pair, n] : counts)
-      if (n > most) most = n, best = pair;
-    if (most < 2) break;
+      if (n > max) max = n, best = pair;
+    if (max < 2) break;
     learnt.push_back(best);
     for (auto& w : words) {
       std::vector<int32_t> out;
@@ -60,7 +60,7 @@ std::vector<std::string> sentences() {
 
 }  // namespace
 
-TEST_CASE("merges are those of the algorithm that counts every pair again", "[data][tokenizer]") {
+TEST_CASE("merges equal those of the algorithm that recounts all pairs", "[data][tokenizer]") {
   auto stream = Rng(1).stream("test");
   for (int trial = 0; trial < 20; ++trial) {
     std::vector<CountedWord> words;
@@ -80,8 +80,7 @@ TEST_CASE("merges are those of the algorithm that counts every pair again", "[da
   }
 }
 
-TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also from its tokenizer.json alone",
-          "[data][tokenizer]") {
+TEST_CASE("a trained byte-level vocabulary encodes any text, also from its tokenizer.json alone", "[data][tokenizer]") {
   TempDir dir;
   const auto files = train_byte_bpe(sentences(), 400);
   dir.write("bpe/merges.txt", files.merges);
@@ -102,11 +101,10 @@ TEST_CASE("a byte-level vocabulary that was trained here encodes any text, also 
   CHECK(Tokenizer::open(dir / "saved/tokenizer.json").encode(text) == ids);
   CHECK_THROWS_WITH(
       train_byte_bpe(sentences(), 260),
-      "--vocab-size 260 is too small for byte-level BPE, which has 261 pieces before the first merge; raise it");
+      "--vocab-size 260 is too small for byte-level BPE, which has 261 tokens before the first merge; raise it");
 }
 
-TEST_CASE("a WordPiece vocabulary that was trained here covers its text, also from its tokenizer.json alone",
-          "[data][tokenizer]") {
+TEST_CASE("a trained WordPiece vocabulary covers its text, also from its tokenizer.json alone", "[data][tokenizer]") {
   TempDir dir;
   const auto file = train_wordpiece(sentences(), 120, true);
   const auto tokenizer = Tokenizer::open(dir.write("wp/vocab.txt", file));
@@ -128,7 +126,7 @@ TEST_CASE("a WordPiece vocabulary that was trained here covers its text, also fr
           "--vocab-size 10 is too small for WordPiece on this text, whose special tokens and characters are"));
 }
 
-TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor for the size gets fewer pieces",
+TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the size gets fewer tokens",
           "[data][prepare]") {
   TempDir dir;
   std::string text;
@@ -144,8 +142,7 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text that is too poor fo
   }
 }
 
-TEST_CASE("long words are joined as openai/gpt-2's encoder.py joins them, in time that grows with their length",
-          "[data][tokenizer]") {
+TEST_CASE("long words are merged as in openai/gpt-2's encoder.py, in nearly linear time", "[data][tokenizer]") {
   TempDir dir;
   const auto made = train_byte_bpe(sentences(), 400);
   dir.write("vocab.json", made.vocabulary);
@@ -156,7 +153,7 @@ TEST_CASE("long words are joined as openai/gpt-2's encoder.py joins them, in tim
   std::string left, right;
   std::getline(lines, left);
   while (lines >> left >> right) ranks.emplace(std::pair(left, right), static_cast<int>(ranks.size()));
-  // The function `bpe`: the pair of the lowest rank is joined everywhere, until none has a rank.
+  // The function `bpe`: the pair of the lowest rank is merged everywhere, until none has a rank.
   const auto bpe = [&](const std::string& letters) {
     std::vector<std::string> word;
     for (const char c : letters) word.emplace_back(1, c);
@@ -189,14 +186,14 @@ TEST_CASE("long words are joined as openai/gpt-2's encoder.py joins them, in tim
     for (const auto id : tokenizer.encode(word)) found.push_back(tokenizer.piece(id));
     CHECK(found == bpe(word));
   }
-  // A loop over all pairs for each join takes minutes.
+  // A loop over all pairs for each merge takes minutes.
   const auto word = word_of(2 << 20);
   std::string spelled;
   for (const auto id : tokenizer.encode(word)) spelled += tokenizer.piece(id);
   CHECK(spelled == word);
 }
 
-TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokenizer]") {
+TEST_CASE("damaged byte-level vocabularies are refused with a message", "[data][tokenizer]") {
   TempDir dir;
   const auto good = train_byte_bpe(sentences(), 300);
   int n = 0;
@@ -206,15 +203,15 @@ TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokeni
     dir.write(folder + "/vocab.json", vocabulary);
     CHECK_THROWS_WITH(Tokenizer::open(dir / folder), Catch::Contains(reason));
   };
-  refused("[1, 2]", good.merges, "is not a JSON object of pieces and ids; it is damaged");
+  refused("[1, 2]", good.merges, "is not a JSON object of tokens and ids; it is damaged");
   refused("{\"a\": 0, \"b\": 0}", good.merges,
-          "piece 'b' has id 0, which is taken or beyond the 2 pieces; ids must be 0, 1, 2, ...");
-  refused("{\"a\": 0, \"b\": 7}", good.merges, "piece 'b' has id 7");
-  refused("{\"a\": 0, \"b\": 1}", good.merges, "has no piece for byte 0; a byte-level vocabulary needs all 256");
-  refused(good.vocabulary, "#version: 0.2\nab\n", "merges:2: 'ab' is not two pieces with a space between them");
+          "token 'b' has id 0, which is taken or beyond the 2 tokens; ids must be 0, 1, 2, ...");
+  refused("{\"a\": 0, \"b\": 7}", good.merges, "token 'b' has id 7");
+  refused("{\"a\": 0, \"b\": 1}", good.merges, "has no token for byte 0; a byte-level vocabulary needs all 256");
+  refused(good.vocabulary, "#version: 0.2\nab\n", "merges:2: 'ab' is not two tokens with a space between them");
   refused(good.vocabulary, "#version: 0.2\nt h</w>\n",
           "merges:2: 't h</w>' ends a word with </w>, which byte-level BPE of GPT-2's kind does not");
-  refused(good.vocabulary, "#version: 0.2\nqq zz\n", "merges:2: 'qq zz' names a piece that the vocabulary lacks");
+  refused(good.vocabulary, "#version: 0.2\nqq zz\n", "merges:2: 'qq zz' names a token that the vocabulary lacks");
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("t/tokenizer.json", "{\"model\": {\"type\": \"Unigram\"}}")),
                     Catch::Contains("tokenizer.json"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("u/tokenizer.json", "no json")), Catch::Contains("tokenizer.json"));
@@ -223,7 +220,7 @@ TEST_CASE("damaged byte-level vocabularies are refused in words", "[data][tokeni
 TEST_CASE("ALBERT's conventions over SentencePiece give the ids of transformers", "[data][tokenizer]") {
   const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
   if (!std::filesystem::exists(folder + "hf-expected-encodings.json")) {
-    WARN("the published vocabularies are not beside this checkout");
+    WARN("the published vocabularies are not next to this checkout");
     return;
   }
   TempDir dir;
@@ -238,7 +235,7 @@ TEST_CASE("ALBERT's conventions over SentencePiece give the ids of transformers"
     wanted.erase(wanted.begin());                                            // [CLS]
     CHECK(tokenizer.encode(expected["texts"][i].get<std::string>()) == wanted);
   }
-  // A comma behind a digit stands alone, accents go, capitals are folded.
+  // A comma after a digit is a token of its own, accents are stripped, capitals are lower-cased.
   const auto ids = tokenizer.encode("It cost 9, 1");
   REQUIRE(ids.size() == 5);
   CHECK(tokenizer.piece(ids[2]) == "\u25819");

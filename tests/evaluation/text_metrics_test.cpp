@@ -74,12 +74,13 @@ TEST_CASE("BLEU halves the credit of each further order that has no match", "[tr
              {50.0, 10.0, 6.25, 4.166666666666667}, 1.0);
 }
 
-TEST_CASE("BLEU is 0 where no hypothesis has four words, whatever they are", "[train][text-metrics]") {
+TEST_CASE("BLEU is 0 if no hypothesis has four words", "[train][text-metrics]") {
   check_bleu(bleu({"Stop here now", "Go"}, {"Stop here now", "Go"}), 0.0, {100.0, 100.0, 100.0, 0.0}, 1.0);
   check_bleu(bleu({""}, {"word"}), 0.0, {0.0, 0.0, 0.0, 0.0}, 0.0);
 }
 
-TEST_CASE("a short hypothesis pays the brevity penalty in BLEU and recall in the others", "[train][text-metrics]") {
+TEST_CASE("a short hypothesis is penalised by the brevity penalty in BLEU and by recall in the other metrics",
+          "[train][text-metrics]") {
   const Lines hypotheses{"The ferry leaves at dawn"},
       references{"The ferry leaves at dawn from the northern pier today"};
   check_bleu(bleu(hypotheses, references), 36.78794411714425, {100.0, 100.0, 100.0, 100.0}, 0.36787944117144233);
@@ -87,7 +88,7 @@ TEST_CASE("a short hypothesis pays the brevity penalty in BLEU and recall in the
   check_rouge(rouge(hypotheses, references), 0.6666666666666666, 0.6153846153846153, 0.6666666666666666);
 }
 
-TEST_CASE("an empty hypothesis scores nothing but its reference still counts", "[train][text-metrics]") {
+TEST_CASE("an empty hypothesis scores 0, and its reference still counts", "[train][text-metrics]") {
   const Lines hypotheses{"", "The lamp is lit ."}, references{"Nothing was said .", "The lamp is lit ."};
   check_bleu(bleu(hypotheses, references), 44.932896411722176, {100.0, 100.0, 100.0, 100.0}, 0.44932896411722156);
   CHECK(chrf(hypotheses, references) == near(51.119072633296305));
@@ -110,40 +111,40 @@ TEST_CASE("a byte that is not UTF-8 is a character of its own", "[train][text-me
                         "a\xFE"
                         "b";
   CHECK(chrf({one}, {one}) == Approx(100));
-  CHECK(chrf({one}, {other}) == Approx(100 * 2.0 / 9));  // two of three characters, none of two pairs, nor the triple
+  CHECK(chrf({one}, {other}) == Approx(100 * 2.0 / 9));  // 2 of 3 characters match, no bigram, no trigram
   CHECK(exact_match({one}, {other}) == 0);
 }
 
-TEST_CASE("chrF forgives n-grams that are longer than the reference", "[train][text-metrics]") {
+TEST_CASE("chrF ignores n-grams that are longer than the reference", "[train][text-metrics]") {
   CHECK(chrf({"ab", "abcdefgh"}, {"a", "abcdefxh"}) == near(61.41747932456787));
 }
 
-TEST_CASE("white space is that of Unicode", "[train][text-metrics]") {
+TEST_CASE("white space is defined by Unicode", "[train][text-metrics]") {
   const Lines hypotheses{"snow\u3000falls\u00a0on the hill"}, references{"snow falls on the hill"};
   CHECK(bleu(hypotheses, references).score == near(100.0));
   CHECK(chrf(hypotheses, references) == near(100.0));
   CHECK(exact_match({"\u3000 blue\u00a0\n", "blue sky"}, {"blue", "bluesky"}) == 0.5);
 }
 
-TEST_CASE("ROUGE-L takes words in order, ROUGE-1 in any", "[train][text-metrics]") {
+TEST_CASE("ROUGE-L requires the order of words, ROUGE-1 does not", "[train][text-metrics]") {
   check_rouge(rouge({"one two three four five"}, {"five one three two four"}), 1.0, 0.0, 0.6);
   check_rouge(rouge({"The Old mill turns, slowly; the mill turns."}, {"The mill by the old bridge turns slowly."}),
               0.75, 0.42857142857142855, 0.5);
 }
 
-TEST_CASE("a word said more often than the reference has it counts as often as there", "[train][text-metrics]") {
+TEST_CASE("matches of a repeated word are clipped to its count in the reference", "[train][text-metrics]") {
   const Lines hypotheses{"so so so so"}, references{"so it is so"};
   check_bleu(bleu(hypotheses, references), 18.99589214128981, {50.0, 16.666666666666668, 12.5, 12.5}, 1.0);
   CHECK(chrf(hypotheses, references) == near(15.178571428571427));
   check_rouge(rouge(hypotheses, references), 0.5, 0.0, 0.5);
 }
 
-TEST_CASE("ROUGE ends words at letters beyond ASCII, but for those whose lower case is within",
+TEST_CASE("ROUGE splits words at non-ASCII letters, except for those with an ASCII lower case",
           "[train][text-metrics]") {
   check_rouge(rouge({"naïve Σ 5\u212A run in \u0130zmir"}, {"na ve 5k run in i zmir"}), 1.0, 1.0, 1.0);
 }
 
-TEST_CASE("each hypothesis needs its reference, and none at all score nothing", "[train][text-metrics]") {
+TEST_CASE("each hypothesis needs a reference, and empty lists score 0", "[train][text-metrics]") {
   CHECK_THROWS_AS(bleu({"one"}, {}), std::invalid_argument);
   CHECK_THROWS_AS(chrf({"one"}, {"one", "two"}), std::invalid_argument);
   CHECK_THROWS_AS(rouge({}, {"one"}), std::invalid_argument);

@@ -1,5 +1,5 @@
 #pragma once
-// A model for searches whose scores are known without a network.
+// Models with known scores, without a network, for tests of search.
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -10,9 +10,9 @@ namespace cloze {
 using Ids = std::vector<int64_t>;
 using Prompts = std::vector<Ids>;
 
-/// A model whose logits are a hash of all that a row has read. It remembers only the hash, so that a wrong origin
-/// shows.
-struct Fake : NextToken {
+/// A model whose logits are a hash of all tokens of a row. Its state is only the hash, so that a wrong origin changes
+/// the result.
+struct Fake : NextTokenModel {
   int64_t size, eos = 2;
   uint64_t seed;
   float sharp, bias;  // logits lie in [-4, 4) * sharp, that of eos has `bias` added; all exact in float
@@ -61,8 +61,8 @@ struct Fake : NextToken {
   }
 };
 
-inline std::vector<std::vector<Generated>> run(Fake model, const Prompts& prompts, const SearchConfig& config,
-                                               const std::vector<uint64_t>& numbers = {}) {
+inline std::vector<std::vector<GeneratedIds>> run(Fake model, const Prompts& prompts, const SearchConfig& config,
+                                                  const std::vector<uint64_t>& numbers = {}) {
   model.start(prompts, rows_of_prompt(config));
   return search(model, prompts, config, {}, numbers);
 }
@@ -74,7 +74,7 @@ inline std::vector<float> random_logits(int64_t n, uint64_t seed, float scale) {
 }
 
 /// The same scores for every row and step.
-struct Fixed : NextToken {
+struct Fixed : NextTokenModel {
   std::vector<float> scores, out;
   explicit Fixed(std::vector<float> given) : scores(std::move(given)) {}
   int64_t vocab() const override { return static_cast<int64_t>(scores.size()); }

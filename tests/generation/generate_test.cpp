@@ -5,15 +5,14 @@
 
 using namespace cloze;
 
-TEST_CASE("texts of different lengths that are written together are those that each prompt has alone",
-          "[search][generate]") {
+TEST_CASE("generation in a batch of different lengths equals generation for each prompt alone", "[search][generate]") {
   TempDir dir;
   for (const std::string family : {"bart", "t5"}) {
     import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);
     const auto run = open_run(dir / family);
-    const std::vector<Prompt> prompts{{.source = {5, 9, 13, 2}, .beginning = {2}, .number = 0},
-                                      {.source = {7, 8, 3, 11, 21, 30, 2}, .beginning = {2}, .number = 1},
-                                      {.source = {4, 2}, .beginning = {2}, .number = 2}};
+    const std::vector<Prompt> prompts{{.source = {5, 9, 13, 2}, .prefix = {2}, .number = 0},
+                                      {.source = {7, 8, 3, 11, 21, 30, 2}, .prefix = {2}, .number = 1},
+                                      {.source = {4, 2}, .prefix = {2}, .number = 2}};
     const SearchConfig greedy{.max_new_tokens = 6, .eos_token_id = 2, .pad_token_id = 1};
     auto beams = greedy, groups = greedy, drawn = greedy;
     beams.num_beams = 3, beams.num_return_sequences = 2;

@@ -63,7 +63,7 @@ std::map<int64_t, double> naive_distribution(std::vector<double> x, const Search
 
 }  // namespace
 
-TEST_CASE("what sampling draws from equals the processors of transformers, one after the other", "[search]") {
+TEST_CASE("the sampling distribution equals that of the logits processors of transformers in sequence", "[search]") {
   Fake model(12, 11, 1, 0);
   model.start({{7, 9}}, 1);
   const SearchConfig c{.do_sample = true,
@@ -81,7 +81,7 @@ TEST_CASE("what sampling draws from equals the processors of transformers, one a
   CHECK(kept[1].second == Approx(0.3204481900).epsilon(1e-6));
 }
 
-TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and typical keep", "[search]") {
+TEST_CASE("temperature, top-k, top-p and typical sampling keep the tokens that their definitions keep", "[search]") {
   for (const int64_t vocab : {3, 50, 67, 3001})
     for (const float scale : {0.25F, 1.0F, 3.0F})
       for (const double temperature : {1.0, 0.6, 2.0})
@@ -108,7 +108,7 @@ TEST_CASE("sampling keeps what the definitions of temperature, top-k, top-p and 
             }
 }
 
-TEST_CASE("a penalty for repetition counts a token once, however often it came", "[search]") {
+TEST_CASE("the repetition penalty is applied once per token, however often the token occurs", "[search]") {
   const std::vector<float> logits = {1, -1, 0.5, 2};
   const SearchConfig c{.do_sample = true, .repetition_penalty = 2};
   const auto found = distribution(logits.data(), 4, {1, 3, 3, 1, 99}, 1, c),
@@ -136,7 +136,7 @@ TEST_CASE("draws follow the distribution, and the score is their log-probability
   CHECK(count.size() == 5);
 }
 
-TEST_CASE("a draw depends on seed, number of the prompt, sequence and place, never on the batch", "[search]") {
+TEST_CASE("a draw depends on seed, number of the prompt, sequence and position, never on the batch", "[search]") {
   const SearchConfig c{.max_new_tokens = 9, .num_return_sequences = 2, .do_sample = true};
   const Fake model(200, 1, 0.5, 0);
   const auto both = run(model, {{3, 4}, {5, 6}}, c), second = run(model, {{5, 6}}, c, {1});

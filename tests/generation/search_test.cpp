@@ -10,9 +10,9 @@ using namespace cloze;
 
 namespace {
 
-/// What transformers gave for the same model and settings.
-void same(const std::vector<std::vector<Generated>>& found, const std::vector<Generated>& expected) {
-  std::vector<Generated> flat;
+/// Checks results against those of transformers for the same model and settings.
+void same(const std::vector<std::vector<GeneratedIds>>& found, const std::vector<GeneratedIds>& expected) {
+  std::vector<GeneratedIds> flat;
   for (const auto& list : found) flat.insert(flat.end(), list.begin(), list.end());
   REQUIRE(flat.size() == expected.size());
   for (size_t i = 0; i < flat.size(); ++i) {
@@ -22,11 +22,11 @@ void same(const std::vector<std::vector<Generated>>& found, const std::vector<Ge
   }
 }
 
-/// Every text that a model can give, with log-probability / length^penalty.
-void enumerate(const Fake& model, uint64_t state, const Ids& ids, double sum, int64_t made, const SearchConfig& c,
-               std::vector<Generated>& all) {
-  if (made == c.max_new_tokens || (made > 0 && ids.back() == c.eos_token_id)) {
-    all.push_back({ids, sum / std::pow(static_cast<double>(made), c.length_penalty)});
+/// Every sequence that a model can generate, with log-probability / length^penalty.
+void enumerate(const Fake& model, uint64_t state, const Ids& ids, double sum, int64_t generated, const SearchConfig& c,
+               std::vector<GeneratedIds>& all) {
+  if (generated == c.max_new_tokens || (generated > 0 && ids.back() == c.eos_token_id)) {
+    all.push_back({ids, sum / std::pow(static_cast<double>(generated), c.length_penalty)});
     return;
   }
   double total = 0;
@@ -34,8 +34,8 @@ void enumerate(const Fake& model, uint64_t state, const Ids& ids, double sum, in
   for (int64_t v = 0; v < model.size; ++v) {
     auto longer = ids;
     longer.push_back(v);
-    enumerate(model, Fake::read(state, v), longer, sum + double{model.logit(state, v)} - std::log(total), made + 1, c,
-              all);
+    enumerate(model, Fake::read(state, v), longer, sum + double{model.logit(state, v)} - std::log(total), generated + 1,
+              c, all);
   }
 }
 
@@ -49,14 +49,14 @@ const Prompts two = {{7, 9}, {30, 5}};
 
 }  // namespace
 
-// ---- literal results of transformers 5.23 ----
+// ---- recorded results of transformers 5.23 ----
 
 TEST_CASE("greedy search gives the ids of transformers, ended rows padded", "[search]") {
   same(run({300, 11, 1, 3.5F}, two, {.max_new_tokens = 12, .eos_token_id = 2, .pad_token_id = 1}),
        {{{7, 9, 204, 2}, -5.611792}, {{30, 5, 2, 1}, -3.523696}});
 }
 
-TEST_CASE("beam search gives the ids and scores of transformers, whatever stops it", "[search]") {
+TEST_CASE("beam search gives the ids and scores of transformers, for every early_stopping", "[search]") {
   SearchConfig c{.max_new_tokens = 12, .num_beams = 3, .num_return_sequences = 2, .eos_token_id = 2, .pad_token_id = 1};
   c.early_stopping = "true";
   same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1}, -3.047543}, {{7, 9, 60, 92, 2}, -4.187437}});
@@ -83,7 +83,8 @@ TEST_CASE("a length penalty makes beams longer or shorter as in transformers", "
   same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 38, 2}, -8.495248}, {{30, 5, 2, 1}, -2.573126}});
 }
 
-TEST_CASE("n-grams, least lengths, forced ids and repetitions rule beams as in transformers", "[search]") {
+TEST_CASE("n-grams, minimum lengths, forced ids and repetition penalties constrain beams as in transformers",
+          "[search]") {
   const SearchConfig c{.max_new_tokens = 12,
                        .min_new_tokens = 6,
                        .num_beams = 4,
@@ -97,7 +98,7 @@ TEST_CASE("n-grams, least lengths, forced ids and repetitions rule beams as in t
        {{{7, 5, 0, 1, 4, 10, 10, 2, 1}, -0.928381}, {{3, 5, 6, 1, 3, 8, 6, 9, 2}, -0.726833}});
 }
 
-TEST_CASE("beams are filled up with eos where the padding id is 0, as transformers does", "[search]") {
+TEST_CASE("beams are padded with eos if the padding id is 0, as in transformers", "[search]") {
   const SearchConfig c{
       .max_new_tokens = 12, .num_beams = 4, .num_return_sequences = 3, .eos_token_id = 2, .pad_token_id = 0};
   same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 38, 2, 2}, -2.123812},
@@ -141,8 +142,8 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
         {{30, 5, 254, 2}, -2.213457},
         {{30, 5, 2, 1}, -2.573126},
         {{30, 5, 2, 1}, -2.573126}});
-  // Found by search over settings: each depends on a detail (what counts as taken, when a group is full, which ends
-  // count).
+  // Found by search over settings: each depends on a detail (which tokens are penalised, when a group is full, which
+  // ends count).
   same(run({60, 127, 0.5, 2}, {{7, 9}},
            {.max_new_tokens = 5,
             .num_beams = 9,
@@ -179,7 +180,7 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
 
 // ---- oracles ----
 
-TEST_CASE("enough beams find the best of all texts", "[search]") {
+TEST_CASE("with enough beams the best of all sequences is found", "[search]") {
   for (uint64_t seed = 0; seed < 12; ++seed)
     for (const double penalty : {0.0, 1.0, 2.0, -1.0}) {
       INFO("seed " << seed << " length penalty " << penalty);
@@ -191,7 +192,7 @@ TEST_CASE("enough beams find the best of all texts", "[search]") {
                            .eos_token_id = 2,
                            .pad_token_id = 1};
       const Fake model(4, seed, 0.5, 0);
-      std::vector<Generated> all;
+      std::vector<GeneratedIds> all;
       enumerate(model, Fake::read(seed, 3), {3}, 0, 0, c, all);
       std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
       const auto found = run(model, {{3}}, c)[0];
@@ -224,7 +225,7 @@ TEST_CASE("scores are log-probabilities to six digits in a large vocabulary", "[
 
 // ---- invariants ----
 
-TEST_CASE("a prompt finds the same in a batch as alone, but for padding", "[search]") {
+TEST_CASE("a prompt gives the same result in a batch as alone, apart from padding", "[search]") {
   const Prompts prompts = {{7, 9}, {30, 5}, {8, 8}, {1, 2}};
   for (uint64_t seed = 0; seed < 20; ++seed)
     for (const std::string stopping : {"true", "false", "never"})
@@ -251,7 +252,7 @@ TEST_CASE("a prompt finds the same in a batch as alone, but for padding", "[sear
       }
 }
 
-TEST_CASE("groups begin with different tokens where beams begin with the same", "[search]") {
+TEST_CASE("groups start with different tokens where beams start with the same", "[search]") {
   std::set<int64_t> plain, diverse;
   SearchConfig c{.max_new_tokens = 6, .num_beams = 4, .num_return_sequences = 4};
   const auto beams = run({100, 4, 1, 0}, {{7}}, c);
@@ -263,7 +264,7 @@ TEST_CASE("groups begin with different tokens where beams begin with the same", 
   CHECK(plain.size() < 4);
 }
 
-TEST_CASE("no n-gram comes twice and none ends before its least length", "[search]") {
+TEST_CASE("no n-gram occurs twice, and no sequence ends before its minimum length", "[search]") {
   for (uint64_t seed = 0; seed < 10; ++seed)
     for (const int64_t n : {1, 2, 3})
       for (const int kind : {0, 1, 2}) {
@@ -282,7 +283,7 @@ TEST_CASE("no n-gram comes twice and none ends before its least length", "[searc
   CHECK(run({16, 0, 1, 9}, {{7, 4}}, {.max_new_tokens = 12, .min_length = 6, .eos_token_id = 2})[0][0].ids.size() == 7);
 }
 
-TEST_CASE("ids are forced after a prompt of one token and at the last place", "[search]") {
+TEST_CASE("ids are forced after a prompt of one token and at the last position", "[search]") {
   for (const int64_t beams : {1, 3}) {
     const SearchConfig c{.max_new_tokens = 5,
                          .min_new_tokens = 5,
@@ -298,7 +299,7 @@ TEST_CASE("ids are forced after a prompt of one token and at the last place", "[
   }
 }
 
-TEST_CASE("ended rows are fed padding, and the model is not asked for more than is needed", "[search]") {
+TEST_CASE("finished rows are fed padding, and the model runs no more steps than needed", "[search]") {
   Fake model(300, 11, 1, 3.5);
   model.start(two, 1);
   search(model, two, {.max_new_tokens = 12, .eos_token_id = 2, .pad_token_id = 1});
@@ -307,7 +308,7 @@ TEST_CASE("ended rows are fed padding, and the model is not asked for more than 
   search(model, {{3}}, {.max_new_tokens = 3});
   CHECK(model.fed.size() == 3);
   CHECK(model.fed[0] == Ids{3});
-  // Both stop when nothing better can come, long before max_new_tokens.
+  // Both stop once no better sequence is possible, long before max_new_tokens.
   for (const int64_t groups : {1, 2}) {
     model = Fake(300, 11, 1, 9);
     model.start(two, 2);
@@ -322,7 +323,7 @@ TEST_CASE("ended rows are fed padding, and the model is not asked for more than 
   }
 }
 
-TEST_CASE("a single row is handed out token by token", "[search]") {
+TEST_CASE("tokens of a single row are emitted one by one", "[search]") {
   Ids heard;
   const auto listen = [&](int64_t id) { heard.push_back(id); };
   Fake model(300, 11, 1, 3.5);
@@ -341,20 +342,20 @@ TEST_CASE("a single row is handed out token by token", "[search]") {
   CHECK(heard.empty());
 }
 
-TEST_CASE("of equal scores the lower token goes first", "[search]") {
+TEST_CASE("ties are broken by the lower token id", "[search]") {
   Fixed flat(std::vector<float>(100));
   CHECK(search(flat, {{5}}, {.max_new_tokens = 3})[0][0].ids == Ids{5, 0, 0, 0});
   const auto found = search(flat, {{5}}, {.max_new_tokens = 2, .num_beams = 4, .num_return_sequences = 4})[0];
   for (int64_t i = 0; i < 4; ++i) CHECK(found[static_cast<size_t>(i)].ids == Ids{5, 0, i});
 }
 
-// ---- refusals ----
+// ---- invalid input ----
 
-TEST_CASE("settings that make no sense are refused with what to do", "[search]") {
+TEST_CASE("invalid settings are rejected with a remedy", "[search]") {
   check({});
   check({.num_beams = 4, .num_beam_groups = 2, .num_return_sequences = 4, .diversity_penalty = 1});
   check({.num_return_sequences = 9, .do_sample = true, .temperature = 0.1, .top_p = 0, .typical_p = 0.1});
-  check({.temperature = 0});  // not read
+  check({.temperature = 0});  // ignored without do_sample
   refused({.max_new_tokens = 0}, "max_new_tokens is 0; give 1 or more");
   refused({.min_new_tokens = -1}, "min_new_tokens is -1; give 0 or more");
   refused({.min_length = -1}, "min_length is -1; give 0 or more");
@@ -403,7 +404,7 @@ TEST_CASE("settings that make no sense are refused with what to do", "[search]")
           "num_return_sequences is 3, but num_beams 2; raise num_beams or lower num_return_sequences");
 }
 
-TEST_CASE("prompts and ids that the model cannot read are refused", "[search]") {
+TEST_CASE("invalid prompts and ids are rejected", "[search]") {
   Fake model(20, 1, 1, 0);
   const auto refuses = [&](const Prompts& prompts, const SearchConfig& c, const std::string& message) {
     CHECK_THROWS_WITH(search(model, prompts, c), message);
@@ -424,17 +425,17 @@ TEST_CASE("prompts and ids that the model cannot read are refused", "[search]") 
   CHECK(search(model, {}, {}).empty());
 }
 
-TEST_CASE("scores that are not numbers stop every search, as does a row without an allowed token a draw", "[search]") {
-  struct Broken : NextToken {
+TEST_CASE("scores that are not finite stop every search, and sampling fails if all tokens are forbidden", "[search]") {
+  struct Broken : NextTokenModel {
     std::vector<float> out = std::vector<float>(4 * 70);
     int64_t vocab() const override { return 70; }
     const float* step(const Ids&, const Ids&) override { return out.data(); }
   };
   for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()})
-    for (const size_t place : {0, 3, 66, 69}) {
+    for (const size_t index : {0, 3, 66, 69}) {
       Broken model;
-      model.out[place] = bad;
-      INFO("score " << bad << " at " << place);
+      model.out[index] = bad;
+      INFO("score " << bad << " at " << index);
       for (const SearchConfig& c :
            {SearchConfig{}, SearchConfig{.do_sample = true}, SearchConfig{.do_sample = true, .top_k = 5},
             SearchConfig{.num_beams = 4}, SearchConfig{.num_beams = 4, .num_beam_groups = 2, .diversity_penalty = 1}})

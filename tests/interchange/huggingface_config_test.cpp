@@ -11,76 +11,76 @@ using nlohmann::json;
 
 namespace {
 
-json defaults_there() { return read_json(SOURCE_DIR "/tests/interchange/huggingface_defaults.json"); }
+json huggingface_defaults() { return read_json(SOURCE_DIR "/tests/interchange/huggingface_defaults.json"); }
 
 }  // namespace
 
-TEST_CASE("a config.json that says nothing is read with the defaults of transformers' class", "[interchange][config]") {
-  // Keys that are passed over: of fine-tuning, of generation's cache, of what there is here in one way only.
-  const std::set<std::string> passed_over{"use_cache",
-                                          "bos_token_id",
-                                          "eos_token_id",
-                                          "sep_token_id",
-                                          "add_cross_attention",
-                                          "is_decoder",
-                                          "is_encoder_decoder",
-                                          "summary_activation",
-                                          "summary_type",
-                                          "summary_use_proj",
-                                          "summary_last_dropout",
-                                          "summary_first_dropout",
-                                          "summary_proj_to_labels",
-                                          "start_n_top",
-                                          "end_n_top",
-                                          "use_mems_eval",
-                                          "use_mems_train",
-                                          "encoder_layerdrop",
-                                          "decoder_layerdrop",
-                                          "initializer_factor",
-                                          "is_gated_act",
-                                          "dense_act_fn",
-                                          "onnx_export",
-                                          "reorder_and_upcast_attn",
-                                          "qa_dropout",
-                                          "seq_classif_dropout",
-                                          "use_bias",
-                                          "rescale_embeddings",
-                                          "scale_attn_weights",
-                                          "scale_attn_by_inverse_layer_idx",
-                                          "pad_token_id"};
-  // Written in another way that means the same.
+TEST_CASE("an empty config.json is read with the defaults of the class in transformers", "[interchange][config]") {
+  // Keys for fine-tuning, generation, or with a single supported value.
+  const std::set<std::string> ignored{"use_cache",
+                                      "bos_token_id",
+                                      "eos_token_id",
+                                      "sep_token_id",
+                                      "add_cross_attention",
+                                      "is_decoder",
+                                      "is_encoder_decoder",
+                                      "summary_activation",
+                                      "summary_type",
+                                      "summary_use_proj",
+                                      "summary_last_dropout",
+                                      "summary_first_dropout",
+                                      "summary_proj_to_labels",
+                                      "start_n_top",
+                                      "end_n_top",
+                                      "use_mems_eval",
+                                      "use_mems_train",
+                                      "encoder_layerdrop",
+                                      "decoder_layerdrop",
+                                      "initializer_factor",
+                                      "is_gated_act",
+                                      "dense_act_fn",
+                                      "onnx_export",
+                                      "reorder_and_upcast_attn",
+                                      "qa_dropout",
+                                      "seq_classif_dropout",
+                                      "use_bias",
+                                      "rescale_embeddings",
+                                      "scale_attn_weights",
+                                      "scale_attn_by_inverse_layer_idx",
+                                      "pad_token_id"};
+  // Other values with the same meaning.
   const json same{{"gpt2", {{"n_inner", 4 * 768}}},
                   {"longformer", {{"attention_window", std::vector<int>(12, 512)}}},
-                  {"mbart", {{"decoder_start_token_id", 0}}}};  // without a start, that of the beginning
+                  {"mbart", {{"decoder_start_token_id", 0}}}};  // without a start token: bos_token_id
   int compared = 0;
-  const auto all = defaults_there();
+  const auto all = huggingface_defaults();
   for (const auto& [type, fields] : all.items()) {
     const auto model = read_model({{"model_type", type}}, "config.json");
-    const auto ours = model_json(model);
+    const auto exported = model_json(model);
     for (const auto& [key, value] : fields.items()) {
       INFO(type << " " << key);
-      if (!ours.contains(key)) {
-        CHECK(passed_over.count(key) == 1);
+      if (!exported.contains(key)) {
+        CHECK(ignored.count(key) == 1);
         continue;
       }
-      CHECK(ours[key] == (same.contains(type) ? same[type].value(key, value) : value));
+      CHECK(exported[key] == (same.contains(type) ? same[type].value(key, value) : value));
       ++compared;
     }
   }
   CHECK(compared > 220);
 }
 
-TEST_CASE("every key of config.json is written as it was read", "[interchange][config]") {
-  const auto all = defaults_there();
+TEST_CASE("every key of config.json is exported as it was imported", "[interchange][config]") {
+  const auto all = huggingface_defaults();
   for (const auto& [type, fields] : all.items()) {
     json other{{"model_type", type}};
     const auto before = model_json(read_model(other, "config.json"));
-    // Other values than the defaults, so that a key that is not read shows.
+    // Values other than the defaults, so that an ignored key is noticed.
     for (const auto& [key, value] : before.items()) {
       if (key == "model_type" || key == "d_head" || key == "untie_r" || key == "is_encoder_decoder" ||
           key.starts_with("bos_"))
         continue;
-      if (key == "is_decoder" && before.contains("decoder_layers")) continue;  // told by the class
+      if (key == "is_decoder" && before.contains("decoder_layers")) continue;  // derived from the class
       if (key.ends_with("_id") && value.is_number()) {
         other[key] = (value.get<int64_t>() + 3) % 50;
         continue;
@@ -115,13 +115,13 @@ TEST_CASE("every key of config.json is written as it was read", "[interchange][c
       INFO(type << " " << key);
       const bool one_name = key == "model_type";  // XLM-RoBERTa and CamemBERT are RoBERTa
       const bool decides =
-          key == "tie_word_embeddings" && (type == "t5" || type == "mt5");  // together with what scales
+          key == "tie_word_embeddings" && (type == "t5" || type == "mt5");  // together with scale_decoder_outputs
       if (!one_name && !decides) CHECK(after[key] == value);
     }
   }
 }
 
-TEST_CASE("a T5 is told to scale its states by what its config says of the head", "[interchange][config]") {
+TEST_CASE("tie_word_embeddings in the config of a T5 decides whether its states are scaled", "[interchange][config]") {
   const auto scales = [](const json& j) { return backbone_of(read_model(j, "config.json")).scale_decoder_outputs; };
   CHECK(scales({{"model_type", "t5"}}));
   CHECK_FALSE(scales({{"model_type", "t5"}, {"tie_word_embeddings", false}}));
@@ -137,14 +137,14 @@ TEST_CASE("values of config.json that cannot be imported are refused with key an
   refused({{"add_cross_attention", true}, {"is_decoder", true}},
           "add_cross_attention is true; only false can be imported");
   refused({{"model_type", "longformer"}, {"num_hidden_layers", 1}, {"attention_window", {512.5}}},
-          "'attention_window' is 512.5, which is not a whole number");
+          "'attention_window' is 512.5, which is not an integer");
   refused({{"model_type", "longformer"}, {"attention_window", 7}},
           "attention_window is 7; windows must be even numbers of at least 2");
   refused({{"position_embedding_type", "rotary"}},
           "position_embedding_type is 'rotary'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
   refused({{"model_type", "longformer"}, {"position_embedding_type", "relative_key"}},
           "position_embedding_type is \"relative_key\"; only \"absolute\" can be imported");
-  refused({{"hidden_size", 12.5}}, "'hidden_size' is 12.5, which is not a whole number");
+  refused({{"hidden_size", 12.5}}, "'hidden_size' is 12.5, which is not an integer");
   refused({{"model_type", "gpt2"}, {"scale_attn_by_inverse_layer_idx", true}},
           "scale_attn_by_inverse_layer_idx is true; only false can be imported");
 }

@@ -28,7 +28,8 @@ namespace {
 
 void check_case(const std::string& folder) {
   const auto rows = verify_parity(folder);
-  CHECK(rows.size() > (folder.find("t5-encoder") != std::string::npos ? 4 : 20));  // an encoder alone has no loss
+  CHECK(rows.size() >
+        (folder.find("t5-encoder") != std::string::npos ? 4 : 20));  // an encoder without decoder has no loss
   for (const auto& row : rows) {
     INFO(folder << " " << row.name << " error " << row.error << " " << row.note);
     CHECK(row.passed);
@@ -38,7 +39,7 @@ void check_case(const std::string& folder) {
 }  // namespace
 
 TEST_CASE("hidden states, logits, loss and every gradient equal those of transformers", "[interchange][parity]") {
-  // Named, so that a case that is lost is missed.
+  // All names are listed, so that a missing case is noticed.
   const std::set<std::string> cases{"albert",
                                     "bart",
                                     "bart-causal",
@@ -77,10 +78,10 @@ TEST_CASE("hidden states, logits, loss and every gradient equal those of transfo
   for (const auto& name : there) check_case(SOURCE_DIR "/tests/parity/" + name);
 }
 
-TEST_CASE("what was imported goes out with every tensor it had, and computes the same", "[interchange][parity]") {
+TEST_CASE("an imported model is exported with all its tensors, and computes the same", "[interchange][parity]") {
   TempDir dir;
-  // Of a decoder alone the attention over an encoder, which is not there; tables that the class has and does not read.
-  const auto left_behind = [](const std::string& name) {
+  // Cross-attention of a decoder without encoder, and tables that the class has but does not use.
+  const auto is_dropped = [](const std::string& name) {
     return name.find("encoder_attn") != std::string::npos || name == "bert.embeddings.position_embeddings.weight" ||
            name == "model.shared.weight";
   };
@@ -94,16 +95,16 @@ TEST_CASE("what was imported goes out with every tensor it had, and computes the
       if (fs::exists(folder + "/" + file)) fs::copy(folder + "/" + file, dir / (name + "-out/" + file));
     check_case(dir / (name + "-out"));
     if (!fs::exists(folder + "/model.safetensors")) continue;
-    const auto written = SafeTensors::open(dir / (name + "-out/model.safetensors"));
+    const auto exported = SafeTensors::open(dir / (name + "-out/model.safetensors"));
     const bool part = name.ends_with("-causal") || name == "bart-tables";
     for (const auto& tensor : SafeTensors::open(folder + "/model.safetensors").names()) {
       INFO(tensor);
-      CHECK((written.contains(tensor) || (part && left_behind(tensor))));
+      CHECK((exported.contains(tensor) || (part && is_dropped(tensor))));
     }
   }
 }
 
-TEST_CASE("outputs of a case may differ by the rounding of their largest entry", "[interchange][parity]") {
+TEST_CASE("the tolerance of outputs is relative to their largest entry", "[interchange][parity]") {
   TempDir dir;
   fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "bert");
   const auto stored = SafeTensors::open(dir / "bert/expected.safetensors");
@@ -125,7 +126,7 @@ TEST_CASE("outputs of a case may differ by the rounding of their largest entry",
   CHECK_FALSE(verdict("attentions.0", 1.3e-5));
 }
 
-TEST_CASE("every family goes out as TorchScript and to Hugging Face, and comes back as it was", "[interchange]") {
+TEST_CASE("every family is exported to TorchScript and Hugging Face, and imported again unchanged", "[interchange]") {
   TempDir dir;
   for (const std::string name : {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert",
                                  "longformer", "xlnet-plain", "xlnet-clamp-untied"}) {
@@ -143,7 +144,7 @@ TEST_CASE("every family goes out as TorchScript and to Hugging Face, and comes b
   }
 }
 
-TEST_CASE("the generator of a run with replaced token detection is a masked language model of its own",
+TEST_CASE("the generator of a run with replaced token detection is exported as a masked language model",
           "[interchange]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
@@ -167,7 +168,7 @@ TEST_CASE("the generator of a run with replaced token detection is a masked lang
   CHECK(fill(open_run(dir / "run"), "wa [MASK] wc", 3)[0].size() == 3);
 }
 
-TEST_CASE("a discriminator and its generator, published in two folders, are one run again that trains on",
+TEST_CASE("a discriminator and a generator in two folders are imported as one run, which can be trained further",
           "[interchange]") {
   TempDir dir;
   for (const std::string tie : {"all", "tables", "none"}) {
@@ -198,29 +199,29 @@ TEST_CASE("a discriminator and its generator, published in two folders, are one 
       CHECK(a[i].name == b[i].name);
       CHECK(at::equal(a[i].param.value(), b[i].param.value()));
     }
-    // It goes out again as it came, and a new run starts from it with every weight.
+    // It is exported unchanged, and a new run starts from it with all weights.
     export_huggingface(run + "-back", run + "-g2", "generator");
     CHECK(read_file(run + "-g2/model.safetensors") == read_file(run + "-g/model.safetensors"));
-    auto onward = config;
-    onward.model = back.config.model, onward.objectives = back.config.objectives;
-    Network fresh(onward.model, onward.objectives);
+    auto further = config;
+    further.model = back.config.model, further.objectives = back.config.objectives;
+    Network fresh(further.model, further.objectives);
     const auto started = init_from(run + "-back", fresh, back.tokenizer);
     CHECK(started.copied.size() == a.size());
     CHECK(started.fresh.empty());
-    onward.init.from = run + "-back";
-    pretrain(onward, {.run = run + "-on"});
+    further.init.from = run + "-back";
+    pretrain(further, {.run = run + "-on"});
     CHECK(fs::exists(run + "-on/latest"));
     if (tie == "all") {
       CHECK_THROWS_WITH(import_huggingface(run + "-d", dir / "x", run + "-d"),
-                        Catch::Contains("a generator is an ElectraForMaskedLM beside an ElectraForPreTraining, these "
+                        Catch::Contains("needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these "
                                         "are ElectraForPreTraining and ElectraForPreTraining"));
       CHECK_THROWS_WITH(import_huggingface(SOURCE_DIR "/tests/parity/electra-discriminator", dir / "x", run + "-g"),
-                        Catch::Contains("; such a pair cannot be one run"));
+                        Catch::Contains("; the two cannot be one run"));
     }
   }
 }
 
-TEST_CASE("a damaged case fails, and says which tensor", "[interchange][parity]") {
+TEST_CASE("a damaged case fails, and the tensor is named", "[interchange][parity]") {
   TempDir dir;
   fs::copy(SOURCE_DIR "/tests/parity/bert", dir / "bert");
   const auto weights = SafeTensors::open(dir / "bert/model.safetensors");
@@ -236,7 +237,7 @@ TEST_CASE("a damaged case fails, and says which tensor", "[interchange][parity]"
   CHECK_THAT(failed, !Catch::Contains("hidden_states.1 "));
 }
 
-TEST_CASE("inputs of a case that the model cannot read are refused in words", "[interchange][parity]") {
+TEST_CASE("inputs of a case that the model cannot take are refused with a clear message", "[interchange][parity]") {
   TempDir dir;
   const auto with = [&](const std::string& file, const std::string& name, const Tensor& tensor) {
     const auto folder = dir / "case";
@@ -256,17 +257,17 @@ TEST_CASE("inputs of a case that the model cannot read are refused in words", "[
     CHECK_THROWS_WITH(verify_parity(with(file, name, tensor)),
                       Catch::Contains(file + ": ") && Catch::Contains(sentence));
   };
-  refused("input_ids", ids + 5000, "input_ids holds 50");
-  refused("input_ids", ids - 5000, "the model has ids from 0 to ");
+  refused("input_ids", ids + 5000, "input_ids contains 50");
+  refused("input_ids", ids - 5000, "but the model has ids from 0 to ");
   refused("input_ids", ids[0], "; ids are [batch, length]");
-  refused("input_ids", ids.to(at::kFloat) + 0.5, "input_ids holds fractions");
-  refused("input_ids", ids.repeat({1, 40}), " tokens long, the model has places for ");
-  refused("input_ids", Tensor(), "holds no input_ids");
+  refused("input_ids", ids.to(at::kFloat) + 0.5, "input_ids contains fractions");
+  refused("input_ids", ids.repeat({1, 40}), " tokens long, but the model accepts at most ");
+  refused("input_ids", Tensor(), "has no input_ids");
   refused("attention_mask", at::ones({ids.size(0), 2}, at::kLong), "attention_mask has shape [");
-  refused("labels", at::full({ids.size(0), 3}, 7000, at::kLong), "labels holds 7000");
+  refused("labels", at::full({ids.size(0), 3}, 7000, at::kLong), "labels contains 7000");
   refused("labels", at::full({ids.size(0) + 1, 3}, 7, at::kLong), "labels has ");
-  refused("labels", Tensor(), "holds neither labels nor decoder_input_ids");
-  refused("loss", at::ones({3}), "loss has 3 elements; it is one number", "expected.safetensors");
+  refused("labels", Tensor(), "has neither labels nor decoder_input_ids");
+  refused("loss", at::ones({3}), "loss has 3 elements; it must be a scalar", "expected.safetensors");
 }
 
 TEST_CASE("an export to Hugging Face, imported again, is the same model", "[interchange]") {
@@ -312,11 +313,11 @@ TEST_CASE("weights in shards, with old names and without the model's prefix, are
   config["architectures"] = {"BertForMaskedLM"};
   std::ofstream(dir / "hf/config.json") << config;
   const auto report = import_huggingface(dir / "hf", dir / "run");
-  CHECK(report.fresh.size() == 5);  // the prediction head is newly drawn, and said to be
+  CHECK(report.fresh.size() == 5);  // the prediction head is newly initialized, and reported
   CHECK(report.ignored == std::vector<std::string>{"bert.pooler.dense.bias", "bert.pooler.dense.weight"});
 }
 
-TEST_CASE("an exported tokenizer frames texts as its model reads them", "[interchange]") {
+TEST_CASE("an exported tokenizer adds the special tokens of its model", "[interchange]") {
   TempDir dir;
   const auto config = tiny_run(dir, 1);
   const TokenStore store(config.data.tokens, "train");
@@ -326,19 +327,18 @@ TEST_CASE("an exported tokenizer frames texts as its model reads them", "[interc
                                        {"bart", "[CLS] A [CLS] "},
                                        {"xlnet-plain", "A [SEP] [CLS] "}}) {
     INFO(family);
-    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);  // their ends of text are ids 1 and 2
+    import_huggingface(SOURCE_DIR "/tests/parity/" + family, dir / family);  // their end tokens are ids 1 and 2
     store.tokenizer().save(dir / (family + "/tokenizer"));
     export_huggingface(dir / family, dir / (family + ".hf"), "");
-    const auto written = nlohmann::json::parse(read_file(dir / (family + ".hf/tokenizer.json")));
+    const auto exported = nlohmann::json::parse(read_file(dir / (family + ".hf/tokenizer.json")));
     std::string found;
-    for (const auto& part : written["post_processor"]["single"])
-      for (const auto& [what, token] : part.items()) found += token["id"].get<std::string>() + " ";
+    for (const auto& part : exported["post_processor"]["single"])
+      for (const auto& [type, token] : part.items()) found += token["id"].get<std::string>() + " ";
     CHECK(found == wanted);
   }
 }
 
-TEST_CASE("a bare decoder is imported without a head, whether its class is named or told by the weights",
-          "[interchange]") {
+TEST_CASE("a base decoder is imported without a head, whether config.json names its class or not", "[interchange]") {
   TempDir dir;
   at::NoGradGuard no_grad;
   const auto hidden = [](const std::string& run) {
@@ -382,18 +382,18 @@ TEST_CASE("a bare decoder is imported without a head, whether its class is named
     };
     CHECK(imported("whole", nullptr, whole) == c.whole);
     CHECK(imported("named", c.bare, bare) == c.bare);
-    CHECK(imported("told", nullptr, bare) == c.bare);
-    for (const auto* name : {"named", "told"}) {
+    CHECK(imported("inferred", nullptr, bare) == c.bare);
+    for (const auto* name : {"named", "inferred"}) {
       CHECK(open_run(made + name).network->objectives.empty());
       CHECK(at::equal(hidden(made + name), hidden(made + "whole")));
     }
     CHECK_THROWS_WITH(
-        generate_ids(*open_run(made + "told").network, {{.source = {3, 4}, .beginning = {3}}}, {.max_new_tokens = 2}),
-        Catch::Contains("this model was not trained to write text; train it with clm, span_corruption"));
+        generate_ids(*open_run(made + "inferred").network, {{.source = {3, 4}, .prefix = {3}}}, {.max_new_tokens = 2}),
+        Catch::Contains("this model was not trained to generate text; train it with clm, span_corruption"));
   }
 }
 
-TEST_CASE("folders that cannot be imported are refused in words", "[interchange]") {
+TEST_CASE("folders that cannot be imported are refused with a clear message", "[interchange]") {
   TempDir dir;
   const auto attempt = [&](const std::string& config, bool weights) {
     fs::remove_all(dir / "hf");
@@ -414,7 +414,7 @@ TEST_CASE("folders that cannot be imported are refused in words", "[interchange]
                  "model_type is 'xlm'; this version imports bert, roberta, xlm-roberta, camembert, albert, electra"));
   CHECK_THAT(attempt("{\"model_type\": \"bert\"}", false), Catch::Contains("has no model.safetensors"));
   CHECK_THAT(attempt("{\"hidden_size\": \"wide\"}", true),
-             Catch::Contains("'hidden_size' is \"wide\", which is not of the right type"));
+             Catch::Contains("'hidden_size' is \"wide\", which has the wrong type"));
   CHECK_THAT(attempt("{\"hidden_act\": \"gleu\"}", true),
              Catch::Contains("hidden_act is 'gleu', which is unknown; did you mean 'gelu'?"));
   CHECK_THAT(attempt("{\"architectures\": [\"BertForTokenClassification\"]}", true),
@@ -431,7 +431,7 @@ TEST_CASE("folders that cannot be imported are refused in words", "[interchange]
                     Catch::Contains("pytorch_model.bin: cannot be read ("));
 }
 
-TEST_CASE("a size in a config.json that no model has is refused with its key and value", "[interchange]") {
+TEST_CASE("an impossible size in config.json is refused with its key and value", "[interchange]") {
   TempDir dir;
   const auto answer = [&](const std::string& family, const std::string& key, const nlohmann::json& value) {
     fs::remove_all(dir / "hf");
@@ -455,22 +455,22 @@ TEST_CASE("a size in a config.json that no model has is refused with its key and
       INFO(family << ": " << key);
       for (const auto& size : {nlohmann::json(int64_t{1} << 62), nlohmann::json(1e300), nlohmann::json(-1e12)}) {
         const auto said = answer(family, key, size);
-        const bool refused = said.find("config.json: '" + key + "' is " + size.dump() + ", more than any model has") !=
-                             std::string::npos;
-        CHECK((refused || said == "imported"));  // of keys that are not read
+        const bool refused = said.find("config.json: '" + key + "' is " + size.dump() +
+                                       ", which is beyond any model") != std::string::npos;
+        CHECK((refused || said == "imported"));  // keys that are ignored
         sizes += refused;
       }
-      // One that counts, but not for these weights: refused in words, or of no consequence.
+      // A plausible size that does not fit these weights: refused, or without effect.
       answer(family, key, 1 << 27);
     }
   }
   CHECK(sizes > 3 * 4 * 5);
-  CHECK_THAT(answer("bert", "vocab_size", 1 << 23), Catch::Contains("parameters, the weights are"));
+  CHECK_THAT(answer("bert", "vocab_size", 1 << 23), Catch::Contains("parameters, but the weights have"));
   CHECK_THAT(answer("bert", "hidden_size", 1 << 20),
              Catch::Contains("'model.hidden_size' is 1048576, must be in [1, 262144]"));
 }
 
-TEST_CASE("the ids that begin and end a text, imported without a tokenizer, go out again", "[interchange]") {
+TEST_CASE("start and end ids imported without a tokenizer are exported again", "[interchange]") {
   TempDir dir;
   const auto out_again = [&](const std::string& family, const nlohmann::json& ids) {
     for (const std::string folder : {"hf", "run", "again"}) fs::remove_all(dir / folder);
@@ -495,10 +495,11 @@ TEST_CASE("the ids that begin and end a text, imported without a tokenizer, go o
     CHECK(out_again(family, ids) == ids);
   }
   CHECK(out_again("bert", nlohmann::json::object()).is_null());
-  CHECK(out_again("albert", {{"bos_token_id", 1000000}}).is_null());  // of a vocabulary that was cut down
+  CHECK(out_again("albert", {{"bos_token_id", 1000000}}).is_null());  // beyond a reduced vocabulary
 }
 
-TEST_CASE("weights that are no numbers are refused with the tensor's name", "[interchange]") {
+TEST_CASE("weights that are not finite floating-point numbers are refused with the name of the tensor",
+          "[interchange]") {
   TempDir dir;
   const auto refused = [&](const std::string& tensor, const std::function<Tensor(Tensor)>& change,
                            const std::string& sentence) {
@@ -509,30 +510,30 @@ TEST_CASE("weights that are no numbers are refused with the tensor's name", "[in
     for (const auto& name : stored.names())
       tensors.push_back({name, name == tensor ? change(stored.get(name).clone()) : stored.get(name).clone()});
     save_safetensors(dir / "hf/model.safetensors", tensors);
-    CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "run"), "tensor '" + tensor + "' holds " + sentence);
+    CHECK_THROWS_WITH(import_huggingface(dir / "hf", dir / "run"), "tensor '" + tensor + "' has " + sentence);
     CHECK_FALSE(fs::exists(dir / "run"));
   };
   const std::string one = "roberta.encoder.layer.1.output.dense.weight",
                     table = "roberta.embeddings.word_embeddings.weight";
-  const std::string mend = "; such weights compute nothing, get the file again or take an earlier checkpoint";
+  const std::string mend = "; download the file again, or use an earlier checkpoint";
   const auto with = [](double value, int64_t count) {
     return [=](Tensor t) {
       t.flatten().slice(0, 7, 7 + count).fill_(value);
       return t;
     };
   };
-  refused(one, with(NAN, 1), "an entry that is no number, the first nan" + mend);
-  refused(one, with(INFINITY, 3), "3 entries that are no number, the first inf" + mend);
-  refused(table, with(-INFINITY, 2), "2 entries that are no number, the first -inf" + mend);
+  refused(one, with(NAN, 1), "1 non-finite value, first nan" + mend);
+  refused(one, with(INFINITY, 3), "3 non-finite values, first inf" + mend);
+  refused(table, with(-INFINITY, 2), "2 non-finite values, first -inf" + mend);
   refused(
       one, [](Tensor t) { return t.mul(100).to(at::kChar); },
-      "values of type Char, where weights are floating-point numbers; undo the quantisation, or get the file again");
+      "type Char, but weights must be floating-point; dequantize it, or download the file again");
   refused(
       table, [](Tensor t) { return t.to(at::kLong); },
-      "values of type Long, where weights are floating-point numbers; undo the quantisation, or get the file again");
+      "type Long, but weights must be floating-point; dequantize it, or download the file again");
 }
 
-TEST_CASE("a decoder of an encoder's family goes out as the class that has its head, or not at all", "[interchange]") {
+TEST_CASE("a decoder of an encoder family is exported as the class with its head, or refused", "[interchange]") {
   TempDir dir;
   for (const bool transform : {true, false}) {
     auto config = tiny_run(dir, 3);
@@ -544,10 +545,9 @@ TEST_CASE("a decoder of an encoder's family goes out as the class that has its h
     const auto run = dir / (transform ? "run" : "plain");
     pretrain(config, {.run = run});
     if (!transform) {
-      CHECK_THROWS_WITH(
-          export_huggingface(run, dir / "none"),
-          "a head that writes without a transform has no class at Hugging Face for bert, whose heads have one; "
-          "train with `kind: clm, transform: true`, or export to torchscript");
+      CHECK_THROWS_WITH(export_huggingface(run, dir / "none"),
+                        "a language modeling head without a transform has no class at Hugging Face for bert; "
+                        "train with `kind: clm, transform: true`, or export to torchscript");
       CHECK_FALSE(fs::exists(dir / "none"));
       continue;
     }
@@ -559,15 +559,13 @@ TEST_CASE("a decoder of an encoder's family goes out as the class that has its h
     const auto ids = at::arange(5, 15, at::kLong).view({2, 5});
     CHECK(at::equal(a.network->outputs({.input_ids = ids}).back().second,
                     b.network->outputs({.input_ids = ids}).back().second));
-    const Prompt prompt{.beginning = {5, 6, 7}};
+    const Prompt prompt{.prefix = {5, 6, 7}};
     CHECK(generate_ids(*a.network, {prompt}, {.max_new_tokens = 5})[0][0].ids ==
           generate_ids(*b.network, {prompt}, {.max_new_tokens = 5})[0][0].ids);
   }
 }
 
-TEST_CASE(
-    "tables that are tied there and not here, ids without a place and inputs that nothing reads are answered in words",
-    "[interchange]") {
+TEST_CASE("untied tables, ids outside the vocabulary and ignored inputs are handled or reported", "[interchange]") {
   TempDir dir;
   const auto changed = [&](const std::string& name, const std::string& tensor, const std::string& like) {
     const auto folder = dir / (name + "-changed");
@@ -582,12 +580,12 @@ TEST_CASE(
   };
   import_huggingface(changed("bart", "model.encoder.embed_tokens.weight", "model.shared.weight"), dir / "tables");
   CHECK_FALSE(shares_embeddings(open_run(dir / "tables").config.model));
-  CHECK(backbone_of(open_run(dir / "tables").config.model).tie_word_embeddings);  // the head and the decoder read one
-  // Two that differ are not tied, whatever config.json says.
+  CHECK(backbone_of(open_run(dir / "tables").config.model).tie_word_embeddings);  // head and decoder share a table
+  // Tables that differ are not tied, whatever config.json says.
   import_huggingface(changed("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
                      dir / "head");
   CHECK_FALSE(backbone_of(open_run(dir / "head").config.model).tie_word_embeddings);
-  // T5's class says "tied" of every model; a head of its own counts.
+  // The class of T5 always says "tied"; a separate head takes precedence.
   import_huggingface(changed("t5", "lm_head.weight", "shared.weight"), dir / "untied");
   CHECK_FALSE(backbone_of(open_run(dir / "untied").config.model).tie_word_embeddings);
   const auto with = [&](const std::string& name, const std::string& file, const std::string& from,
@@ -603,14 +601,14 @@ TEST_CASE(
   CHECK_THROWS_WITH(
       import_huggingface(
           with("bart", "config.json", "\"decoder_start_token_id\": 2", "\"decoder_start_token_id\": 5000"), dir / "x"),
-      Catch::Contains("decoder_start_token_id is 5000, the vocabulary has"));
+      Catch::Contains("decoder_start_token_id is 5000, but the vocabulary has"));
   CHECK_THROWS_WITH(import_huggingface(with("mt5", "config.json", "\"relative_attention_num_buckets\": 32",
                                             "\"relative_attention_num_buckets\": 0"),
                                        dir / "x"),
-                    Catch::Contains("as the run.yaml of Cloze") && Catch::Contains("must be in [2, 1048576]"));
+                    Catch::Contains("as run.yaml") && Catch::Contains("must be in [2, 1048576]"));
   CHECK_THROWS_WITH(verify_parity(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),
-                    Catch::Contains("'num_beams' is \"x\", which is not of the right type"));
-  // What is not read is told; the verdict is that of the numbers.
+                    Catch::Contains("'num_beams' is \"x\", which has the wrong type"));
+  // Ignored settings and inputs are reported; the result depends on the numbers alone.
   const auto log_of = [&](const std::string& folder) {
     set_log_file(dir / "log.txt");
     verify_parity(folder);
@@ -618,15 +616,15 @@ TEST_CASE(
     return read_file(dir / "log.txt");
   };
   CHECK_THAT(log_of(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_baems\": 4")),
-             Catch::Contains("'num_baems' is not read; did you mean 'num_beams'?"));
+             Catch::Contains("'num_baems' is ignored; did you mean 'num_beams'?"));
   const auto folder = with("gpt2", "config.json", "{", "{");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors");
   std::vector<NamedTensor> more;
   for (const auto& key : inputs.names()) more.push_back({key, inputs.get(key).clone()});
   more.push_back({"position_ids", inputs.get("input_ids").clone()});
   save_safetensors(folder + "/inputs.safetensors", more);
-  CHECK_THAT(log_of(folder), Catch::Contains("'position_ids' is not read for gpt2"));
-  // A generation_config.json counts more than the config.json beside it.
+  CHECK_THAT(log_of(folder), Catch::Contains("'position_ids' is ignored for gpt2"));
+  // Forced ids of generation_config.json take precedence over config.json.
   std::ofstream(with("bart", "config.json", "{", "{") + "/generation_config.json")
       << R"({"forced_bos_token_id": 7, "forced_eos_token_id": 2})";
   import_huggingface(dir / "edited", dir / "forced");
@@ -634,35 +632,35 @@ TEST_CASE(
   CHECK(model.forced_bos_token_id == 7);
   CHECK(model.forced_eos_token_id == 2);
   CHECK(export_torchscript(dir / "forced", dir / "forced.pt", "float32", BINARY_DIR "/cloze")
-            .passed);  // its texts are those of the run
+            .passed);  // generates the same text as the run
   const auto text = torch::jit::load(dir / "forced.pt")
                         .get_method("generate")({at::arange(3, 9, at::kLong).unsqueeze(0), c10::IValue(), 5, 2})
                         .toTensor();
   CHECK(text[0][1].item<int64_t>() == 7);
   CHECK(text[0][-1].item<int64_t>() == 2);
-  // Of other ids config.json counts, which is told; an id that it leaves open is taken from there.
+  // For other ids config.json takes precedence, with a warning; an id missing there is read from
+  // generation_config.json.
   std::ofstream(with("bart", "config.json", "\"eos_token_id\": 2", "\"eos_token_id\": null") +
                 "/generation_config.json")
       << R"({"eos_token_id": [9], "decoder_start_token_id": 11})";
-  set_log_file(dir / "told.txt");
-  import_huggingface(dir / "edited", dir / "told");
+  set_log_file(dir / "filled.txt");
+  import_huggingface(dir / "edited", dir / "filled");
   set_log_file("");
-  CHECK(backbone_of(open_run(dir / "told").config.model).eos_token_id == 9);
-  CHECK(decoding_ids_of(open_run(dir / "told").config.model).decoder_start_token_id == 2);
+  CHECK(backbone_of(open_run(dir / "filled").config.model).eos_token_id == 9);
+  CHECK(decoding_ids_of(open_run(dir / "filled").config.model).decoder_start_token_id == 2);
   CHECK_THAT(
-      read_file(dir / "told.txt"),
-      Catch::Contains("generation_config.json: 'decoder_start_token_id' is 11, in config.json 2, which is taken"));
+      read_file(dir / "filled.txt"),
+      Catch::Contains("generation_config.json: 'decoder_start_token_id' is 11, but 2 in config.json, which is used"));
   CHECK_THROWS_WITH(
       import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"), dir / "x"),
-      Catch::Contains("'eos_token_id' is [3,4]; here it is one id: write that one"));
-  // What a config.json does not say is as the class has it there; a decoder without a start token begins with that of
-  // texts.
+      Catch::Contains("'eos_token_id' is [3,4], but Cloze supports one id; give that one"));
+  // Absent keys take the default of the class; a decoder without a start token starts with bos_token_id.
   import_huggingface(with("mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
   CHECK_FALSE(backbone_of(open_run(dir / "silent").config.model).scale_embedding);
   CHECK(decoding_ids_of(open_run(dir / "silent").config.model).decoder_start_token_id == 0);
   import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": null"), dir / "endless");
   CHECK(backbone_of(open_run(dir / "endless").config.model).eos_token_id == -1);
-  // What is tied and does not scale is an mT5 there.
+  // A T5 with a tied head and unscaled states is exported as mT5.
   import_huggingface(SOURCE_DIR "/tests/parity/mt5", dir / "mt5");
   export_huggingface(dir / "mt5", dir / "mt5-hf");
   CHECK_THAT(read_file(dir / "mt5-hf/config.json"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `generate` of transformers writes with the models of tests/parity: generated_ids.json, which exported files are held to.
+"""Writes generated_ids.json: output of `generate` of transformers for models of tests/parity, the reference of exports.
 
 usage: make_generated_ids.py     needs torch and transformers; writes next to itself
 """
@@ -33,11 +33,11 @@ for name, kind in MODELS.items():
         padding = [pad] * (longest - len(row))
         ids.append(padding + row if on_the_left else row + padding)
         mask.append([0] * len(padding) + [1] * len(row) if on_the_left else [1] * len(row) + [0] * len(padding))
-    told = {name: getattr(config, name, None) for name in ("forced_bos_token_id", "forced_eos_token_id", "decoder_start_token_id")}
+    forced = {name: getattr(config, name, None) for name in ("forced_bos_token_id", "forced_eos_token_id", "decoder_start_token_id")}
     texts = []
     for search in SEARCHES:
         settings = hf.GenerationConfig(max_new_tokens=12, do_sample=False, eos_token_id=config.eos_token_id, pad_token_id=pad,
-                                       **{name: value for name, value in told.items() if value is not None}, **search)
+                                       **{name: value for name, value in forced.items() if value is not None}, **search)
         with torch.no_grad():
             out = model.generate(torch.tensor(ids), attention_mask=torch.tensor(mask), generation_config=settings)
         texts.append(search | {"ids": out.tolist()})

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The defaults of transformers' config classes, as huggingface_defaults.json holds them.
+"""Prints huggingface_defaults.json: the defaults of the config classes of transformers.
 
 usage: make_huggingface_defaults.py > huggingface_defaults.json     needs transformers
 """
@@ -7,7 +7,7 @@ import json
 import transformers
 
 TYPES = ("bert roberta xlm-roberta camembert albert electra distilbert longformer big_bird gpt2 t5 mt5 bart mbart pegasus xlnet").split()
-# What every class has, and what is of no pretraining.
+# Keys of all classes, and keys for fine-tuning.
 COMMON = set(transformers.PreTrainedConfig().to_dict()) - {"is_encoder_decoder", "tie_word_embeddings"} | {"classifier_dropout", "classifier_dropout_prob"}
 
 defaults = {}

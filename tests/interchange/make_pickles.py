@@ -1,4 +1,4 @@
-"""The files of tests/interchange/pickles, by torch 2.13: one state_dict in every form that torch.save has for it.
+"""Writes tests/interchange/pickles with torch 2.13: one state_dict in all formats of torch.save.
 
     python tests/interchange/make_pickles.py
 """
@@ -37,7 +37,7 @@ weights = OrderedDict(
 parameters = OrderedDict(table=torch.nn.Parameter(table))
 weights._metadata = parameters._metadata = OrderedDict([("", {"version": 1})])
 script = {"epoch": 3, "best": 0.25, "seed": 2**70, "args": argparse.Namespace(lr=1e-3), "lr": [1, 2], "state_dict": weights}
-for name, what, more in [
+for name, content, options in [
     ("protocol-2", weights, {}),
     ("protocol-4", weights, {"pickle_protocol": 4}),
     ("protocol-5", weights, {"pickle_protocol": 5}),
@@ -52,4 +52,4 @@ for name, what, more in [
     ("sparse", {"table": table.to_sparse()}, {}),
     ("list", [table], {}),
 ]:
-    torch.save(what, out / f"{name}.bin", **more)
+    torch.save(content, out / f"{name}.bin", **options)

@@ -15,13 +15,13 @@ at::Tensor count_up(at::IntArrayRef sizes) { return at::arange(c10::multiply_int
 
 const std::string pickles = SOURCE_DIR "/tests/interchange/pickles/";
 
-/// A file of torch.save of these instructions; record 0 holds four floats.
-std::string saved(const TempDir& dir, const std::string& instructions) {
+/// A file in the format of torch.save with these opcodes; record 0 has four floats.
+std::string saved(const TempDir& dir, const std::string& opcodes) {
   const auto path = dir / "pytorch_model.bin";
   std::filesystem::remove(path);
   caffe2::serialize::PyTorchStreamWriter file(path);
   const float numbers[4] = {1, 2, 3, 4};
-  file.writeRecord("data.pkl", instructions.data(), instructions.size());
+  file.writeRecord("data.pkl", opcodes.data(), opcodes.size());
   file.writeRecord("data/0", numbers, sizeof numbers);
   file.writeEndOfFile();
   return path;
@@ -42,14 +42,14 @@ const std::string mark = "(", empty = "}",
                       "0U\x03"
                       "cpuK\x04tQ";
 
-/// {'w': a tensor} with these pickled offset, sizes and strides.
+/// The opcodes of {'w': tensor}, given pickled offset, sizes and strides.
 std::string with_tensor(const std::string& offset, const std::string& sizes, const std::string& strides) {
   return "\x80\x02}U\x01wctorch._utils\n_rebuild_tensor_v2\n("s + storage + offset + sizes + strides + "\x89}tRs.";
 }
 
 }  // namespace
 
-TEST_CASE("a state_dict is read in every form that torch.save writes since version 1.6", "[interchange]") {
+TEST_CASE("a state_dict is read in all formats of torch.save since version 1.6", "[interchange]") {
   for (const std::string name : {"protocol-2", "protocol-4", "protocol-5", "nested", "nested-4", "nested-tensors"}) {
     INFO(name);
     const auto found = read_torch_pickle(pickles + name + ".bin");
@@ -78,68 +78,69 @@ TEST_CASE("a state_dict is read in every form that torch.save writes since versi
   CHECK(at::equal(read_torch_pickle(pickles + "expanded.bin").at("wide"), at::full({7}, 2.5)));
 }
 
-TEST_CASE("a file of torch.save that holds no state_dict is refused with what to save instead", "[interchange]") {
+TEST_CASE("a torch.save file without a state_dict is refused, and the message says what to save instead",
+          "[interchange]") {
   CHECK_THAT(answer(pickles + "before-1.6.bin"),
              Catch::Contains("before-1.6.bin: is in the format that torch.save wrote before version 1.6; in Python, "
-                             "torch.save(torch.load(PATH, map_location='cpu'), PATH) writes it anew"));
+                             "torch.save(torch.load(PATH, map_location='cpu'), PATH) converts it"));
   CHECK_THAT(answer(pickles + "model.bin"),
-             Catch::Contains("model.bin: holds an object of torch.nn.modules.linear.Linear, and only tensors by their "
-                             "names are read; save the model's state_dict alone"));
+             Catch::Contains("model.bin: has an object of torch.nn.modules.linear.Linear instead of tensors by "
+                             "name; save only the state_dict of the model"));
   CHECK_THAT(answer(pickles + "sparse.bin"),
-             Catch::Contains("sparse.bin: 'table' is an object of torch._utils._rebuild_sparse_tensor, and only"));
-  CHECK_THAT(
-      answer(pickles + "protocol-1.bin"),
-      Catch::Contains("protocol-1.bin: is of pickle's protocol 0 or 1, which are not read; save it by torch.save"));
-  CHECK_THAT(answer(pickles + "list.bin"), Catch::Contains("list.bin: holds no tensors by their names; save the"));
+             Catch::Contains(
+                 "sparse.bin: 'table' is an object of torch._utils._rebuild_sparse_tensor instead of a tensor; save"));
+  CHECK_THAT(answer(pickles + "protocol-1.bin"),
+             Catch::Contains("protocol-1.bin: uses pickle protocol 0 or 1, which are not supported; save it without"));
+  CHECK_THAT(answer(pickles + "list.bin"), Catch::Contains("list.bin: has no tensors by name; save only the"));
 }
 
-TEST_CASE("instructions that no torch.save writes are refused, and take no memory", "[interchange]") {
+TEST_CASE("opcodes that torch.save never writes are refused without allocating memory", "[interchange]") {
   TempDir dir;
-  const auto refused = [&](const std::string& instructions, const std::string& sentence) {
-    CHECK_THAT(answer(saved(dir, instructions)), Catch::Contains("pytorch_model.bin: ") && Catch::Contains(sentence));
+  const auto refused = [&](const std::string& opcodes, const std::string& sentence) {
+    CHECK_THAT(answer(saved(dir, opcodes)), Catch::Contains("pytorch_model.bin: ") && Catch::Contains(sentence));
   };
   CHECK(answer(saved(dir, with_tensor("K\x00"s, "K\x02K\x02\x86", "K\x02K\x01\x86"))) == "read");
   CHECK(answer(saved(dir, with_tensor("K\x02"s, "K\x02\x85", "K\x01\x85"))) == "read");
-  // Remembered as number 2^31 or 2^32 - 1, it is one value more.
-  refused("\x80\x02}r\xff\xff\xff\x7f."s, "holds no tensors by their names");
-  refused("\x80\x02}r\xff\xff\xff\xff."s, "holds no tensors by their names");
-  const auto longer = "tensor 'w' is longer than what the file holds of it; the file is damaged";
+  // A memo index of 2^31 - 1 or 2^32 - 1 takes one entry.
+  refused("\x80\x02}r\xff\xff\xff\x7f."s, "has no tensors by name");
+  refused("\x80\x02}r\xff\xff\xff\xff."s, "has no tensors by name");
+  const auto longer = "tensor 'w' is longer than its data in the file; the file is damaged";
   refused(with_tensor("K\x00"s, "K\x05\x85", "K\x01\x85"), longer);
   refused(with_tensor("K\x03"s, "K\x02\x85", "K\x01\x85"), longer);
   refused(with_tensor("K\x00"s, "K\x02K\x02\x86", "K\x03K\x01\x86"), longer);
   refused(with_tensor("K\x00"s, "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x85"s, "K\x00\x85"s), longer);
   refused(with_tensor("K\x00"s, "K\x02K\x02\x86", "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7fK\x01\x86"s), longer);
   refused(with_tensor("J\xff\xff\xff\xff"s, "K\x02\x85", "K\x01\x85"), "a tensor without its strides");
-  refused(with_tensor("K\x00"s, "J\xff\xff\xff\xff\x85"s, "K\x01\x85"), "a size that is none");
-  refused("\x80\x02X\xff\xff\xff\x7fno such length."s, "it ends early");
-  refused("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffno such length."s, "it ends early");
-  refused("\x80\x02}", "it ends early");
-  refused("\x80\x02\x80", "it ends early");
-  refused("\x80\x02h\x07.", "a value is recalled that was not remembered");
+  refused(with_tensor("K\x00"s, "J\xff\xff\xff\xff\x85"s, "K\x01\x85"), "an invalid size");
+  refused("\x80\x02X\xff\xff\xff\x7fno such length."s, "unexpected end");
+  refused("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffno such length."s, "unexpected end");
+  refused("\x80\x02}", "unexpected end");
+  refused("\x80\x02\x80", "unexpected end");
+  refused("\x80\x02h\x07.", "a memo entry is missing");
   refused("\x80\x02u.", "a mark is missing");
-  refused("\x80\x02](K\x01u.", "items of nothing");
+  refused("\x80\x02](K\x01u.", "items without a container");
   refused("\x80\x02R.", "a value is missing");
-  refused("\x80\x02}}R.", "a value of another kind than is needed");
-  refused("\x80\x09}.", "it is of pickle protocol 9");
-  refused("\x80\x02P1\n.", "an instruction 80");
-  refused("\x80\x02}U\x01wU\x01xs.", "holds no tensors by their names");
-  refused("\x80\x02}K\x01U\x01xs.", "holds something that has no name");
-  refused("\x80\x02}U\x01wcos\nsystem\n(U\x02lstRs.", "'w' is an object of os.system, and only tensors are read");
+  refused("\x80\x02}}R.", "a value of the wrong type");
+  refused("\x80\x09}.", "unknown pickle protocol 9");
+  refused("\x80\x02P1\n.", "unknown opcode 80");
+  refused("\x80\x02}U\x01wU\x01xs.", "has no tensors by name");
+  refused("\x80\x02}K\x01U\x01xs.", "has an entry without a name");
+  refused("\x80\x02}U\x01wcos\nsystem\n(U\x02lstRs.", "'w' is an object of os.system instead of a tensor");
   refused(
       "\x80\x02}U\x01w(U\x07storagectorch\nComplexFloatStorage\nU\x01"
       "0U\x03"
       "cpuK\x04tQs.",
-      "holds numbers of torch.ComplexFloatStorage, which cannot be read; save them as floats");
+      "has values of torch.ComplexFloatStorage, which are not supported; save them as floats");
   refused(
       "\x80\x02}U\x01w(U\x07storagectorch\nFloatStorage\nU\x01"
       "7U\x03"
       "cpuK\x04tQs.",
       "cannot be read (");
-  refused("\x80\x02" + std::string(200000, ']') + std::string(199999, 'a') + ".", "holds no tensors by their names");
-  refused("\x80\x02" + std::string((16 << 20) + 1, ']') + ".", "bytes of instructions in its data.pkl");
+  refused("\x80\x02" + std::string(200000, ']') + std::string(199999, 'a') + ".", "has no tensors by name");
+  refused("\x80\x02" + std::string((16 << 20) + 1, ']') + ".", "bytes of opcodes in its data.pkl");
 }
 
-TEST_CASE("every damaged byte of a file of torch.save is read past or refused", "[interchange]") {
+TEST_CASE("a damaged byte of a torch.save file is ignored or refused, never a crash", "[interchange]") {
   TempDir dir;
   const auto good = with_tensor("K\x00"s, "K\x02K\x02\x86", "K\x02K\x01\x86");
   for (size_t i = 0; i < good.size(); ++i)

@@ -1,4 +1,4 @@
-// Files that run without Cloze.
+// TorchScript files, which run without Cloze.
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
@@ -15,8 +15,10 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
-TEST_CASE("a TorchScript file runs at other shapes in a new process, in both precisions, and carries its papers",
-          "[interchange][torchscript]") {
+TEST_CASE(
+    "a TorchScript file runs at other shapes in a new process, in both precisions, and contains config, provenance "
+    "and tokenizer",
+    "[interchange][torchscript]") {
   TempDir dir;
   for (const std::string dtype : {"float32", "bfloat16"}) {
     const auto receipt = export_torchscript(trained(), dir / (dtype + ".pt"), dtype, BINARY_DIR "/cloze");
@@ -35,12 +37,12 @@ TEST_CASE("a TorchScript file runs at other shapes in a new process, in both pre
   CHECK(static_cast<int64_t>(content.size()) < 4 * parameters + 60000);
 }
 
-TEST_CASE("encode and decode of an exported file, step by step, give what the network gives for the whole text",
+TEST_CASE("encode and incremental decode of an exported file match the network on the whole text",
           "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
   for (const std::string name : {"t5", "mt5", "bart", "bart-masked", "mbart", "mbart-forced",
-                                 "pegasus"}) {  // texts of generate are compared too, with ids that are forced
+                                 "pegasus"}) {  // export also compares generate, with forced ids
     INFO(name);
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
     CHECK(export_torchscript(dir / name, dir / (name + "-bf16.pt"), "bfloat16", BINARY_DIR "/cloze").passed);
@@ -48,19 +50,19 @@ TEST_CASE("encode and decode of an exported file, step by step, give what the ne
     auto file = torch::jit::load(dir / (name + ".pt"));
     const auto run = open_run(dir / name);
     const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}),
-               written = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
+               target_ids = at::arange(15, at::kLong).mul(11).remainder(90).add(3).view({3, 5});
     auto mask = at::ones({3, 7}, at::kBool);
     mask[1].narrow(0, 4, 3).fill_(false);
     const auto states = file.get_method("encode")({ids, mask}).toTensor();
     CHECK(error_of(states, run.network->backbone->encode({.input_ids = ids, .attention_mask = mask}).states) < 1e-6);
     Tensor logits;  // [3, 5, V]
     for (const auto& [output, tensor] :
-         run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = written}))
+         run.network->outputs({.input_ids = ids, .attention_mask = mask, .decoder_input_ids = target_ids}))
       if (output == "logits") logits = tensor;
     c10::IValue past;
     for (const auto& [begin, end] :
-         {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {  // three tokens, then one and one behind what is kept
-      const auto step = file.get_method("decode")({written.slice(1, begin, end), states, mask, past}).toTuple();
+         {std::pair{0, 3}, std::pair{3, 4}, std::pair{4, 5}}) {  // three tokens, then one by one with the cache
+      const auto step = file.get_method("decode")({target_ids.slice(1, begin, end), states, mask, past}).toTuple();
       CHECK(error_of(step->elements()[0].toTensor(), logits.select(1, end - 1)) < 1e-5);
       past = step->elements()[1];
     }
@@ -68,8 +70,8 @@ TEST_CASE("encode and decode of an exported file, step by step, give what the ne
 }
 
 TEST_CASE(
-    "a decoder alone goes out in bfloat16, and an mBART that is given no decoder ids reads its text with the last "
-    "token first",
+    "a decoder is exported in bfloat16, and an mBART without decoder ids gets its text with the last token moved to "
+    "the front",
     "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -87,7 +89,7 @@ TEST_CASE(
   CHECK(at::equal(logits({ids, ids.ne(pad)}), logits({ids, ids.ne(pad), read})));
 }
 
-TEST_CASE("an exported file answers texts without room and searches without beams in a sentence",
+TEST_CASE("an exported file refuses texts that are too long and invalid searches with a clear message",
           "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -97,15 +99,15 @@ TEST_CASE("an exported file answers texts without room and searches without beam
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
     export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
     auto file = torch::jit::load(dir / (name + ".pt"));
-    const int64_t most = backbone_of(open_run(dir / name).config.model).longest_input();
-    if (name == "t5") {  // no table of places
+    const int64_t longest = backbone_of(open_run(dir / name).config.model).max_input_length();
+    if (name == "t5") {  // no position table
       CHECK_NOTHROW(file.forward({ids(700)}));
       CHECK_NOTHROW(file.get_method("generate")({ids(700), c10::IValue(), 3, 2}));
     } else {
-      CHECK_NOTHROW(file.forward({ids(most)}));
+      CHECK_NOTHROW(file.forward({ids(longest)}));
       CHECK_THROWS_WITH(
-          file.forward({ids(most + 1)}),
-          Catch::Contains(words("this model reads ", most, " tokens, and a text is too long; shorten it")));
+          file.forward({ids(longest + 1)}),
+          Catch::Contains(words("this model accepts at most ", longest, " tokens: a text is too long; shorten it")));
     }
     if (name == "bert") continue;
     const auto generate = [&](int64_t length, int64_t tokens, int64_t beams) {
@@ -116,23 +118,23 @@ TEST_CASE("an exported file answers texts without room and searches without beam
     CHECK_THROWS_WITH(generate(4, 3, 0), Catch::Contains("num_beams must be at least 1"));
     CHECK_THROWS_WITH(generate(4, 0, 1), Catch::Contains("max_new_tokens must be at least 1"));
     if (name == "bart") {
-      CHECK_NOTHROW(generate(most, most - 1, 1));
-      CHECK_THROWS_WITH(generate(4, most, 1), Catch::Contains("max_new_tokens is too large; lower it"));
-      CHECK_THROWS_WITH(generate(most + 1, 3, 1), Catch::Contains("a text is too long; shorten it"));
+      CHECK_NOTHROW(generate(longest, longest - 1, 1));
+      CHECK_THROWS_WITH(generate(4, longest, 1), Catch::Contains("max_new_tokens is too large; lower it"));
+      CHECK_THROWS_WITH(generate(longest + 1, 3, 1), Catch::Contains("a text is too long; shorten it"));
       const auto states = file.get_method("encode")({ids(4)}).toTensor();
-      CHECK_THROWS_WITH(file.get_method("decode")({ids(most + 1), states}),
+      CHECK_THROWS_WITH(file.get_method("decode")({ids(longest + 1), states}),
                         Catch::Contains("a text is too long; shorten it"));
     }
     if (name == "gpt2") {
-      CHECK_NOTHROW(generate(most - 3, 3, 2));
+      CHECK_NOTHROW(generate(longest - 3, 3, 2));
       CHECK_THROWS_WITH(
-          generate(most - 3, 4, 2),
+          generate(longest - 3, 4, 2),
           Catch::Contains("the text with max_new_tokens is too long; shorten it, or lower max_new_tokens"));
     }
   }
 }
 
-TEST_CASE("an exported file writes the ids of transformers, from padded texts and under every rule",
+TEST_CASE("an exported file generates the ids of transformers, for padded texts and with every rule",
           "[interchange][torchscript][generate]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -143,15 +145,15 @@ TEST_CASE("an exported file writes the ids of transformers, from padded texts an
   };
   int searches = 0;
   const auto cases = nlohmann::json::parse(read_file(SOURCE_DIR "/tests/interchange/generated_ids.json"));
-  for (const auto& [name, told] : cases.items()) {
+  for (const auto& [name, expected] : cases.items()) {
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
     export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
     auto file = torch::jit::load(dir / (name + ".pt"));
-    for (const auto& search : told["searches"]) {
+    for (const auto& search : expected["searches"]) {
       INFO(name << " " << search.dump());
-      const torch::jit::Stack arguments{tensor(told["input_ids"]),
-                                        tensor(told["attention_mask"]),
-                                        told["max_new_tokens"].get<int64_t>(),
+      const torch::jit::Stack arguments{tensor(expected["input_ids"]),
+                                        tensor(expected["attention_mask"]),
+                                        expected["max_new_tokens"].get<int64_t>(),
                                         search["num_beams"].get<int64_t>(),
                                         search.value("length_penalty", 1.0),
                                         search.value("early_stopping", false),
@@ -163,7 +165,7 @@ TEST_CASE("an exported file writes the ids of transformers, from padded texts an
       CHECK(at::equal(found, wanted));
       ++searches;
     }
-    const auto ids = tensor(told["input_ids"]);
+    const auto ids = tensor(expected["input_ids"]);
     const auto generate = [&](int64_t ngram, double penalty, int64_t shortest) {
       return file.get_method("generate")({ids, c10::IValue(), 4, 1, 1.0, false, ngram, penalty, 0, shortest});
     };
@@ -171,13 +173,13 @@ TEST_CASE("an exported file writes the ids of transformers, from padded texts an
     CHECK_THROWS_WITH(generate(0, 0, 0), Catch::Contains("repetition_penalty must be above 0"));
     CHECK_THROWS_WITH(generate(0, 1, 5), Catch::Contains("min_new_tokens must be from 0 to max_new_tokens"));
     if (name == "gpt2")
-      CHECK_THROWS_WITH(file.get_method("generate")({ids, tensor(told["attention_mask"]).flip(1)}),
-                        Catch::Contains("prompts of several lengths are padded on the left"));
+      CHECK_THROWS_WITH(file.get_method("generate")({ids, tensor(expected["attention_mask"]).flip(1)}),
+                        Catch::Contains("prompts of different lengths must be padded on the left"));
   }
   CHECK(searches == 32);
 }
 
-TEST_CASE("networks without a head go out as TorchScript with the hidden states of those with one",
+TEST_CASE("networks without a head are exported to TorchScript with the hidden states of those with one",
           "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -215,8 +217,8 @@ TEST_CASE("networks without a head go out as TorchScript with the hidden states 
 }
 
 TEST_CASE(
-    "a T5 whose head is its own and whose states are scaled goes out as TorchScript, and so does a GPT-2 with random "
-    "features, which keeps nothing to write with",
+    "a T5 with an untied head and scaled states is exported to TorchScript, and so is a GPT-2 with random features, "
+    "which has no cache to generate with",
     "[interchange][torchscript]") {
   TempDir dir;
   auto base = tiny_run(dir, 1);
@@ -240,7 +242,7 @@ TEST_CASE(
   CHECK(export_torchscript(dir / "t5", dir / "t5.pt", "float32", BINARY_DIR "/cloze").passed);
   auto file = torch::jit::load(dir / "t5.pt");
   CHECK(file.find_method("generate").has_value());
-  // Hugging Face scales where config.json says that the tables are tied; two tables that differ stay two.
+  // Hugging Face scales states if config.json ties the tables; tables that differ stay separate.
   export_huggingface(dir / "t5", dir / "hf");
   import_huggingface(dir / "hf", dir / "back");
   const auto back = open_run(dir / "back");
@@ -263,14 +265,14 @@ TEST_CASE(
   at::NoGradGuard no_grad;
   const auto ids = at::arange(12, at::kLong).add(5).view({1, 12});
   auto other = ids.clone();
-  other.select(1, 11).fill_(6);  // the last token changes no logits before it
+  other.select(1, 11).fill_(6);  // the last token does not change earlier logits
   const auto logits = [&](const Tensor& in) {
     return causal.forward({in}).toGenericDict().at("logits").toTensor().narrow(1, 0, 11);
   };
   CHECK(error_of(logits(ids), logits(other)) < 1e-6);
 }
 
-TEST_CASE("an export replaces nothing unless it is told to, and never a folder that is no model", "[interchange]") {
+TEST_CASE("an export overwrites nothing without --force, and never a folder that is not a model", "[interchange]") {
   TempDir dir;
   import_huggingface(SOURCE_DIR "/tests/parity/bert", dir / "bert");
   const auto to_file = [&](bool replace) {
@@ -278,30 +280,30 @@ TEST_CASE("an export replaces nothing unless it is told to, and never a folder t
   };
   dir.write("m.pt", "mine");
   CHECK_THROWS_WITH(to_file(false),
-                    Catch::Contains("m.pt: is there already; name another file, or replace it with --force"));
+                    Catch::Contains("m.pt: already exists; name another file, or overwrite it with --force"));
   CHECK(read_file(dir / "m.pt") == "mine");
   CHECK(to_file(true).passed);
   CHECK(read_file(dir / "m.pt").size() > 10000);
   const auto to_folder = [&](const std::string& out, bool replace) {
     export_huggingface(dir / "bert", out, "", replace);
   };
-  to_folder(dir / "hf/", false);  // with a slash at its end too
+  to_folder(dir / "hf/", false);  // also with a trailing slash
   dir.write("hf/notes.txt", "mine");
   CHECK_THROWS_WITH(to_folder(dir / "hf", false),
-                    Catch::Contains("hf: is there already; name another folder, or replace it with --force"));
+                    Catch::Contains("hf: already exists; name another folder, or overwrite it with --force"));
   CHECK(fs::exists(dir / "hf/notes.txt"));
   to_folder(dir / "hf", true);
   CHECK(fs::exists(dir / "hf/model.safetensors"));
   CHECK_FALSE(fs::exists(dir / "hf/notes.txt"));
   dir.write("letters/to-her.txt", "mine");
   CHECK_THROWS_WITH(to_folder(dir / "letters", true),
-                    Catch::Contains("letters: exists and is no model folder; name another --out"));
+                    Catch::Contains("letters: exists and is not a model folder; name another --out"));
   CHECK(read_file(dir / "letters/to-her.txt") == "mine");
   for (const auto& entry : fs::directory_iterator(dir.path))
     CHECK_THAT(entry.path().filename().string(), !Catch::Contains(".tmp-"));
 }
 
-TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Face has no class of it",
+TEST_CASE("an exported prefix LM takes the prefix lengths of its rows, and Hugging Face has no class for it",
           "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -329,7 +331,7 @@ TEST_CASE("an exported prefix LM takes the prefixes of its rows, and Hugging Fac
       Catch::Contains("model.prefix_lm true has no class at Hugging Face for gpt2; export to torchscript"));
 }
 
-TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and targets of the network",
+TEST_CASE("perm_mask and target_mapping of an exported XLNet set the permutation and targets of the network",
           "[interchange][torchscript]") {
   TempDir dir;
   at::NoGradGuard no_grad;
@@ -338,14 +340,14 @@ TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and 
   auto file = torch::jit::load(dir / "xlnet.pt");
   const auto run = open_run(dir / "xlnet");
   const auto ids = at::arange(21, at::kLong).mul(7).remainder(90).add(3).view({3, 7}), types = ids.remainder(2),
-             places = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
+             positions = at::tensor({0, 3, 6, 5, 1, 2, 4, -1, -1}, at::kLong).view({3, 3});
   auto mask = at::ones({3, 7}, at::kBool);
   mask[2].narrow(0, 5, 2).fill_(false);
   const auto visible = at::arange(147, at::kLong).mul(5).remainder(11).lt(6).view({3, 7, 7});
   auto mapping = at::zeros({3, 3, 7});
   for (int64_t b = 0; b < 3; ++b)
     for (int64_t n = 0; n < 3; ++n)
-      if (const auto place = places[b][n].item<int64_t>(); place >= 0) mapping[b][n][place] = 1;
+      if (const auto position = positions[b][n].item<int64_t>(); position >= 0) mapping[b][n][position] = 1;
   for (const bool targets : {false, true}) {
     const auto answer = file.forward({ids, mask, types, visible.logical_not().to(at::kFloat),
                                       targets ? c10::IValue(mapping) : c10::IValue()})
@@ -354,7 +356,7 @@ TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and 
                                               .attention_mask = mask,
                                               .token_type_ids = types,
                                               .visible = visible,
-                                              .target_positions = targets ? places : Tensor()});
+                                              .target_positions = targets ? positions : Tensor()});
     REQUIRE(answer.size() == wanted.size());
     for (const auto& [name, tensor] : wanted) {
       INFO(name);
@@ -365,8 +367,8 @@ TEST_CASE("perm_mask and target_mapping of an exported XLNet are the orders and 
 }
 
 TEST_CASE(
-    "every choice of the stack goes out as TorchScript at any shape, and to Hugging Face only where that computes the "
-    "same",
+    "every option of the stack is exported to TorchScript for any shape, and to Hugging Face only if a class computes "
+    "the same",
     "[interchange][torchscript]") {
   TempDir dir;
   const auto base = tiny_run(dir, 1);
@@ -409,7 +411,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an exported file refuses what its model cannot read in words", "[interchange][torchscript]") {
+TEST_CASE("an exported file refuses invalid inputs with a clear message", "[interchange][torchscript]") {
   TempDir dir;
   import_huggingface(SOURCE_DIR "/tests/parity/bart", dir / "bart");
   export_torchscript(dir / "bart", dir / "bart.pt", "float32", BINARY_DIR "/cloze");
@@ -421,10 +423,11 @@ TEST_CASE("an exported file refuses what its model cannot read in words", "[inte
   CHECK_THROWS_WITH(file.forward({ids + 5000}), ranges);
   CHECK_THROWS_WITH(file.forward({ids, c10::IValue(), ids - 100}), ranges);
   CHECK_THROWS_WITH(file.forward({ids[0]}), Catch::Contains("ids are [batch, length]"));
-  CHECK_THROWS_WITH(file.forward({ids, at::ones({2, 2})}), Catch::Contains("attention_mask is as large as input_ids"));
+  CHECK_THROWS_WITH(file.forward({ids, at::ones({2, 2})}),
+                    Catch::Contains("attention_mask must have the shape of input_ids"));
   CHECK_THROWS_WITH(file.get_method("generate")({ids + 5000}), ranges);
   CHECK_THROWS_WITH(file.get_method("decode")({ids, states.slice(0, 0, 1)}),
-                    Catch::Contains("memory is what encode gives for these rows"));
+                    Catch::Contains("memory must be the output of encode for these rows"));
   CHECK_THROWS_WITH(file.get_method("decode")({ids, states, c10::IValue(), at::zeros({1, 2, 0, 4})}),
-                    Catch::Contains("past is what decode gave for these rows"));
+                    Catch::Contains("past must be the cache that decode returned for these rows"));
 }

@@ -20,7 +20,7 @@ Config small(Config c) {
   return c;
 }
 
-/// A decoder of each family.
+/// A generative model of each family.
 std::vector<std::pair<std::string, ModelConfig>> families() {
   auto gated = small(T5Config{});
   gated.feed_forward = FeedForward::gated, gated.hidden_act = "gelu_new";
@@ -36,14 +36,14 @@ std::shared_ptr<Backbone> make(const ModelConfig& c) {
   auto model = make_backbone(c, {});
   initialize(collect_params(*model), 0.3, false, Rng(5));
   at::NoGradGuard no_grad;
-  for (auto [name, param] : collect_params(*model))  // no norm of one, no bias of zero
+  for (auto [name, param] : collect_params(*model))  // no norm weights of 1, no biases of 0
     if (!param.fixed() && param.value().dim() == 1)
       param.value().add_(at::sin(at::arange(param.value().numel(), at::kFloat)) * 0.2);
   model->eval();
   return model;
 }
 
-/// The same in double, where what is equal by definition is equal to many digits.
+/// The same in double, where equal formulas agree to many digits.
 std::shared_ptr<Backbone> make_exact(const ModelConfig& c) {
   auto model = make(c);
   convert_params(*model, at::kDouble);
@@ -58,11 +58,11 @@ double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max()
 
 }  // namespace
 
-TEST_CASE("buckets of distances are those of the published code, at every edge", "[models][t5]") {
+TEST_CASE("relative position buckets match the published code at every boundary", "[models][t5]") {
   const auto at_distance = [](int64_t n, bool causal) {
     return DistanceBuckets(32, 128, causal)(at::tensor({n}, at::kLong)).item<int64_t>();
   };
-  // Where each bucket begins: counted from the formula with exact logarithms.
+  // The first distance of each bucket, from the formula with exact logarithms.
   const std::vector<int64_t> both{0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91},
       past{0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
            16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
@@ -78,7 +78,7 @@ TEST_CASE("buckets of distances are those of the published code, at every edge",
   CHECK(at_distance(127, false) == 31);
 }
 
-TEST_CASE("tokens decoded one by one with a cache have the states of the whole text", "[models][decoder]") {
+TEST_CASE("incremental decoding with a cache gives the hidden states of the whole text", "[models][decoder]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, model_config] : families()) {
     const auto& config = backbone_of(model_config);
@@ -87,23 +87,23 @@ TEST_CASE("tokens decoded one by one with a cache have the states of the whole t
     Inputs in{.input_ids = some_ids(2, 7), .attention_mask = at::ones({2, 7}, at::kBool)};
     in.attention_mask[1].narrow(0, 5, 2).fill_(false);
     const auto text = some_ids(2, 6, 5);
-    Memory memory;
+    EncoderOutput encoded;
     Tensor whole;
     if (config.is_encoder_decoder()) {
       in.decoder_input_ids = text;
-      memory = model->encode(in);
+      encoded = model->encode(in);
       whole = model->hidden(in);
     } else {
       whole = model->hidden({.input_ids = text, .prefix = config.prefix_lm ? at::full({2}, 2, at::kLong) : Tensor()});
     }
     std::vector<BlockCache> cache;
-    auto states = model->decode(text.narrow(1, 0, 2), memory, cache);  // the beginning at once
-    for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), memory, cache)}, 1);
+    auto states = model->decode(text.narrow(1, 0, 2), encoded, cache);  // the first two tokens in one call
+    for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), encoded, cache)}, 1);
     CHECK(difference(states, whole) < 1e-12);
   }
 }
 
-TEST_CASE("rows that read the same states have what rows with a copy each have, in fp32 as in double",
+TEST_CASE("decoder rows that share encoder states match rows with a copy each, in fp32 and double",
           "[models][decoder]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, model_config] : families()) {
@@ -111,16 +111,16 @@ TEST_CASE("rows that read the same states have what rows with a copy each have, 
     if (!config.is_encoder_decoder()) continue;
     INFO(name);
     const auto exact = make_exact(model_config),
-               fast = make(model_config);  // fp32 has an operator of its own for a few queries
+               fast = make(model_config);  // fp32 has a separate operator for few queries
     const auto text = some_ids(6, 5, 5);
     auto mask = at::ones({2, 7}, at::kBool);
     mask[1].narrow(0, 5, 2).fill_(false);
     const auto states = [&](Backbone& model, bool shared) {
-      auto memory = model.encode({.input_ids = some_ids(2, 7), .attention_mask = mask});
-      if (!shared) memory = {memory.states.repeat_interleave(3, 0), memory.mask.repeat_interleave(3, 0)};
+      auto encoded = model.encode({.input_ids = some_ids(2, 7), .attention_mask = mask});
+      if (!shared) encoded = {encoded.states.repeat_interleave(3, 0), encoded.mask.repeat_interleave(3, 0)};
       std::vector<BlockCache> cache;
-      auto found = model.decode(text.narrow(1, 0, 3), memory, cache);
-      for (int64_t t = 3; t < 5; ++t) found = at::cat({found, model.decode(text.narrow(1, t, 1), memory, cache)}, 1);
+      auto found = model.decode(text.narrow(1, 0, 3), encoded, cache);
+      for (int64_t t = 3; t < 5; ++t) found = at::cat({found, model.decode(text.narrow(1, t, 1), encoded, cache)}, 1);
       return found.to(at::kDouble);
     };
     const auto wanted = states(*exact, false);
@@ -129,12 +129,11 @@ TEST_CASE("rows that read the same states have what rows with a copy each have, 
     CHECK(difference(states(*fast, false), wanted) < 2e-5);
     std::vector<BlockCache> cache;
     CHECK_THROWS_WITH(fast->decode(some_ids(5, 2), fast->encode({.input_ids = some_ids(2, 7)}), cache),
-                      Catch::Contains("5 rows cannot read the states of 2 in equal numbers"));
+                      Catch::Contains("the 5 rows of the decoder are not a multiple of the 2 rows of the encoder"));
   }
 }
 
-TEST_CASE("tokens of a prefix see each other, those behind it see the past alone, in each row by its own prefix",
-          "[models][decoder]") {
+TEST_CASE("attention is bidirectional within each row's prefix and causal after it", "[models][decoder]") {
   at::NoGradGuard no_grad;
   auto config = small(Gpt2Config{});
   config.prefix_lm = true;
@@ -144,16 +143,17 @@ TEST_CASE("tokens of a prefix see each other, those behind it see the past alone
     return model->hidden({.input_ids = ids, .prefix = at::tensor({int64_t{3}, int64_t{0}}, at::kLong)});
   };
   const auto before = states(read);
-  for (int64_t place = 0; place < 6; ++place) {
+  for (int64_t position = 0; position < 6; ++position) {
     auto changed = read.clone();
-    changed.select(1, place).fill_(22);
+    changed.select(1, position).fill_(22);
     const auto moved = (states(changed) - before).abs().amax(-1).gt(1e-9);  // [B, T]
     for (int64_t row = 0; row < 2; ++row)
-      for (int64_t t = 0; t < 6; ++t) CHECK(moved[row][t].item<bool>() == (t >= place || (row == 0 && place < 3)));
+      for (int64_t t = 0; t < 6; ++t)
+        CHECK(moved[row][t].item<bool>() == (t >= position || (row == 0 && position < 3)));
   }
 }
 
-TEST_CASE("a decoder ignores what follows, what pads its source, and other rows", "[models][decoder]") {
+TEST_CASE("a decoder ignores later tokens, padding of its source, and other rows", "[models][decoder]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, model_config] : families()) {
     const auto& config = backbone_of(model_config);
@@ -174,16 +174,16 @@ TEST_CASE("a decoder ignores what follows, what pads its source, and other rows"
     const auto padded = at::cat({ids, at::full({1, 3}, config.pad_token_id, at::kLong)}, 1),
                mask = at::cat({at::ones({1, 5}, at::kBool), at::zeros({1, 3}, at::kBool)}, 1);
     CHECK(difference(run(padded, mask, read), alone) < 1e-12);
-    const auto beside = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}),
-                            at::cat({some_ids(1, 6, 11), read}));
-    CHECK(difference(beside[1], alone[0]) < 1e-12);
+    const auto batched = run(at::cat({some_ids(1, 8, 3), padded}), at::cat({at::ones({1, 8}, at::kBool), mask}),
+                             at::cat({some_ids(1, 6, 11), read}));
+    CHECK(difference(batched[1], alone[0]) < 1e-12);
     auto other = ids.clone();
     other[0][2] = 22;
-    CHECK(difference(run(other, {}, read), alone) > 1e-3);  // the source is read
+    CHECK(difference(run(other, {}, read), alone) > 1e-3);  // the source does matter
   }
 }
 
-TEST_CASE("the fused step of every decoder has the values and gradients of the plain one", "[models][decoder]") {
+TEST_CASE("the fused operators of every decoder give the values and gradients of the plain ones", "[models][decoder]") {
   for (const auto& [name, model_config] : families()) {
     const auto& config = backbone_of(model_config);
     INFO(name);
@@ -213,8 +213,8 @@ TEST_CASE("the fused step of every decoder has the values and gradients of the p
 }
 
 TEST_CASE(
-    "checkpointed decoders give the same gradients to the last bit, those of the encoder and of the bias by distance "
-    "among them",
+    "gradient checkpointing of decoders gives bitwise equal gradients, also for the encoder and the relative position "
+    "bias",
     "[models][decoder]") {
   for (const auto& [name, model_config] : families()) {
     const auto& config = backbone_of(model_config);
@@ -236,7 +236,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each part, a bias of scores by distance",
+TEST_CASE("a T5 layer is its formula: unscaled scores, no biases, pre-norm RMS norms, a relative position bias",
           "[models][t5]") {
   at::NoGradGuard no_grad;
   auto config = small(T5Config{});
@@ -267,27 +267,27 @@ TEST_CASE("a T5 layer is its formula: no scale, no biases, RMS norms before each
   CHECK(difference(model->encode({.input_ids = ids}).states[0], norm(x, "encoder.final_norm")) < 1e-12);
 }
 
-TEST_CASE("a model that cannot write refuses to, in words", "[models][decoder]") {
-  const auto refused = [](const ModelConfig& config, const std::string& sentence) {
+TEST_CASE("a model that cannot generate is rejected with a message", "[models][decoder]") {
+  const auto rejected = [](const ModelConfig& config, const std::string& sentence) {
     std::vector<BlockCache> cache;
-    const Memory memory{at::zeros({1, 2, 12}), {}};
-    CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), memory, cache), sentence);
+    const EncoderOutput encoded{at::zeros({1, 2, 12}), {}};
+    CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), encoded, cache), sentence);
   };
-  refused(
+  rejected(
       small(BertConfig{}),
       "this model is bidirectional, so it generates no text; choose a decoder (gpt2, t5, bart, ...) or fill masks with "
       "`cloze fill`");
-  const auto keeps_nothing =
-      "this model's attention keeps no keys and values, so it writes no text; train one with model.attention.kind: "
-      "full, model.relative_positions: 0 and a table of positions";
+  const auto no_cache =
+      "this model's attention has no key-value cache, so it generates no text; train one with model.attention.kind: "
+      "full, model.relative_positions: 0 and a position table";
   auto estimates = small(Gpt2Config{}), flat = small(Gpt2Config{});
   auto relative = small(TransformerConfig{});
   estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3,
   flat.num_hidden_layers = 0;
-  refused(estimates, keeps_nothing);
-  refused(relative, keeps_nothing);
-  refused(flat, "a decoder without layers keeps nothing of what it read; give it some (num_hidden_layers)");
+  rejected(estimates, no_cache);
+  rejected(relative, no_cache);
+  rejected(flat, "a decoder without layers has no key-value cache; raise model.num_hidden_layers");
   auto pair = small(T5Config{});
   pair.num_hidden_layers = pair.num_decoder_layers = 0;
-  refused(pair, "a decoder without layers keeps nothing of what it read; give it some (num_decoder_layers)");
+  rejected(pair, "a decoder without layers has no key-value cache; raise model.num_decoder_layers");
 }

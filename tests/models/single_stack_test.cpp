@@ -28,7 +28,7 @@ double difference(const Tensor& a, const Tensor& b) { return (a - b).abs().max()
 
 }  // namespace
 
-TEST_CASE("padded tokens change nothing for the real ones", "[models]") {
+TEST_CASE("padding does not change the states of real tokens", "[models]") {
   at::NoGradGuard no_grad;
   auto model = make(small());
   const auto ids = some_ids(2, 6), types = ids.remainder(2);
@@ -41,7 +41,7 @@ TEST_CASE("padded tokens change nothing for the real ones", "[models]") {
   CHECK(difference(alone, padded.narrow(1, 0, 6)) < 1e-5);
 }
 
-TEST_CASE("a row of a batch equals the row alone", "[models]") {
+TEST_CASE("a row of a batch equals the same row in a batch of one", "[models]") {
   at::NoGradGuard no_grad;
   auto model = make(small());
   const auto ids = some_ids(3, 7);
@@ -50,7 +50,7 @@ TEST_CASE("a row of a batch equals the row alone", "[models]") {
     CHECK(difference(together[row], model->hidden({.input_ids = ids.narrow(0, row, 1)})[0]) < 1e-5);
 }
 
-TEST_CASE("the past of a causal model ignores the future", "[models]") {
+TEST_CASE("earlier states of a causal model do not depend on later tokens", "[models]") {
   at::NoGradGuard no_grad;
   auto config = small();
   config.architecture = Architecture::decoder;
@@ -129,7 +129,7 @@ TEST_CASE("gradients of every parameter agree with finite differences in double"
   set_fused(true);
 }
 
-TEST_CASE("a checkpointed stack gives the same gradients to the last bit, dropout included", "[models]") {
+TEST_CASE("gradient checkpointing gives bitwise equal gradients, dropout included", "[models]") {
   const auto gradients = [](bool checkpointing) {
     auto model = make(small());
     model->train();
@@ -143,7 +143,7 @@ TEST_CASE("a checkpointed stack gives the same gradients to the last bit, dropou
   CHECK(at::equal(plain, gradients(true)));
 }
 
-TEST_CASE("dropout differs between passes and is the same for the same pass", "[models]") {
+TEST_CASE("dropout masks differ between keys and are equal for the same key", "[models]") {
   at::NoGradGuard no_grad;
   auto model = make(small());
   model->train();
@@ -152,7 +152,7 @@ TEST_CASE("dropout differs between passes and is the same for the same pass", "[
   CHECK_FALSE(at::equal(run(1), run(2)));
 }
 
-TEST_CASE("the padding row of the embedding is frozen as torch's padding_idx does", "[models]") {
+TEST_CASE("the padding row of the embedding is frozen, as with torch's padding_idx", "[models]") {
   auto config = small();
   config.freeze_pad_embedding = true, config.pad_token_id = 3;
   auto model = make(config);
@@ -163,19 +163,19 @@ TEST_CASE("the padding row of the embedding is frozen as torch's padding_idx doe
   CHECK(model->token_embedding().value().grad().abs().sum().item<double>() == 0);
 }
 
-TEST_CASE("every activation of the list is known and an unknown one is refused in words", "[models]") {
+TEST_CASE("every listed activation is known, and an unknown one is rejected with a message", "[models]") {
   for (const auto& name : activation_names) CHECK(plain::activation(at::ones({2}), name).defined());
   CHECK_THROWS_WITH(plain::activation(at::ones({2}), "gleu"), "activation 'gleu' is unknown");
 }
 
-TEST_CASE("heads that do not divide the width are refused in words", "[models]") {
+TEST_CASE("heads that do not divide the width are rejected with a message", "[models]") {
   auto config = small();
   config.num_attention_heads = 5;
   CHECK_THROWS_WITH(make_backbone(config, {}),
                     "hidden_size 12 is not a multiple of num_attention_heads 5; choose a width that the heads divide");
 }
 
-TEST_CASE("the same name and shape start equal in every network of a seed", "[models]") {
+TEST_CASE("parameters of the same name and shape have the same initial values for one seed", "[models]") {
   auto deeper = small();
   deeper.num_hidden_layers = 3;
   const auto a = collect_params(*make(small())), b = collect_params(*make(deeper));
@@ -183,7 +183,7 @@ TEST_CASE("the same name and shape start equal in every network of a seed", "[mo
   CHECK_FALSE(at::equal(a[0].param.value(), collect_params(*make(small(), 2))[0].param.value()));
 }
 
-TEST_CASE("a truncated normal has the deviation that truncation leaves", "[models]") {
+TEST_CASE("a truncated normal has the standard deviation after truncation", "[models]") {
   BertConfig c = small();
   c.vocab_size = 20000;
   auto model = make_backbone(c, {});

@@ -10,7 +10,7 @@ using namespace cloze;
 
 namespace {
 
-/// Every choice of the stack that changes numbers, one or two at a time.
+/// Every option of the stack that changes its output, one or two at a time.
 std::vector<std::pair<std::string, BertConfig>> choices() {
   std::vector<std::pair<std::string, BertConfig>> list;
   const auto add = [&](const std::string& name, const std::function<void(BertConfig&)>& change) {
@@ -26,8 +26,8 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
   });
   add("gated", [](auto& c) { c.feed_forward = FeedForward::gated; });
   add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = PositionEmbeddings::none; });
-  add("distances of queries", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; });
-  add("distances of queries and keys", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
+  add("relative_key", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; });
+  add("relative_key_query", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
   add("no positions", [](auto& c) { c.position_embeddings = PositionEmbeddings::none; });
   add("sinusoidal", [](auto& c) { c.position_embeddings = PositionEmbeddings::sinusoidal; });
   add("window", [](auto& c) {
@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
   return list;
 }
 
-/// A layer's parameters in double, by name.
+/// The parameters of a layer in double, by name.
 struct Weights {
   explicit Weights(const Layer& layer) {
     for (const auto& [name, param] : collect_params(layer)) all[name] = param.value().detach().to(at::kDouble);
@@ -62,7 +62,8 @@ struct Weights {
 
 }  // namespace
 
-TEST_CASE("every choice of the stack trains the same with fused operators as with plain ones", "[models][stack]") {
+TEST_CASE("fused and plain operators give the same values and gradients for every option of the stack",
+          "[models][stack]") {
   for (const auto& [name, config] : choices()) {
     INFO(name);
     const auto run = [&, &chosen = config](bool fused) {
@@ -83,9 +84,9 @@ TEST_CASE("every choice of the stack trains the same with fused operators as wit
   }
 }
 
-TEST_CASE("where few places are read, the last block computes those alone, with the same numbers and gradients",
+TEST_CASE("with read_positions the last block gives the same values and gradients for those positions",
           "[models][stack]") {
-  const auto places = at::tensor({0, 4, 5, 16, 17, 20, 28}, at::kLong);
+  const auto read_positions = at::tensor({0, 4, 5, 16, 17, 20, 28}, at::kLong);
   for (const auto& [name, config] : choices()) {
     for (const bool fused : {false, true}) {
       INFO(name << (fused ? ", fused" : ", plain"));
@@ -101,14 +102,14 @@ TEST_CASE("where few places are read, the last block computes those alone, with 
                 ->hidden(
                     {.input_ids = some_ids(2, 17), .attention_mask = mask, .read_positions = read, .dropout_key = 3})
                 .flatten(0, 1)
-                .index_select(0, places);
+                .index_select(0, read_positions);
         (hidden * numbers(hidden.sizes(), 0.2)).sum().backward();
         set_fused(true);
         return std::pair{hidden.detach(), flat.grads.clone()};
       };
       const auto [all, all_grads] = run({}, false);
       for (const bool again : {false, true}) {
-        const auto [few, few_grads] = run(places, again);
+        const auto [few, few_grads] = run(read_positions, again);
         CHECK(error_of(few, all) < 1e-5);
         CHECK(error_of(few_grads, all_grads) < 1e-5);
       }
@@ -116,7 +117,7 @@ TEST_CASE("where few places are read, the last block computes those alone, with 
   }
 }
 
-TEST_CASE("nothing may be read at all", "[models][stack]") {
+TEST_CASE("read_positions may be empty", "[models][stack]") {
   auto model = make(small());
   FlatParameters flat(collect_params(*model), at::kCPU);
   const auto hidden = model->hidden({.input_ids = some_ids(2, 17), .read_positions = at::empty({0}, at::kLong)});
@@ -125,10 +126,10 @@ TEST_CASE("nothing may be read at all", "[models][stack]") {
   CHECK(flat.grads.abs().max().item<double>() == 0);
 }
 
-TEST_CASE("padding changes nothing for real tokens, whatever the stack is made of", "[models][stack]") {
+TEST_CASE("padding does not change the states of real tokens, for every option of the stack", "[models][stack]") {
   at::NoGradGuard no_grad;
   for (const auto& [name, config] : choices()) {
-    if (name == "bigbird") continue;  // its last block is that of the padded length, as in the published code
+    if (name == "bigbird") continue;  // its last block depends on the padded length, as in the published code
     INFO(name);
     auto model = make(config);
     const auto ids = some_ids(2, 11);
@@ -139,14 +140,14 @@ TEST_CASE("padding changes nothing for real tokens, whatever the stack is made o
   }
 }
 
-TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, gated or not", "[models][stack]") {
+TEST_CASE("a block is the papers' formula: post-norm or pre-norm, layer or RMS norm, gated or not", "[models][stack]") {
   at::NoGradGuard no_grad;
-  for (const std::string place : {"post", "pre"})
+  for (const std::string placement : {"post", "pre"})
     for (const std::string kind : {"layer", "rms"})
       for (const std::string feed : {"plain", "gated"}) {
-        INFO(place << " " << kind << " " << feed);
+        INFO(placement << " " << kind << " " << feed);
         auto config = small();
-        config.norm_place = choice_of<NormPlacement>(place), config.norm_kind = choice_of<NormKind>(kind),
+        config.norm_place = choice_of<NormPlacement>(placement), config.norm_kind = choice_of<NormKind>(kind),
         config.feed_forward = choice_of<FeedForward>(feed), config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
         auto model = make(config);
         Traces traces;
@@ -170,7 +171,7 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
         };
         const auto x = traces.encoder.hidden_states[0].to(at::kDouble);
         Tensor wanted;
-        if (place == "post") {
+        if (placement == "post") {
           const auto a = norm(x + attention(x), "stack.0.attention_norm");
           wanted = norm(a + feed_forward(a), "stack.0.output_norm");
         } else {
@@ -181,7 +182,7 @@ TEST_CASE("a block is the papers' formula: norm before or behind, layer or RMS, 
       }
 }
 
-TEST_CASE("relative positions are Shaw's equations, written as loops", "[models][stack]") {
+TEST_CASE("relative positions are Shaw's equations, as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
   config.relative_positions = 2, config.causal = GENERATE(false, true);
@@ -210,13 +211,12 @@ TEST_CASE("relative positions are Shaw's equations, written as loops", "[models]
     }
 }
 
-TEST_CASE("vectors of distances are multiplied with queries, and with keys too where asked for, written as loops",
-          "[models][stack]") {
+TEST_CASE("relative_key and relative_key_query are their formulas, as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
   config.position_embeddings = GENERATE(PositionEmbeddings::relative_key, PositionEmbeddings::relative_key_query);
   config.causal = GENERATE(false, true);
-  config.max_position_embeddings = 7;  // one more than are there
+  config.max_position_embeddings = 7;  // one more than the tokens
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);
@@ -243,10 +243,11 @@ TEST_CASE("vectors of distances are multiplied with queries, and with keys too w
     }
 }
 
-TEST_CASE("Linformer compresses places, then adds the biases, then attends to the slots", "[models][stack]") {
+TEST_CASE("Linformer projects the sequence, adds the biases, then attends to the projected positions",
+          "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.attention = LinformerAttention{.compressed = 8};  // 5 slots
+  config.attention = LinformerAttention{.compressed = 8};  // 5 projected positions
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({2, 9, 12}, 0.3);
@@ -271,8 +272,7 @@ TEST_CASE("Linformer compresses places, then adds the biases, then attends to th
 }
 
 TEST_CASE(
-    "BigBird's queries see first and last block, neighbours and random blocks, each once, and attend to them by "
-    "softmax",
+    "BigBird's queries attend to the global blocks, their window and random blocks, each counted once, by softmax",
     "[models][stack]") {
   const int64_t block = 3, random = 2, length = 35, blocks = 12;  // the last block is short
   auto config = small();
@@ -287,12 +287,12 @@ TEST_CASE(
     for (int64_t t = 0; t < length; ++t) {
       x.mutable_grad() = Tensor();
       got[0][t].narrow(0, 4 * h, 4).sum().backward({}, /*retain_graph=*/true);
-      auto seen = x.grad()[0].abs().sum(-1).gt(1e-9);
-      seen[t] = true;  // its own block is always seen
+      auto attended = x.grad()[0].abs().sum(-1).gt(1e-9);
+      attended[t] = true;  // a query always attends to its own block
       const int64_t i = t / block;
       std::set<int64_t> found;
       for (int64_t s = 0; s < length; ++s)
-        if (seen[s].item<bool>()) found.insert(s / block);
+        if (attended[s].item<bool>()) found.insert(s / block);
       for (const int64_t j : {int64_t{0}, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)})
         CHECK(found.count(j) == 1);
       const std::set<int64_t> fixed{0, blocks - 1, i, std::max<int64_t>(i - 1, 0), std::min(i + 1, blocks - 1)};
@@ -300,17 +300,17 @@ TEST_CASE(
       std::string pattern;
       for (const auto j : found) pattern += std::to_string(j) + " ";
       if (i == 5 && t % block == 0) patterns.insert(pattern);
-      auto open = at::zeros({length}, at::kBool);
-      for (int64_t s = 0; s < length; ++s) open[s] = found.count(s / block) > 0;
+      auto visible = at::zeros({length}, at::kBool);
+      for (int64_t s = 0; s < length; ++s) visible[s] = found.count(s / block) > 0;
       const auto scores = at::matmul(qkv.narrow(1, 12 + 4 * h, 4), qkv[t].narrow(0, 4 * h, 4)) / 2.0;
       const auto wanted =
-          at::matmul(at::softmax(scores.masked_fill(open.logical_not(), -1e30), -1), qkv.narrow(1, 24 + 4 * h, 4));
+          at::matmul(at::softmax(scores.masked_fill(visible.logical_not(), -1e30), -1), qkv.narrow(1, 24 + 4 * h, 4));
       CHECK(error_of(got[0][t].narrow(0, 4 * h, 4), wanted) < 1e-5);
     }
-  CHECK(patterns.size() > 1);  // heads have random blocks of their own
+  CHECK(patterns.size() > 1);  // every head has different random blocks
 }
 
-TEST_CASE("BigBird sees everything where the text is short, and ignores padded keys", "[models][stack]") {
+TEST_CASE("BigBird is full attention on short texts, and ignores padded keys", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
   const auto full = make_attention(config, 0);
@@ -326,7 +326,7 @@ TEST_CASE("BigBird sees everything where the text is short, and ignores padded k
   }
 }
 
-TEST_CASE("features are drawn anew at their interval, the same ones for a seed and a step", "[models][stack]") {
+TEST_CASE("Performer features are redrawn at their interval, as a function of seed and step", "[models][stack]") {
   auto config = small();
   config.attention = PerformerAttention{.nb_features = 8, .feature_redraw_interval = 5};
   const auto features = [](const Layer& model) {
@@ -338,7 +338,7 @@ TEST_CASE("features are drawn anew at their interval, the same ones for a seed a
   auto a = make(config), b = make(config);
   const auto first = features(*a);
   REQUIRE(first.size() == 2);
-  CHECK_FALSE(at::equal(first[0], first[1]));  // layers have features of their own
+  CHECK_FALSE(at::equal(first[0], first[1]));  // every layer has different features
   for (int64_t step = 0; step <= 9; ++step) a->before_step(step, Rng(1));
   b->before_step(5, Rng(1));
   CHECK_FALSE(at::equal(features(*a)[0], first[0]));
@@ -347,7 +347,7 @@ TEST_CASE("features are drawn anew at their interval, the same ones for a seed a
   CHECK_FALSE(at::equal(features(*a)[1], features(*b)[1]));
 }
 
-TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in groups of their own", "[models][stack]") {
+TEST_CASE("ALBERT's layers share all, attention, feed-forward or no weights within their group", "[models][stack]") {
   const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
     auto config = small();
     config.share = choice_of<Sharing>(share), config.num_hidden_layers = layers, config.num_hidden_groups = groups,
@@ -365,7 +365,7 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in gro
   CHECK(shape("none", 6, 1, 1) == std::pair<int64_t, int64_t>{6, 6});
   CHECK(shape("all", 6, 2, 2) == std::pair<int64_t, int64_t>{4, 4});
   CHECK(shape("attention", 6, 3, 1) == std::pair<int64_t, int64_t>{3, 6});
-  // Shared weights are used in every layer: with equal layers, three of one group are one layer three times.
+  // Shared weights are used in every layer: three unshared layers with equal weights match one shared layer.
   at::NoGradGuard no_grad;
   auto config = small();
   config.num_hidden_groups = 1, config.num_hidden_layers = 3;
@@ -382,23 +382,24 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or nothing, in gro
   for (const std::string share : {"attention", "ffn", "none"}) CHECK(error_of(run(share), run("all")) < 1e-6);
 }
 
-TEST_CASE("a table of sinusoids is the formula, and does not train", "[models][stack]") {
+TEST_CASE("sinusoidal position embeddings are the formula, and are not trained", "[models][stack]") {
   auto config = small();
   config.position_embeddings = PositionEmbeddings::sinusoidal;
   auto model = make(config);
   for (const auto& [name, param] : collect_params(*model)) {
     if (name != "embeddings.position") continue;
     CHECK(param.fixed());
-    for (const int64_t place : {0, 1, 39})
+    for (const int64_t position : {0, 1, 39})
       for (const int64_t column : {0, 1, 6, 11}) {
-        const double angle = static_cast<double>(place) / std::pow(10000.0, 2.0 * static_cast<double>(column / 2) / 12);
-        CHECK(param.value()[place][column].item<double>() ==
+        const double angle =
+            static_cast<double>(position) / std::pow(10000.0, 2.0 * static_cast<double>(column / 2) / 12);
+        CHECK(param.value()[position][column].item<double>() ==
               Approx(column % 2 == 0 ? std::sin(angle) : std::cos(angle)).margin(1e-6));
       }
   }
   FlatParameters flat(collect_params(*model), at::kCPU);
   model->hidden({.input_ids = some_ids(2, 5)}).square().sum().backward();
-  for (const auto& slot : flat.slots())
-    if (slot.param.name == "embeddings.position")
-      CHECK(flat.grads.narrow(0, slot.offset, slot.numel).abs().sum().item<double>() == 0);
+  for (const auto& range : flat.ranges())
+    if (range.param.name == "embeddings.position")
+      CHECK(flat.grads.narrow(0, range.offset, range.numel).abs().sum().item<double>() == 0);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What tests of XLNet read.
+// Inputs for the tests of XLNet.
 #include "models/families/backbone.h"
 #include "tests/support/catch.h"
 #include "tests/support/small.h"
@@ -12,16 +12,16 @@ inline Tensor flags(at::IntArrayRef sizes, int64_t step) {
   return at::arange(n, at::kLong).mul(step).remainder(11).lt(6).view(sizes);
 }
 
-/// Everything that XLNet can read: two rows of 7 tokens, segments, a padded row, an order, three targets or fewer, a
-/// memory of 3.
-inline Inputs everything(int64_t layers = 2) {
+/// All inputs of XLNet: two rows of 7 tokens, segments, a padded row, an attention mask of an order, up to three
+/// targets, mems of length 3.
+inline Inputs all_inputs(int64_t layers = 2) {
   Inputs in{.input_ids = some_ids(2, 7)};
   in.attention_mask = at::ones({2, 7}, at::kBool);
   in.attention_mask[1].narrow(0, 5, 2).fill_(false);
   in.token_type_ids = at::tensor({0, 0, 0, 1, 1, 1, 2, 0, 1, 1, 2, 0, 0, 0}, at::kLong).view({2, 7});
   in.visible = flags({2, 7, 7}, 5);
   in.target_positions = at::tensor({1, 4, 6, 3, 0, -1}, at::kLong).view({2, 3});
-  for (int64_t i = 0; i < layers; ++i) in.memories.push_back(numbers({2, 3, 12}, 0.1 + static_cast<double>(i)));
+  for (int64_t i = 0; i < layers; ++i) in.mems.push_back(numbers({2, 3, 12}, 0.1 + static_cast<double>(i)));
   return in;
 }
 

@@ -12,12 +12,12 @@ using namespace cloze;
 
 namespace {
 
-/// One layer as loops over the paper's equations. `from` says which stream: h, or g with the places of its rows.
+/// One output row of a layer by the paper's equations, as loops: the content stream h, or the query stream g.
 /// Source: Yang et al. 2019, section 2.3 and appendix A.2; Dai et al. 2019, section 3.3.
 naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c, const Inputs& in, const Tensor& h,
-                    const Tensor& start, int64_t b, int64_t place, bool content) {
+                    const Tensor& start, int64_t b, int64_t position, bool content) {
   const int64_t width = c.hidden_size, heads = c.num_attention_heads, each = width / heads,
-                length = in.input_ids.size(1), past = in.memories.empty() ? 0 : in.memories[0].size(1);
+                length = in.input_ids.size(1), past = in.mems.empty() ? 0 : in.mems[0].size(1);
   const auto row_of = [](const Tensor& t) {
     return naive::Row(t.data_ptr<double>(), t.data_ptr<double>() + t.numel());
   };
@@ -39,18 +39,17 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
     std::vector<naive::Row> values;
     double total = 0;
     for (int64_t j = 0; j < past + length; ++j) {
-      const bool memory = j < past;
-      const auto source =
-          row_of(memory ? in.memories[0][b][j].to(at::kDouble).contiguous() : h[b][j - past].contiguous());
-      int64_t distance = place + past - j;
-      bool seen =
-          memory || (in.attention_mask[b][j - past].item<bool>() && in.visible[b][place][j - past].item<bool>());
-      if (c.attn_type == AttentionDirection::uni && distance < 0) seen = false;
-      if (c.same_length && distance > past) seen = false;
-      if (content && distance == 0) seen = true;
-      if (place < 0) seen = false;
-      const int64_t own = place < 0 ? 0 : in.token_type_ids[b][place].item<int64_t>(),
-                    other = memory ? 0 : in.token_type_ids[b][j - past].item<int64_t>();
+      const bool is_mem = j < past;
+      const auto source = row_of(is_mem ? in.mems[0][b][j].to(at::kDouble).contiguous() : h[b][j - past].contiguous());
+      int64_t distance = position + past - j;
+      bool visible =
+          is_mem || (in.attention_mask[b][j - past].item<bool>() && in.visible[b][position][j - past].item<bool>());
+      if (c.attn_type == AttentionDirection::uni && distance < 0) visible = false;
+      if (c.same_length && distance > past) visible = false;
+      if (content && distance == 0) visible = true;
+      if (position < 0) visible = false;
+      const int64_t own = position < 0 ? 0 : in.token_type_ids[b][position].item<int64_t>(),
+                    other = is_mem ? 0 : in.token_type_ids[b][j - past].item<int64_t>();
       if (c.clamp_len > 0) distance = std::clamp(distance, -c.clamp_len, c.clamp_len);
       if (in.backward.defined() && in.backward[b].item<bool>()) distance = -distance;
       naive::Row angle;
@@ -70,7 +69,7 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
                  (q[n] + element("stack.0.attention.r_s_bias", n)) *
                      element("stack.0.attention.seg_embed", (own == other ? 0 : width) + n);
       }
-      e.push_back(seen ? std::exp(score / std::sqrt(static_cast<double>(each))) : 0);
+      e.push_back(visible ? std::exp(score / std::sqrt(static_cast<double>(each))) : 0);
       total += e.back();
       values.push_back(times("stack.0.attention.key_value.weight", source, width + head * each, each));
     }
@@ -93,7 +92,7 @@ naive::Row slow_row(const std::map<std::string, Tensor>& w, const XlnetConfig& c
 
 }  // namespace
 
-TEST_CASE("the shift brings each distance to its key: row t begins at number T - t", "[models][xlnet]") {
+TEST_CASE("the relative shift aligns distances with keys: row t starts at index T - t", "[models][xlnet]") {
   for (const auto& [t, s] : {std::pair<int64_t, int64_t>{1, 1}, {1, 6}, {4, 4}, {5, 9}, {7, 8}}) {
     INFO(t << " queries, " << s << " keys");
     const auto x = numbers({2, 3, t, s + t}, 0.4).set_requires_grad(true);
@@ -102,25 +101,23 @@ TEST_CASE("the shift brings each distance to its key: row t begins at number T -
     for (int64_t i = 0; i < t; ++i)
       for (int64_t j = 0; j < s; ++j)
         CHECK(at::equal(got.select(2, i).select(2, j), x.select(2, i).select(2, t - i + j)));
-    got.sum().backward();  // every number that is used, once
+    got.sum().backward();  // every element that is used, once
     CHECK(x.grad().sum().item<double>() == Approx(2 * 3 * t * s));
     CHECK(x.grad().max().item<double>() == 1);
   }
 }
 
-TEST_CASE("both streams of a layer are the paper's equations, written as loops", "[models][xlnet]") {
+TEST_CASE("both streams of a layer are the paper's equations, as loops", "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.num_hidden_layers = 1;
-  auto in = everything(1);
-  SECTION("as it stands") {}
-  SECTION("without a memory") { in.memories.clear(); }
-  SECTION("distances clamped") { config.clamp_len = 2; }
-  SECTION("a text that runs backwards") { in.backward = at::tensor({0, 1}, at::kInt).to(at::kBool); }
-  SECTION("the past alone") { config.attn_type = AttentionDirection::uni; }
-  SECTION("the past alone, no farther than the memory is long") {
-    config.attn_type = AttentionDirection::uni, config.same_length = true;
-  }
+  auto in = all_inputs(1);
+  SECTION("default") {}
+  SECTION("without mems") { in.mems.clear(); }
+  SECTION("clamped distances") { config.clamp_len = 2; }
+  SECTION("a reversed text") { in.backward = at::tensor({0, 1}, at::kInt).to(at::kBool); }
+  SECTION("causal") { config.attn_type = AttentionDirection::uni; }
+  SECTION("causal, same_length") { config.attn_type = AttentionDirection::uni, config.same_length = true; }
   auto model = make(config);
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(*model)) w[name] = param.value().to(at::kDouble).contiguous();
@@ -133,7 +130,7 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
   Traces traces;
   const auto got = model->hidden(in, &traces);
   const auto& states = traces.encoder.hidden_states;
-  REQUIRE(states.size() == 4);  // content and query, before and behind the layer
+  REQUIRE(states.size() == 4);  // content and query, before and after the layer
   CHECK(at::equal(got, states[3]));
   const auto h = states[0].to(at::kDouble);
   for (int64_t b = 0; b < 2; ++b) {
@@ -147,12 +144,12 @@ TEST_CASE("both streams of a layer are the paper's equations, written as loops",
   }
 }
 
-TEST_CASE("gradients of both streams are those of finite differences", "[models][xlnet]") {
+TEST_CASE("gradients of both streams match finite differences", "[models][xlnet]") {
   auto config = small<XlnetConfig>();
   config.clamp_len = 4;
   auto model = make(config);
   convert_params(*model, at::kDouble);
-  const auto in = everything();
+  const auto in = all_inputs();
   const auto loss = [&] { return (model->hidden(in) * numbers({2, 3, 12}, 0.2)).sum(); };
   loss().backward();
   for (const auto& [name, param] : collect_params(*model)) {
@@ -170,8 +167,7 @@ TEST_CASE("gradients of both streams are those of finite differences", "[models]
   }
 }
 
-TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in bf16 to three digits",
-          "[models][xlnet]") {
+TEST_CASE("fused operators match plain ones for XLNet, and roughly in bf16", "[models][xlnet]") {
   const auto run = [](bool fused, bool bf16, const Inputs& in) {
     set_fused(fused);
     auto model = make(small<XlnetConfig>());
@@ -182,7 +178,7 @@ TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in
     set_fused(true);
     return std::pair{hidden.detach().to(at::kFloat), flat.grads.clone()};
   };
-  const auto given = everything();
+  const auto given = all_inputs();
   for (const auto& in : {given, Inputs{.input_ids = given.input_ids, .token_type_ids = given.token_type_ids}}) {
     const auto a = run(true, false, in), b = run(false, false, in), c = run(true, true, in);
     CHECK(error_of(a.first, b.first) < 1e-5);
@@ -193,14 +189,14 @@ TEST_CASE("XLNet trains the same with fused operators as with plain ones, and in
   }
 }
 
-TEST_CASE("checkpointed streams give the same gradients to the last bit, dropout included", "[models][xlnet]") {
+TEST_CASE("gradient checkpointing of XLNet gives bitwise equal gradients, dropout included", "[models][xlnet]") {
   for (const bool predicts : {false, true}) {
     const auto gradients = [&](bool checkpointing) {
       auto model = make(small<XlnetConfig>());
       model->train();
       model->set_gradient_checkpointing(checkpointing);
       FlatParameters flat(collect_params(*model), at::kCPU);
-      auto in = everything();
+      auto in = all_inputs();
       in.dropout_key = 77;
       if (!predicts) in.target_positions = Tensor();
       model->hidden(in).square().sum().backward();
@@ -212,12 +208,12 @@ TEST_CASE("checkpointed streams give the same gradients to the last bit, dropout
   }
 }
 
-TEST_CASE("padding changes nothing for real tokens and targets, on the left as on the right", "[models][xlnet]") {
+TEST_CASE("left and right padding do not change the states of real tokens and targets", "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.attn_type = GENERATE(AttentionDirection::bi, AttentionDirection::uni);
   auto model = make(config);
-  const auto given = everything();
+  const auto given = all_inputs();
   Inputs in{.input_ids = given.input_ids, .token_type_ids = given.token_type_ids, .visible = given.visible};
   const auto content = model->hidden(in);
   in.target_positions = at::tensor({1, 4, 6, 3, 0, 2}, at::kLong).view({2, 3});
@@ -232,16 +228,15 @@ TEST_CASE("padding changes nothing for real tokens and targets, on the left as o
                   .token_type_ids = pad(in.token_type_ids, 1)};
     padded.visible = at::constant_pad_nd(in.visible.to(at::kLong), {left, right, left, right}, 1).to(at::kBool);
     CHECK(error_of(model->hidden(padded).narrow(1, left, 7), content) < 1e-5);
-    padded.target_positions = at::constant_pad_nd(in.target_positions + left, {0, 2}, -1);  // rows of fewer targets
+    padded.target_positions = at::constant_pad_nd(in.target_positions + left, {0, 2}, -1);  // rows with fewer targets
     const auto got = model->hidden(padded);
     CHECK(error_of(got.narrow(1, 0, 3), queries) < 1e-5);
     CHECK(at::isfinite(got).all().item<bool>());
   }
 }
 
-TEST_CASE(
-    "a segment behind its memory has the states that it has in one piece, where the first half does not see the second",
-    "[models][xlnet]") {
+TEST_CASE("a segment with mems has the states of the whole text in which the first half does not attend to the second",
+          "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   const bool uni = GENERATE(false, true);
@@ -252,54 +247,53 @@ TEST_CASE(
   Inputs whole{.input_ids = ids, .token_type_ids = at::zeros_like(ids)};
   if (!uni)
     whole.visible = half.unsqueeze(1).logical_or(half.logical_not().unsqueeze(0)).unsqueeze(0).expand({2, 10, 10});
-  std::vector<Tensor> memories, later;
-  Inputs first{
-      .input_ids = ids.narrow(1, 0, 4), .token_type_ids = at::zeros({2, 4}, at::kLong), .new_memories = &memories};
+  std::vector<Tensor> mems, next_mems;
+  Inputs first{.input_ids = ids.narrow(1, 0, 4), .token_type_ids = at::zeros({2, 4}, at::kLong), .new_mems = &mems};
   const auto a = model->hidden(first);
-  REQUIRE(memories.size() == 2);
+  REQUIRE(mems.size() == 2);
   Inputs second{.input_ids = ids.narrow(1, 4, 6),
                 .token_type_ids = at::zeros({2, 6}, at::kLong),
-                .memories = memories,
-                .new_memories = &later};
+                .mems = mems,
+                .new_mems = &next_mems};
   const auto b = model->hidden(second);
   CHECK(error_of(at::cat({a, b}, 1), model->hidden(whole)) < 1e-5);
-  // Targets too: a query stream reads the memory as the content does.
+  // The query stream attends to the mems like the content stream.
   second.target_positions = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}),
   whole.target_positions = second.target_positions + 4;
   CHECK(error_of(model->hidden(second), model->hidden(whole)) < 1e-5);
 }
 
-TEST_CASE("a memory holds what layers read: the last mem_len of what was kept and of the first reuse_len new states",
+TEST_CASE("mems are the inputs of layers: the last mem_len of the old mems and the first reuse_len new states",
           "[models][xlnet]") {
   auto config = small<XlnetConfig>();
-  auto in = everything();
+  auto in = all_inputs();
   std::vector<Tensor> kept;
-  in.new_memories = &kept;
+  in.new_mems = &kept;
   const auto states = [&] {
     auto model = make(config);
     Traces traces;
     model->hidden(in, &traces);
-    return traces.encoder.hidden_states;  // content and query in turns
+    return traces.encoder.hidden_states;  // content and query alternate
   };
   const auto all = states();
   for (size_t i = 0; i < 2; ++i) {
-    CHECK(at::equal(kept[i], at::cat({in.memories[i], all[2 * i]}, 1)));
+    CHECK(at::equal(kept[i], at::cat({in.mems[i], all[2 * i]}, 1)));
     CHECK_FALSE(kept[i].requires_grad());
   }
   config.mem_len = 5, config.reuse_len = 4;
   CHECK(at::equal(states()[2], all[2]));
   for (size_t i = 0; i < 2; ++i)
-    CHECK(at::equal(kept[i], at::cat({in.memories[i], all[2 * i].narrow(1, 0, 4)}, 1).narrow(1, 2, 5)));
-  config.mem_len = 100;  // shorter than that: everything
+    CHECK(at::equal(kept[i], at::cat({in.mems[i], all[2 * i].narrow(1, 0, 4)}, 1).narrow(1, 2, 5)));
+  config.mem_len = 100;  // more than there is: all states
   states();
   CHECK(kept[0].size(1) == 7);
 }
 
-TEST_CASE("without an order and a memory, the content stream is attention to both sides, and targets do not change it",
+TEST_CASE("without an order and mems the content stream is bidirectional, and targets do not change it",
           "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto model = make(small<XlnetConfig>());
-  auto in = everything();
+  auto in = all_inputs();
   Traces with, without;
   model->hidden(in, &with);
   in.target_positions = Tensor();
@@ -307,23 +301,23 @@ TEST_CASE("without an order and a memory, the content stream is attention to bot
   REQUIRE(with.encoder.hidden_states.size() == 6);
   REQUIRE(without.encoder.hidden_states.size() == 3);
   for (size_t i = 0; i < 3; ++i) CHECK(at::equal(with.encoder.hidden_states[2 * i], without.encoder.hidden_states[i]));
-  CHECK(with.encoder.attentions[1].sizes() == at::IntArrayRef({2, 3, 3, 10}));  // a row for each target
-  // A row that stands nowhere sees nothing.
+  CHECK(with.encoder.attentions[1].sizes() == at::IntArrayRef({2, 3, 3, 10}));  // a row per target
+  // An unused target (-1) attends to nothing.
   CHECK(with.encoder.attentions[1][1].select(1, 2).abs().sum().item<double>() == 0);
-  // Segments of no kind are all one segment; distances alone matter, so a row may stand anywhere.
+  // Without segment ids all tokens are of one segment.
   in = {.input_ids = in.input_ids};
   const auto bare = model->hidden(in);
   in.token_type_ids = at::full_like(in.input_ids, 2);
   CHECK(error_of(model->hidden(in), bare) < 1e-6);
 }
 
-TEST_CASE("a target's query depends neither on its own token nor on those behind it in the order, over all layers",
+TEST_CASE("a target's query depends neither on its own token nor on later ones in the order, through all layers",
           "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.num_hidden_layers = 3;
   auto model = make(config);
-  // Order 4, 1, 6 of targets; all others are read by everything.
+  // Targets in the order 4, 1, 6; all tokens attend to the others.
   const auto rank = at::full({7}, -1, at::kLong);
   rank[4] = 0, rank[1] = 1, rank[6] = 2;
   Inputs in{.input_ids = some_ids(1, 7)};
@@ -342,7 +336,7 @@ TEST_CASE("a target's query depends neither on its own token nor on those behind
   }
 }
 
-TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream and without", "[models][xlnet]") {
+TEST_CASE("a trace of XLNet at one shape runs at other shapes, with and without a query stream", "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
   config.attn_type = GENERATE(AttentionDirection::bi, AttentionDirection::uni);
@@ -356,7 +350,7 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
       if (backward) inputs.backward = inputs.input_ids.select(1, 0).remainder(2).eq(0);
       if (predicts)
         inputs.visible = in[3].toTensor(), inputs.target_positions = in[4].toTensor(),
-        inputs.memories = {in[5].toTensor(), in[6].toTensor()};
+        inputs.mems = {in[5].toTensor(), in[6].toTensor()};
       return model->hidden(inputs);
     };
     const auto inputs = [&](int64_t rows, int64_t length, int64_t targets, int64_t past) {
@@ -382,21 +376,21 @@ TEST_CASE("a trace of XLNet at one shape runs at another, with a query stream an
   }
 }
 
-TEST_CASE("XLNet's parameters are as many as the published shapes give", "[models][xlnet]") {
+TEST_CASE("XLNet has the number of parameters of the published shapes", "[models][xlnet]") {
   const int64_t v = 23, d = 12, f = 20, layers = 2;
   int64_t count = 0;
   for (const auto& p : collect_params(*make_backbone(small<XlnetConfig>(), {}))) count += p.param.value().numel();
   CHECK(count == v * d + d + layers * (5 * d * d + 3 * d + 2 * d + 2 * d + (2 * d * f + f + d) + 2 * d));
 }
 
-TEST_CASE("what XLNet does not have is refused in words", "[models][xlnet]") {
+TEST_CASE("options that XLNet does not support are rejected with a message", "[models][xlnet]") {
   auto config = small<XlnetConfig>();
   config.norm_place = NormPlacement::pre;
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.norm_place is not for xlnet; leave it out");
   config = small<XlnetConfig>();
   config.hidden_size = 9;
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.hidden_size 9 is odd; sines and cosines need an even width");
-  auto in = everything(1);
+  auto in = all_inputs(1);
   CHECK_THROWS_WITH(make(small<XlnetConfig>())->hidden(in),
-                    "xlnet has 2 layers, but was given 1 memories; give one for each layer");
+                    "xlnet has 2 layers, but mems has 1 tensors; give one for each layer");
 }

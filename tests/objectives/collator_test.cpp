@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "objectives/pairs.h"
+#include "objectives/segment_pairs.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
 
@@ -22,7 +22,7 @@ bool same(const Tensor& a, const Tensor& b) { return a.defined() == b.defined() 
 
 }  // namespace
 
-TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked first", "[objectives]") {
+TEST_CASE("a batch is a function of seed and sequence numbers, not of earlier calls", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const Objectives objectives{MlmConfig{}, NspConfig{}};
@@ -39,7 +39,7 @@ TEST_CASE("a batch is a function of seed and sequence numbers, whatever is asked
   CHECK_FALSE(same(x.input_ids, valid.batch(40, 4).input_ids));
 }
 
-TEST_CASE("a pair of sentences is two that follow each other, with and without a pair objective", "[objectives]") {
+TEST_CASE("a sentence pair is two consecutive sentences, with and without a pair objective", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto whole = [&](const Span& span) {
@@ -52,15 +52,14 @@ TEST_CASE("a pair of sentences is two that follow each other, with and without a
     for (uint64_t i = 0; i < sampler.size(); ++i) {
       Example example;
       sampler.sample(i, example);
-      const auto pair = arrange_pair({.single_sentences = true}, store, example, 1000, Stream(1, 0, i));
+      const auto pair = make_segment_pair({.single_sentences = true}, store, example, 1000, Stream(1, 0, i));
       CHECK(whole(pair.a));
       CHECK(whole(pair.b));
       CHECK(pair.label == example.random_next);
       if (pair.label == 0) CHECK(pair.a.first + pair.a.count == pair.b.first);
     }
   }
-  for (const auto packing :
-       {RowPacking::sentence_pair, RowPacking::segment_pair}) {  // without nsp the rows are pairs all the same
+  for (const auto packing : {RowPacking::sentence_pair, RowPacking::segment_pair}) {  // rows are pairs also without nsp
     const auto batch = Collator(store, {MlmConfig{}}, data_of(32, 0, packing), Rng(5), "train").batch(0, 16);
     CHECK(batch.token_type_ids.max().item<int64_t>() == 1);
   }
@@ -69,7 +68,7 @@ TEST_CASE("a pair of sentences is two that follow each other, with and without a
   CHECK(sentences.token_type_ids.max().item<int64_t>() == 0);
 }
 
-TEST_CASE("rows are [CLS] A [SEP] B [SEP], then padding; segments and mask say so", "[objectives]") {
+TEST_CASE("rows are [CLS] A [SEP] B [SEP] and padding, with matching segment ids and mask", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto special = store.tokenizer().special();
@@ -97,7 +96,7 @@ TEST_CASE("rows are [CLS] A [SEP] B [SEP], then padding; segments and mask say s
   CHECK(batch.positions.numel() == 0);
 }
 
-TEST_CASE("labels are the tokens that stood at the predicted places", "[objectives]") {
+TEST_CASE("labels are the original tokens at the predicted positions", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   MlmConfig none, some;
@@ -111,7 +110,7 @@ TEST_CASE("labels are the tokens that stood at the predicted places", "[objectiv
   CHECK(at::equal(restored, clean.input_ids.flatten()));
 }
 
-TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alone", "[objectives]") {
+TEST_CASE("a row of a mixture is masked exactly as by its drawn masking alone", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   MlmConfig mlm;
@@ -140,14 +139,14 @@ TEST_CASE("a row of a mixture is masked as the masking that it drew masks it alo
     CHECK(at::equal(batch.input_ids[row].narrow(0, 0, n), one.input_ids[0]));
     CHECK(drawn[0].lengths == draws[static_cast<size_t>(row)].lengths);
     CHECK(drawn[0].lengths.empty() == (which != 1));
-    std::vector<RowDraws> by_itself;
-    CHECK(at::equal(mixed.batch(7 + static_cast<uint64_t>(row), 1, &by_itself).positions, one.positions));
-    CHECK(by_itself[0].masking == which);
+    std::vector<RowDraws> single;
+    CHECK(at::equal(mixed.batch(7 + static_cast<uint64_t>(row), 1, &single).positions, one.positions));
+    CHECK(single[0].masking == which);
   }
   for (size_t k = 0; k < 3; ++k) CHECK(std::abs(static_cast<double>(seen[k]) - 300 * mlm.mixture[k].share / 10) < 40);
 }
 
-TEST_CASE("half of the pairs have a second segment from another document, and the label says which", "[objectives]") {
+TEST_CASE("half of the segment pairs have B from another document, and the label says which", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const Sampler sampler(store, {.packing = Packing::sentences, .length = 29, .random_next_prob = 0.5}, Rng(1));
@@ -156,7 +155,7 @@ TEST_CASE("half of the pairs have a second segment from another document, and th
   const uint64_t sequences = 10 * sampler.size();
   for (uint64_t i = 0; i < sequences; ++i) {
     sampler.sample(i, example);
-    const auto pair = arrange_pair({}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+    const auto pair = make_segment_pair({}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
     REQUIRE(pair.a.count >= 1);
     REQUIRE(pair.b.count >= 1);
     REQUIRE(pair.a.count + pair.b.count <= 29);
@@ -170,7 +169,7 @@ TEST_CASE("half of the pairs have a second segment from another document, and th
   CHECK(std::abs(random / static_cast<double>(sequences) - 0.5) <= 1.0 / static_cast<double>(sampler.size()));
 }
 
-TEST_CASE("pairs read as much of the text, and fill their rows as well, as those of BERT's code", "[objectives]") {
+TEST_CASE("segment pairs cover as much text, and fill their rows as well, as those of BERT's code", "[objectives]") {
   TempDir dir;
   const auto store = tiny_store(dir, 400, 60);
   MlmConfig none;
@@ -182,23 +181,23 @@ TEST_CASE("pairs read as much of the text, and fill their rows as well, as those
   const auto batch = collator.batch(0, sequences, &draws);
   double text = 0, read = 0;
   for (const auto& row : draws) {
-    text += static_cast<double>(row.text);
-    read += static_cast<double>(row.read);
+    text += static_cast<double>(row.example_tokens);
+    read += static_cast<double>(row.used_tokens);
   }
   CHECK(text == static_cast<double>(store.num_tokens()));
   const double full = static_cast<double>(batch.tokens) / static_cast<double>(sequences * (budget + 3));
   const double random = batch.pair_label.sum().item<double>() / static_cast<double>(sequences);
 
-  // google-research/bert, create_pretraining_data.py, in lengths alone.
+  // google-research/bert, create_pretraining_data.py, simulated with lengths only.
   std::mt19937_64 engine(1);
-  const auto draw = [&](int64_t least, int64_t most) {
-    return std::uniform_int_distribution<int64_t>(least, most)(engine);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(engine);
   };
   const auto coin = [&](double p) { return std::bernoulli_distribution(p)(engine); };
   const auto sentence = [&](uint64_t s) {
     return static_cast<int64_t>(store.first_token(s + 1) - store.first_token(s));
   };
-  double theirs_read = 0, theirs_tokens = 0, rows = 0, theirs_random = 0;
+  double reference_read = 0, reference_tokens = 0, rows = 0, reference_random = 0;
   for (uint64_t d = 0; d < store.num_documents(); ++d) {
     const int64_t target = coin(0.1) ? draw(2, budget) : budget;
     const auto begin = static_cast<int64_t>(store.first_sentence(d)),
@@ -221,19 +220,19 @@ TEST_CASE("pairs read as much of the text, and fill their rows as well, as those
         b = std::accumulate(chunk.begin() + split, chunk.end(), int64_t{0});
       }
       while (a + b > budget) --(a > b ? a : b);
-      theirs_read += static_cast<double>(a + (elsewhere ? 0 : b));
-      theirs_tokens += static_cast<double>(a + b + 3);
-      theirs_random += elsewhere;
+      reference_read += static_cast<double>(a + (elsewhere ? 0 : b));
+      reference_tokens += static_cast<double>(a + b + 3);
+      reference_random += elsewhere;
       ++rows;
       chunk.clear();
     }
   }
-  const double theirs_full = theirs_tokens / (rows * (budget + 3));
+  const double reference_full = reference_tokens / (rows * (budget + 3));
   const auto all = static_cast<double>(store.num_tokens());
-  CAPTURE(read / all, theirs_read / all, full, theirs_full, random, theirs_random / rows);
-  CHECK(read / all > theirs_read / all - 0.01);
-  CHECK(full > theirs_full - 0.01);
-  CHECK(std::abs(random - 0.5) <= std::abs(theirs_random / rows - 0.5));
+  CAPTURE(read / all, reference_read / all, full, reference_full, random, reference_random / rows);
+  CHECK(read / all > reference_read / all - 0.01);
+  CHECK(full > reference_full - 0.01);
+  CHECK(std::abs(random - 0.5) <= std::abs(reference_random / rows - 0.5));
 }
 
 TEST_CASE("sentence order prediction swaps half of the pairs, and the label says which", "[objectives]") {
@@ -245,9 +244,9 @@ TEST_CASE("sentence order prediction swaps half of the pairs, and the label says
   for (uint64_t i = 0; i < 4000; ++i) {
     sampler.sample(i, example);
     const auto pair =
-        arrange_pair({.swap_prob = 0.5}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
+        make_segment_pair({.swap_prob = 0.5}, store, example, 29, Rng(2).stream("pair", example.epoch, example.item));
     if (example.cuts.empty()) {
-      REQUIRE(pair.label == 1);  // one sentence has nothing to change places with
+      REQUIRE(pair.label == 1);  // a single sentence cannot be swapped
       continue;
     }
     REQUIRE(store.document_of(pair.a.first) == store.document_of(pair.b.first));
@@ -265,10 +264,10 @@ TEST_CASE("full packing fills every row and puts a separator between documents",
   const Collator collator(store, {none}, data_of(40, 0, RowPacking::full), Rng(5), "train");
   const auto batch = collator.batch(0, 32);
   CHECK(batch.input_ids.size(1) == 40);
-  CHECK(batch.tokens >= 31 * 40);  // only the last piece of the text may be short
+  CHECK(batch.tokens >= 31 * 40);  // only the last row of the text may be short
 }
 
-TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
+TEST_CASE("segment pairs of a single document are rejected with a message", "[objectives]") {
   TempDir dir;
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(20));
@@ -283,7 +282,7 @@ TEST_CASE("pairs of a single document are refused in words", "[objectives]") {
   CHECK_THROWS_WITH(Collator(store, {NspConfig{}}, data_of(32), Rng(1), "train"), reason);
   CHECK_THROWS_WITH(Collator(store, {MlmConfig{}}, data_of(32, 0, RowPacking::sentence_pair), Rng(1), "train"), reason);
   CHECK(Collator(store, {MlmConfig{}}, data_of(32), Rng(1), "train").size() > 0);
-  // Held out, a B of the same document would be called random.
+  // In held-out text, a B of the same document would be labelled random.
   const std::string held_out =
       "sentence pairs (nsp, sop, data.packing of pairs) need at least two documents, the held-out text has one; "
       "prepare the text again with more of it held out (--held-out, --valid), or remove that objective";

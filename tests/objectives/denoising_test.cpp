@@ -11,9 +11,9 @@
 
 using namespace cloze;
 
-TEST_CASE("sentences change places whole, in every order, and carry their word starts", "[noising]") {
+TEST_CASE("whole sentences are permuted, in every order, with their word starts", "[noising]") {
   const Ids before{2, 10, 20, 21, 30, 31, 32, 40, 3};
-  const Flags starts{1, 1, 1, 0, 1, 0, 0, 0, 1};  // zero where an id does not end in 0, and for 40
+  const Flags starts{1, 1, 1, 0, 1, 0, 0, 0, 1};  // zero for ids that do not end in 0, and for 40
   std::map<Ids, int> seen;
   auto stream = stream_of(0);
   for (int i = 0; i < 6000; ++i) {
@@ -22,7 +22,7 @@ TEST_CASE("sentences change places whole, in every order, and carry their word s
     permute_sentences(tokens, flags, Ids{1, 2, 3}, 1, stream);
     REQUIRE(tokens.front() == 2);
     REQUIRE(tokens.back() == 3);
-    REQUIRE(tokens[7] == 40);  // behind the last sentence
+    REQUIRE(tokens[7] == 40);  // after the last sentence
     for (size_t k = 1; k < 7; ++k) {
       REQUIRE(flags[k] == (tokens[k] % 10 == 0));
       if (tokens[k] % 10) REQUIRE(tokens[k] == tokens[k - 1] + 1);
@@ -33,10 +33,10 @@ TEST_CASE("sentences change places whole, in every order, and carry their word s
   check_uniform(seen, 6, 6000);
 }
 
-TEST_CASE("only the given share of the sentences changes places, and every set of them as often", "[noising]") {
+TEST_CASE("only the given share of the sentences is permuted, every subset equally often", "[noising]") {
   auto stream = stream_of(0);
   std::map<Ids, int> seen;
-  int still = 0;
+  int unchanged = 0;
   for (int i = 0; i < 12000; ++i) {
     auto tokens = framed(5);
     Flags flags(7, 1);
@@ -47,10 +47,10 @@ TEST_CASE("only the given share of the sentences changes places, and every set o
     if (moved)
       ++seen[tokens];
     else
-      ++still;
+      ++unchanged;
   }
-  CHECK(std::abs(still - 6000.0) < 4.5 * std::sqrt(3000.0));
-  check_uniform(seen, 10, 12000.0 - still);
+  CHECK(std::abs(unchanged - 6000.0) < 4.5 * std::sqrt(3000.0));
+  check_uniform(seen, 10, 12000.0 - unchanged);
   auto tokens = framed(5);
   Flags flags(7, 1);
   CHECK_THROWS_AS(permute_sentences(tokens, flags, Ids{3, 3}, 1, stream), DataError);
@@ -62,10 +62,10 @@ TEST_CASE("only the given share of the sentences changes places, and every set o
 namespace {
 
 struct Outcome {
-  Mean hidden, masks, length, random;
+  Mean corrupted, masks, length, random;
 };
 
-/// 512 tokens, a quarter of them continuations, through infilling alone.
+/// Text infilling of 512 tokens, a quarter of them continuations.
 Outcome infill(const BartNoise& rules, int draws = 3000) {
   Outcome out;
   for (int i = 0; i < draws; ++i) {
@@ -78,7 +78,7 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
     int64_t last = 999, kept = 0, random = 0;
     for (size_t k = 1; k + 1 < tokens.size(); ++k) {
       if (tokens[k] >= 1000) {
-        REQUIRE(tokens[k] > last);  // what stays keeps its order
+        REQUIRE(tokens[k] > last);  // kept tokens stay in order
         last = tokens[k], ++kept;
       } else {
         REQUIRE(tokens[k] >= 4);
@@ -86,7 +86,7 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
       }
     }
     const auto masks = static_cast<int64_t>(tokens.size()) - 2 - kept;
-    out.hidden.add(static_cast<double>(510 - kept) / 512);
+    out.corrupted.add(static_cast<double>(510 - kept) / 512);
     out.masks.add(static_cast<double>(masks));
     out.length.add(static_cast<double>(tokens.size()));
     out.random.add(masks ? static_cast<double>(random) / static_cast<double>(masks) : 0);
@@ -96,28 +96,28 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
 
 }  // namespace
 
-TEST_CASE("infilling hides what a simulation of the published rules hides", "[noising]") {
-  // Hidden share, masks with inserted ones, length: 4000 draws of a separate program after the rules; its errors are as
-  // small as ours.
+TEST_CASE("infilling matches a simulation of the published rules", "[noising]") {
+  // Corrupted share, masks with inserted ones, length: 4000 draws of a separate implementation of the rules, whose
+  // standard errors are as small as those here.
   BartNoise rules;
-  double hidden = 0.2658, masks = 27.13, length = 403.02;
-  SECTION("mean 3.5, one mask for a span") {}
-  SECTION("mean 3") { rules.poisson_lambda = 3, hidden = 0.2671, masks = 32.19, length = 407.45; }
-  SECTION("no mask for a span") { rules.replace_length = 0, hidden = 0.2659, masks = 1.02, length = 376.87; }
-  SECTION("a mask for every token") { rules.replace_length = -1, hidden = 0.2661, masks = 137.25, length = 513.0; }
+  double corrupted = 0.2658, masks = 27.13, length = 403.02;
+  SECTION("mean 3.5, one mask per span") {}
+  SECTION("mean 3") { rules.poisson_lambda = 3, corrupted = 0.2671, masks = 32.19, length = 407.45; }
+  SECTION("no mask per span") { rules.replace_length = 0, corrupted = 0.2659, masks = 1.02, length = 376.87; }
+  SECTION("one mask per token") { rules.replace_length = -1, corrupted = 0.2661, masks = 137.25, length = 513.0; }
   const auto found = infill(rules);
-  CHECK(std::abs(found.hidden.mean() - hidden) < 6 * found.hidden.error());
+  CHECK(std::abs(found.corrupted.mean() - corrupted) < 6 * found.corrupted.error());
   CHECK(std::abs(found.masks.mean() - masks) < 6 * found.masks.error() + 0.01);
   CHECK(std::abs(found.length.mean() - length) < 6 * found.length.error() + 0.01);
-  // A tenth of the spans, and of n inserted tokens ceil(n / 10): one where there are any, in 0.86 and 0.63 of the
-  // texts, for 1.94 and 1.0 tokens.
+  // A tenth of the spans, and of n inserted tokens ceil(n / 10): one if there are any, in 0.86 and 0.63 of the texts,
+  // which have 1.94 and 1.0 inserted tokens.
   if (rules.replace_length != 0)
     CHECK(found.random.mean() ==
           Approx(0.1 + (rules.poisson_lambda == 3 ? 0.66 : 0.53) / masks).margin(5 * found.random.error()));
 }
 
-TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
-  // Two words, one of them all pieces up to </s>; everything is to be hidden.
+TEST_CASE("a span covers whole words and stops before the end", "[noising]") {
+  // Two words, the second up to </s>; everything is to be masked.
   BartNoise rules{.mask_ratio = 1, .random_ratio = 0};
   for (const auto unit : {MaskLength::word, MaskLength::span_poisson}) {
     rules.mask_length = unit;
@@ -126,17 +126,17 @@ TEST_CASE("a span takes whole words and stops before the end", "[noising]") {
       Ids tokens{2, 10, 11, 12, 13, 14, 3};
       text_infilling(tokens, Flags{1, 0, 1, 0, 1, 0, 1}, rules, kIds, stream);
       REQUIRE(tokens[0] == 2);
-      REQUIRE(std::count(tokens.begin(), tokens.end(), 10) == 1);  // pieces before the first word belong to none
+      REQUIRE(std::count(tokens.begin(), tokens.end(), 10) == 1);  // tokens before the first word belong to no word
       REQUIRE(tokens.back() == 3);
       if (rules.mask_length == MaskLength::word) REQUIRE(tokens == Ids{2, 10, 4, 4, 3});
-      // A word is there whole or not at all.
+      // Words are kept or masked as a whole.
       for (const int64_t id : {11, 13})
         REQUIRE(std::count(tokens.begin(), tokens.end(), id) == std::count(tokens.begin(), tokens.end(), id + 1));
     }
   }
 }
 
-TEST_CASE("token masking and token deletion touch exactly the share, rounded up", "[noising]") {
+TEST_CASE("token masking and token deletion change exactly the share, rounded up", "[noising]") {
   BartNoise rules{.random_ratio = 0, .mask_length = MaskLength::subword};
   std::map<int64_t, int> seen;
   for (const int64_t replace : {1, 0, -1}) {
@@ -144,7 +144,7 @@ TEST_CASE("token masking and token deletion touch exactly the share, rounded up"
     for (uint64_t item = 0; item < 1000; ++item) {
       auto stream = stream_of(item);
       auto tokens = framed(21);
-      text_infilling(tokens, Flags(23, 0), rules, kIds, stream);  // word starts are not read
+      text_infilling(tokens, Flags(23, 0), rules, kIds, stream);  // word starts are unused
       const auto masks = std::count(tokens.begin(), tokens.end(), 4);
       REQUIRE(masks == (replace == 0 ? 0 : 7));  // ceil(6.3)
       REQUIRE(tokens.size() == (replace == 0 ? 16u : 23u));
@@ -157,7 +157,7 @@ TEST_CASE("token masking and token deletion touch exactly the share, rounded up"
     }
   }
   check_uniform(seen, 21, 14000);
-  // Whole shares are not rounded up.
+  // Integer shares are not rounded up.
   auto stream = stream_of(0);
   rules.replace_length = 0;
   auto ten = framed(10);
@@ -165,20 +165,20 @@ TEST_CASE("token masking and token deletion touch exactly the share, rounded up"
   CHECK(ten.size() == 9);
 }
 
-TEST_CASE("rules that are none are refused", "[noising]") {
+TEST_CASE("invalid rules are rejected", "[noising]") {
   auto stream = stream_of(0);
   auto tokens = framed(10);
   const Flags starts(12, 1);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.replace_length = 2}, kIds, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{.poisson_lambda = 0}, kIds, stream),
-                  ConfigError);  // spans of no word for ever
+                  ConfigError);  // spans of 0 words forever
   CHECK_THROWS_AS(text_infilling(tokens, starts, BartNoise{}, NoiseIds{}, stream), ConfigError);
   CHECK_THROWS_AS(text_infilling(tokens, Flags(3, 1), BartNoise{}, kIds, stream), ShapeError);
   CHECK(tokens == framed(10));
 }
 
-TEST_CASE("long spans are drawn with their mean", "[noising]") {
-  // 100000 words, three in a hundred hidden by spans of 30: few overlap, so masks count spans.
+TEST_CASE("long spans have the right mean", "[noising]") {
+  // 100000 words, 3 % of them masked by spans of 30: few overlap, so the number of masks is that of spans.
   BartNoise rules{.mask_ratio = 0.03, .poisson_lambda = 30, .random_ratio = 0};
   Mean words;
   for (uint64_t item = 0; item < 30; ++item) {
@@ -190,7 +190,7 @@ TEST_CASE("long spans are drawn with their mean", "[noising]") {
   CHECK(words.mean() == Approx(30).epsilon(0.03));
 }
 
-TEST_CASE("the spans that are reported are those that were drawn, empty ones and the whole last one too", "[noising]") {
+TEST_CASE("reported span lengths are those drawn, including zeros and the last one before truncation", "[noising]") {
   const BartNoise rules{.mask_ratio = 0.002, .random_ratio = 0};
   int exact = 0;
   for (uint64_t item = 0; item < 100; ++item) {
@@ -204,18 +204,18 @@ TEST_CASE("the spans that are reported are those that were drawn, empty ones and
     const auto sum = std::accumulate(drawn.begin(), drawn.end(), int64_t{0});
     REQUIRE(sum >= 40);
     REQUIRE(sum - drawn.back() < 40);
-    const auto masks = std::count(tokens.begin(), tokens.end(), 4);  // one for each span, but where two overlap
+    const auto masks = std::count(tokens.begin(), tokens.end(), 4);  // one per span, unless two overlap
     REQUIRE(masks <= static_cast<int64_t>(drawn.size()));
-    REQUIRE(infilled.hidden == 20002 - (static_cast<int64_t>(tokens.size()) - masks));
+    REQUIRE(infilled.corrupted == 20002 - (static_cast<int64_t>(tokens.size()) - masks));
     exact += masks == static_cast<int64_t>(drawn.size()) &&
-             tokens.size() - 20002 == drawn.size() - 40;  // hidden words go, masks come
+             tokens.size() - 20002 == drawn.size() - 40;  // masked words are removed, masks added
   }
   CHECK(exact > 90);
 }
 
-TEST_CASE("inserted tokens are spread evenly between the ends, a fixed number of them random", "[noising]") {
+TEST_CASE("inserted tokens are uniform between the ends, a fixed number of them random ids", "[noising]") {
   auto stream = stream_of(0);
-  std::map<size_t, int> places, random_places;
+  std::map<size_t, int> positions, random_positions;
   for (int i = 0; i < 20000; ++i) {
     auto tokens = framed(6);
     insert_tokens(tokens, 4, 0.3, kIds, stream);  // ceil(1.2) = 2 random ones
@@ -228,18 +228,18 @@ TEST_CASE("inserted tokens are spread evenly between the ends, a fixed number of
       if (tokens[k] >= 1000)
         REQUIRE(tokens[k] == next++);
       else
-        ++places[k], random += tokens[k] != 4, random_places[k] += tokens[k] != 4;
+        ++positions[k], random += tokens[k] != 4, random_positions[k] += tokens[k] != 4;
     }
     REQUIRE(random == 2);
   }
-  check_uniform(places, 10, 80000);
-  check_uniform(random_places, 10, 40000);
+  check_uniform(positions, 10, 80000);
+  check_uniform(random_positions, 10, 40000);
   auto tokens = framed(0);
   insert_tokens(tokens, 2, 0, kIds, stream);
   CHECK(tokens == Ids{2, 4, 4, 3});
 }
 
-TEST_CASE("a rotated text starts at any of its tokens, and twice as often at its own start", "[noising]") {
+TEST_CASE("a rotated text starts at any of its tokens, at its own start twice as often", "[noising]") {
   auto stream = stream_of(0);
   std::map<int64_t, int> seen;
   for (int i = 0; i < 10000; ++i) {
@@ -254,14 +254,14 @@ TEST_CASE("a rotated text starts at any of its tokens, and twice as often at its
   for (const int64_t id : {1001, 1002, 1003}) CHECK(std::abs(seen[id] - 2000) < 4.5 * std::sqrt(10000 * 0.16));
 }
 
-TEST_CASE("the noises come one after the other: sentences, hidden words, inserted tokens, rotation", "[noising]") {
+TEST_CASE("BART's noise is sentence permutation, infilling, insertion, rotation, in this order", "[noising]") {
   const BartNoise none{.permute_sentences = 0, .mask_ratio = 0};
   const auto tokens = framed(40);
   const Flags starts(42, 1);
   const Ids lengths{10, 5, 25};
   auto stream = stream_of(0);
   CHECK(bart_noise(tokens, starts, lengths, none, kIds, stream) == tokens);
-  // Permutation alone, or with rotation, loses no token.
+  // Permutation with rotation loses no token.
   BartNoise rules = none;
   rules.permute_sentences = 1, rules.rotate_prob = 1;
   for (uint64_t item = 0; item < 100; ++item) {
@@ -275,7 +275,7 @@ TEST_CASE("the noises come one after the other: sentences, hidden words, inserte
     rotate_document(expected, b);
     CHECK(out == expected);
   }
-  // All of them by hand, with the share of insertions taken of what infilling left.
+  // All four by hand; the share of insertions is of the length after infilling.
   rules = BartNoise{.insert_ratio = 0.2, .rotate_prob = 0.5};
   int rotated = 0;
   for (uint64_t item = 0; item < 400; ++item) {
@@ -292,12 +292,13 @@ TEST_CASE("the noises come one after the other: sentences, hidden words, inserte
   CHECK(std::abs(rotated - 200) < 45);
 }
 
-TEST_CASE("every length, any ids and any flags are taken, and a stream gives the same again", "[noising]") {
+TEST_CASE("noising accepts every length, any ids and any flags, and is a function of its stream", "[noising]") {
   for (uint64_t item = 0; item < 3000; ++item) {
     auto stream = stream_of(item, "any");
     const size_t n = stream.below(9);
     Ids tokens(n);
-    for (auto& id : tokens) id = static_cast<int64_t>(stream.below(6));  // masks, sentinels, ends, random ids all over
+    for (auto& id : tokens)
+      id = static_cast<int64_t>(stream.below(6));  // masks, sentinels, end tokens and random ids anywhere
     const auto starts = random_starts(n, stream.uniform(), stream);
     BartNoise rules;
     rules.mask_ratio = stream.uniform(), rules.permute_sentences = stream.uniform(),

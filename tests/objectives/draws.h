@@ -1,5 +1,5 @@
 #pragma once
-// Many draws, and what is expected of them.
+// Statistics of random draws.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,25 +11,25 @@ inline cloze::Stream stream_of(uint64_t item, const char* purpose = "noise") {
   return cloze::Rng(7).stream(purpose, 0, item);
 }
 
-/// Continuations with probability `share`; the ends are whatever they are.
+/// Word-start flags: 0 (a continuation) with probability `share`.
 inline std::vector<uint8_t> random_starts(size_t n, double share, cloze::Stream& stream) {
   std::vector<uint8_t> flags(n);
   for (auto& flag : flags) flag = !stream.bernoulli(share);
   return flags;
 }
 
-/// Counts, all expected alike: the statistic is below its mean by five standard deviations at most.
+/// Chi-squared test that the counts are uniform: the statistic is at most five standard deviations above its mean.
 template <class Map>
-void check_uniform(const Map& seen, size_t cells, double draws) {
-  REQUIRE(seen.size() == cells);
+void check_uniform(const Map& counts, size_t cells, double draws) {
+  REQUIRE(counts.size() == cells);
   double chi = 0;
   const double expected = draws / static_cast<double>(cells);
-  for (const auto& [key, count] : seen) chi += (count - expected) * (count - expected) / expected;
+  for (const auto& [key, count] : counts) chi += (count - expected) * (count - expected) / expected;
   const double degrees = static_cast<double>(cells) - 1;
   CHECK(chi < degrees + 5 * std::sqrt(2 * degrees));
 }
 
-/// Mean of draws and its standard error.
+/// Mean of draws, with its standard error.
 struct Mean {
   double sum = 0, squares = 0, n = 0;
   void add(double x) { sum += x, squares += x * x, ++n; }

@@ -15,7 +15,7 @@ namespace {
 
 using Sentences = std::vector<Ids>;
 
-/// ROUGE-1 F1 of two bags, slowly.
+/// ROUGE-1 F1 of two bags of tokens, by definition.
 double rouge1(const Ids& a, const Ids& b, bool unique) {
   std::map<int64_t, int> x, y;
   for (const auto id : a) x[id] = unique ? 1 : x[id] + 1;
@@ -28,7 +28,7 @@ double rouge1(const Ids& a, const Ids& b, bool unique) {
   return 2 * precision * recall / (precision + recall);
 }
 
-/// The sentences that are gaps, worked out from the definitions.
+/// The principal sentences, by definition.
 std::set<size_t> principal(const Sentences& sentences, size_t wanted, bool one_by_one, bool unique) {
   std::set<size_t> gap;
   const auto score = [&](size_t candidate) {
@@ -41,12 +41,12 @@ std::set<size_t> principal(const Sentences& sentences, size_t wanted, bool one_b
   };
   while (gap.size() < wanted) {
     double best = -1;
-    size_t who = 0;
+    size_t best_sentence = 0;
     for (size_t s = 0; s < sentences.size(); ++s) {
       const double now = gap.count(s) ? -1 : score(s);
-      if (!gap.count(s) && now > best - 1e-12) best = now, who = s;  // of equals, the later
+      if (!gap.count(s) && now > best - 1e-12) best = now, best_sentence = s;  // ties: the later
     }
-    gap.insert(who);
+    gap.insert(best_sentence);
   }
   return gap;
 }
@@ -64,7 +64,7 @@ SourceTarget with_gaps(const Sentences& sentences, const std::set<size_t>& gap) 
 
 }  // namespace
 
-TEST_CASE("principal sentences are those of the definition", "[noising]") {
+TEST_CASE("principal sentences match the definition", "[noising]") {
   for (const std::string choose : {"ind-orig", "ind-uniq", "seq-orig", "seq-uniq"}) {
     for (uint64_t item = 0; item < 400; ++item) {
       auto stream = stream_of(item);
@@ -84,27 +84,26 @@ TEST_CASE("principal sentences are those of the definition", "[noising]") {
   }
 }
 
-TEST_CASE("a sentence that repeats the rest is a gap, and a repeated word counts once where that is asked for",
-          "[noising]") {
+TEST_CASE("the sentence that overlaps most with the rest is the gap; -uniq counts a repeated word once", "[noising]") {
   auto stream = stream_of(0);
   const Sentences sentences{{10, 11}, {12, 12, 12, 12}, {10, 13, 12}, {12, 14, 12, 12, 12}};
   CHECK(gap_sentences(sentences, 0.3, SentenceChoice::ind_orig, 4, 1, stream).target == Ids{12, 14, 12, 12, 12, 1});
   CHECK(gap_sentences(sentences, 0.3, SentenceChoice::ind_uniq, 4, 1, stream).target == Ids{10, 13, 12, 1});
 }
 
-TEST_CASE("gaps are the first sentences, or any, floor of the share of them", "[noising]") {
+TEST_CASE("lead masks the first sentences, random uniformly any, floor(share) of them", "[noising]") {
   const Sentences sentences{{10, 11}, {12}, {13, 14}, {15}, {16}, {17}, {18}};
   auto stream = stream_of(0);
   const auto lead = gap_sentences(sentences, 0.3, SentenceChoice::lead, 4, 1, stream);  // floor(2.1)
   CHECK(lead.source == Ids{4, 4, 13, 14, 15, 16, 17, 18, 1});
   CHECK(lead.target == Ids{10, 11, 12, 1});
-  std::map<Ids, int> seen;
-  for (int i = 0; i < 21000; ++i) ++seen[gap_sentences(sentences, 0.3, SentenceChoice::random, 4, 1, stream).target];
-  check_uniform(seen, 21, 21000);
-  for (const auto& [target, count] : seen) CHECK(std::is_sorted(target.begin(), target.end() - 1));
+  std::map<Ids, int> counts;
+  for (int i = 0; i < 21000; ++i) ++counts[gap_sentences(sentences, 0.3, SentenceChoice::random, 4, 1, stream).target];
+  check_uniform(counts, 21, 21000);
+  for (const auto& [target, count] : counts) CHECK(std::is_sorted(target.begin(), target.end() - 1));
 }
 
-TEST_CASE("texts of one sentence and of none give something to read and to write", "[noising]") {
+TEST_CASE("texts of one sentence and of none have a source and a target", "[noising]") {
   for (const std::string choose : {"random", "lead", "ind-orig", "ind-uniq", "seq-orig", "seq-uniq"}) {
     auto stream = stream_of(0);
     const auto one = gap_sentences(Sentences{{10, 11}}, 0.3, choice_of<SentenceChoice>(choose), 4, 1, stream);

@@ -17,7 +17,7 @@ DataConfig data(const TokenStore&, int64_t length, RowPacking packing = RowPacki
   return config;
 }
 
-/// A model whose texts begin and end as its kind's do, with the ids of the store's tokenizer.
+/// A model with the special ids of the store's tokenizer.
 template <class Config>
 Config model_of(const TokenStore& store, int64_t start) {
   Config model;
@@ -33,7 +33,7 @@ std::vector<int64_t> row_of(const Tensor& table, int64_t row, int64_t length) {
   return {at, at + length};
 }
 
-/// What each row of a batch should write.
+/// The labels of each row of a batch.
 std::vector<std::vector<int64_t>> labels_by_row(const Batch& batch, int64_t width, int64_t rows) {
   std::vector<std::vector<int64_t>> found(static_cast<size_t>(rows));
   for (int64_t i = 0; i < batch.positions.numel(); ++i)
@@ -42,7 +42,7 @@ std::vector<std::vector<int64_t>> labels_by_row(const Batch& batch, int64_t widt
   return found;
 }
 
-/// The store with sentinels behind its vocabulary.
+/// The store of a tokenizer with sentinels after its vocabulary.
 TokenStore store_with_sentinels(const TempDir& dir, int64_t sentinels) {
   tiny_store(dir);
   PrepareOptions options;
@@ -58,7 +58,7 @@ TokenStore store_with_sentinels(const TempDir& dir, int64_t sentinels) {
 
 }  // namespace
 
-TEST_CASE("a decoder alone is asked for the token behind each place, a text's end included", "[objectives][writing]") {
+TEST_CASE("the labels of a decoder-only model are the next tokens, end tokens included", "[objectives][generative]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -83,8 +83,8 @@ TEST_CASE("a decoder alone is asked for the token behind each place, a text's en
   }
 }
 
-TEST_CASE("span corruption hides runs behind sentinels, and what is read and written together is the text",
-          "[objectives][writing]") {
+TEST_CASE("span corruption replaces spans by sentinels, and source and target together give the text",
+          "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 20);
   const auto& sentinels = store.tokenizer().sentinels();
@@ -109,7 +109,7 @@ TEST_CASE("span corruption hides runs behind sentinels, and what is read and wri
     REQUIRE(source.back() == model.eos_token_id);
     REQUIRE(target.back() == model.eos_token_id);
     CHECK(read[0] == 0);
-    CHECK(std::equal(read.begin() + 1, read.end(), target.begin()));  // moved on by one
+    CHECK(std::equal(read.begin() + 1, read.end(), target.begin()));  // shifted by one
     std::map<int64_t, std::vector<int64_t>> hidden;
     int64_t mark = -1;
     for (size_t i = 0; i + 1 < target.size(); ++i)
@@ -131,9 +131,10 @@ TEST_CASE("span corruption hides runs behind sentinels, and what is read and wri
 }
 
 TEST_CASE(
-    "every objective of an encoder with a decoder ends both sides, stays within its length, and does not depend on "
-    "what was asked before",
-    "[objectives][writing]") {
+    "every encoder-decoder objective ends both sides with the end token, respects max_seq_length, and does not depend "
+    "on "
+    "earlier calls",
+    "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   Objectives all;
@@ -170,7 +171,7 @@ TEST_CASE(
       }
 }
 
-TEST_CASE("where more is hidden than kept, texts are as short as their targets need", "[objectives][writing]") {
+TEST_CASE("at high noise densities texts are shortened until their targets fit", "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 20);
   const auto model = model_of<T5Config>(store, store.tokenizer().special().pad);
@@ -185,8 +186,8 @@ TEST_CASE("where more is hidden than kept, texts are as short as their targets n
   CHECK(batch.input_ids.size(1) < 16);
 }
 
-TEST_CASE("a decoder alone reads source and target in one line, is asked for the target, and the line has room",
-          "[objectives][writing]") {
+TEST_CASE("a decoder-only model reads source and target concatenated within max_seq_length, with labels for the target",
+          "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -202,7 +203,7 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
       for (int64_t i = 0; i + 1 < batch.positions.numel(); ++i) {
         if (at[i + 1] != at[i] + 1 || at[i + 1] / width != at[i] / width) continue;
         CHECK(batch.labels[i].item<int64_t>() ==
-              batch.input_ids.flatten()[at[i] + 1].item<int64_t>());  // what stands behind the place
+              batch.input_ids.flatten()[at[i] + 1].item<int64_t>());  // the next token
       }
       const auto labels = labels_by_row(batch, width, 16);
       for (const auto& row : labels) CHECK((row.empty() || row.back() == model.eos_token_id));
@@ -210,15 +211,15 @@ TEST_CASE("a decoder alone reads source and target in one line, is asked for the
       auto whole = model;
       whole.prefix_lm = true;
       const auto marked = Collator(store, {c}, data(store, length), Rng(1), "train", whole).batch(0, 16);
-      for (int64_t row = 0; row < 16; ++row) {  // the place that is asked first lies behind the prefix
+      for (int64_t row = 0; row < 16; ++row) {  // the first label follows the prefix
         const auto first = at::nonzero(batch.positions.ge(row * width)).flatten();
         CHECK(marked.prefix[row].item<int64_t>() == at[first[0].item<int64_t>()] - row * width);
       }
     }
 }
 
-TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run marked in both parts",
-          "[objectives][writing]") {
+TEST_CASE("a decoder-only model's source and target mark every noise span with a sentinel",
+          "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 40);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -244,21 +245,21 @@ TEST_CASE("a row asks a decoder alone for what its line lacks, every hidden run 
           const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>() : width,
                         read = line + 1 - static_cast<int64_t>(target.size());
           const auto source = row_of(batch.input_ids, row, read);
-          const auto hidden = static_cast<int64_t>(marks(source).size()),
-                     kept = static_cast<int64_t>(marks(target).size());
-          CHECK(std::abs(hidden - kept) <=
+          const auto noise_runs = static_cast<int64_t>(marks(source).size()),
+                     kept_runs = static_cast<int64_t>(marks(target).size());
+          CHECK(std::abs(noise_runs - kept_runs) <=
                 (corruption == Corruption::iid
                      ? 1
-                     : 0));  // the target marks the runs that stay, which of `iid` are one more or less
-          if (corruption == Corruption::spans && length > 9) CHECK(hidden > 0);
+                     : 0));  // the target marks the kept runs, with `iid` possibly one more or less
+          if (corruption == Corruption::spans && length > 9) CHECK(noise_runs > 0);
           CHECK(source.back() == model.eos_token_id);
           CHECK(target.back() == model.eos_token_id);
         }
       }
 }
 
-TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as many as its line has room for",
-          "[objectives][writing]") {
+TEST_CASE("gap sentences of a decoder-only model are whole sentences of one text, up to max_seq_length",
+          "[objectives][generative]") {
   TempDir dir;
   const auto store = tiny_store(dir, 60);
   const auto& special = store.tokenizer().special();
@@ -270,7 +271,7 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
     starts.insert(static_cast<std::ptrdiff_t>(store.first_token(s)));
   GapSentencesConfig c;
   c.choose = SentenceChoice::lead,
-  c.gap_sentences_ratio = 0.6;  // the first ones, so that the target and what stays are the text in its order
+  c.gap_sentences_ratio = 0.6;  // lead: the target and the kept sentences are the text in order
   int64_t used = 0;
   for (const int64_t length : {30, 64}) {
     const auto batch =
@@ -292,20 +293,21 @@ TEST_CASE("gap sentences of a decoder alone are whole sentences of one text, as 
       REQUIRE(found != whole.end());
       const auto first = found - whole.begin(), end = first + static_cast<std::ptrdiff_t>(text.size());
       CHECK(starts.count(first) == 1);
-      CHECK((starts.count(end) == 1 ||
-             *starts.upper_bound(first) > end));  // a sentence that is longer than the line is cut
+      CHECK(
+          (starts.count(end) == 1 || *starts.upper_bound(first) > end));  // a sentence longer than the row is truncated
       used += static_cast<int64_t>(text.size());
     }
   }
   CHECK(used > 32 * (30 + 64) / 3);
 }
 
-TEST_CASE("a source that noise makes longer than its text still holds all of it", "[objectives][writing]") {
+TEST_CASE("a source that noise makes longer than its text still contains all of it", "[objectives][generative]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto& special = store.tokenizer().special();
-  const bool alone = GENERATE(false, true);
-  const auto model = alone ? ModelConfig(model_of<Gpt2Config>(store, 0)) : model_of<BartConfig>(store, special.sep);
+  const bool decoder_only = GENERATE(false, true);
+  const auto model =
+      decoder_only ? ModelConfig(model_of<Gpt2Config>(store, 0)) : model_of<BartConfig>(store, special.sep);
   for (const double lambda : {0.1, 1.0, 3.5})
     for (const double insert : {0.0, 0.5}) {
       DenoisingConfig c;
@@ -313,18 +315,19 @@ TEST_CASE("a source that noise makes longer than its text still holds all of it"
       c.mask_ratio = lambda == 3.5 ? 0 : 0.1;
       for (const int64_t length : {12, 60}) {
         const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 32);
-        const auto& asked = alone ? batch.input_ids : batch.decoder_input_ids;
+        const auto& predicted = decoder_only ? batch.input_ids : batch.decoder_input_ids;
         CHECK(batch.input_ids.size(1) <= length);
-        const auto labels = labels_by_row(batch, asked.size(1), 32);
+        const auto labels = labels_by_row(batch, predicted.size(1), 32);
         for (int64_t row = 0; row < 32; ++row) {
-          INFO(alone << " lambda " << lambda << " insert " << insert << " length " << length << " row " << row);
+          INFO(decoder_only << " lambda " << lambda << " insert " << insert << " length " << length << " row " << row);
           const auto& target = labels[static_cast<size_t>(row)];
           const int64_t line = batch.attention_mask.defined() ? batch.attention_mask[row].sum().item<int64_t>()
                                                               : batch.input_ids.size(1);
-          auto source = row_of(batch.input_ids, row, alone ? line + 1 - static_cast<int64_t>(target.size()) : line);
+          auto source =
+              row_of(batch.input_ids, row, decoder_only ? line + 1 - static_cast<int64_t>(target.size()) : line);
           CHECK(source.back() == special.sep);
           std::erase(source, special.mask);
-          size_t at = 0;  // what is left of the text comes in its order
+          size_t at = 0;  // the remaining tokens are in text order
           for (const auto id : source) {
             while (at < target.size() && target[at] != id) ++at;
             CHECK(at++ < target.size());
@@ -335,8 +338,8 @@ TEST_CASE("a source that noise makes longer than its text still holds all of it"
     }
 }
 
-TEST_CASE("a decoder alone has room for a text and for what was made of it, with the end of each",
-          "[objectives][writing]") {
+TEST_CASE("in a decoder-only model text and corrupted text both fit, with their end tokens",
+          "[objectives][generative]") {
   TempDir dir;
   const auto store = store_with_sentinels(dir, 30);
   const auto model = model_of<Gpt2Config>(store, 0);
@@ -352,15 +355,14 @@ TEST_CASE("a decoder alone has room for a text and for what was made of it, with
         INFO(kind << " " << length << " row " << row);
         const auto n = static_cast<int64_t>(labels[static_cast<size_t>(row)].size());
         CHECK(batch.input_ids[row][n - 1].item<int64_t>() ==
-              model.eos_token_id);  // the source is as long as the target, and ends
+              model.eos_token_id);  // the source is as long as the target, and has its end token
         CHECK(batch.positions[at::nonzero(batch.positions.ge(row * width)).flatten()[0]].item<int64_t>() ==
               row * width + n - 1);
       }
     }
 }
 
-TEST_CASE("pairs are read and written as they stand in two columns, in JSON lines, or in two files",
-          "[objectives][writing]") {
+TEST_CASE("pairs are the same from two columns, JSON lines, or two files", "[objectives][generative]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));
   const auto stores = [&] {
@@ -373,7 +375,7 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
       columns += a + "\t" + b + "\n", lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n", source += a + "\n",
           target += b + "\n";
     }
-    columns += "w1q\t\n";  // lacks a side
+    columns += "w1q\t\n";  // an empty target
     options.inputs = {dir.write("a.tsv", columns)}, options.out = dir / "a";
     CHECK(prepare(options).incomplete_pairs == 1);
     found.emplace_back(options.out, "train");
@@ -391,7 +393,7 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
     CHECK_THROWS_WITH(
         prepare(options),
         Catch::Contains(
-            "no tab between source and target; write both in a line, or name the other file with --target"));
+            "no tab between source and target; write both in one line, or name the other file with --target"));
     return found;
   }();
   for (const auto& store : stores) {
@@ -411,9 +413,10 @@ TEST_CASE("pairs are read and written as they stand in two columns, in JSON line
 }
 
 TEST_CASE(
-    "a step reads the pairs that it would read otherwise, those of about one length in a batch, and a row does not "
-    "depend on what was asked before",
-    "[objectives][writing]") {
+    "batching by length keeps the pairs of each step, groups similar lengths in a batch, and does not depend on "
+    "earlier "
+    "calls",
+    "[objectives][generative]") {
   TempDir dir;
   dir.write("vocab.txt", tiny_vocabulary(50));
   constexpr int pairs = 500;
@@ -426,7 +429,7 @@ TEST_CASE(
   };
   for (int i = 0; i < pairs; ++i)
     text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) +
-            "\n";  // the two words tell which one it is
+            "\n";  // the two words identify the pair
   PrepareOptions options;
   options.inputs = {dir.write("a.tsv", text)}, options.format = "pairs", options.tokenizer = dir / "vocab.txt",
   options.out = dir / "a", options.held_out = 0, options.threads = 1;
@@ -470,7 +473,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("texts that an objective cannot use are refused in words", "[objectives][writing]") {
+TEST_CASE("texts that an objective cannot use are rejected with a message", "[objectives][generative]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = model_of<T5Config>(store, 0);

@@ -20,11 +20,11 @@ struct Fixture {
 };
 
 struct Counts {
-  int64_t rows = 0, candidates = 0, chosen = 0, masked = 0, random = 0, kept = 0, special_touched = 0,
+  int64_t rows = 0, candidates = 0, chosen = 0, masked = 0, random = 0, kept = 0, special_chosen = 0,
           random_special = 0;
 };
 
-/// Masks `rows` rows of [CLS] + 62 words + [SEP], every third token a continuation, and counts.
+/// Counts over `rows` masked rows of [CLS] + 62 tokens + [SEP], every third token a continuation.
 Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
   Counts c;
   Masker masker(config, f.vocabulary);
@@ -42,7 +42,7 @@ Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
       const auto at = positions[k];
       REQUIRE(labels[k] == before[at]);
       REQUIRE((k == 0 || positions[k - 1] < at));
-      c.special_touched += f.vocabulary.is_special[before[at]];
+      c.special_chosen += f.vocabulary.is_special[before[at]];
       if (ids[at] == f.vocabulary.special.mask)
         ++c.masked;
       else if (ids[at] == before[at])
@@ -56,7 +56,7 @@ Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
   return c;
 }
 
-/// Deviation of a count from its expectation in standard deviations of a binomial.
+/// Deviation of a binomial count from its expectation, in standard deviations.
 double sigmas(int64_t observed, int64_t n, double p) { return (observed - n * p) / std::sqrt(n * p * (1 - p)); }
 
 }  // namespace
@@ -67,7 +67,7 @@ TEST_CASE("google-bert's rule chooses exactly the rounded share of every sequenc
   MlmConfig config;
   const auto c = run(f, config, 10000);
   CHECK(c.chosen == c.rows * 10);  // round half to even of 0.15 * 64 = 9.6
-  CHECK(c.special_touched == 0);
+  CHECK(c.special_chosen == 0);
 }
 
 TEST_CASE("the share is rounded half to even and at least one token is predicted", "[objectives]") {
@@ -82,31 +82,31 @@ TEST_CASE("the share is rounded half to even and at least one token is predicted
   }
 }
 
-TEST_CASE("80, 10 and 10 percent of the chosen are masked, replaced and kept", "[objectives]") {
+TEST_CASE("of the chosen tokens 80, 10 and 10 percent are masked, replaced and kept", "[objectives]") {
   Fixture f;
   MlmConfig config;
   const auto c = run(f, config, 100000);
-  // A random draw returns the same token once in 105 ids, and [MASK] as often; both move shares by a known amount.
+  // A random token is the original one with probability 1/105, and [MASK] as often; both shift the shares.
   CHECK(std::abs(sigmas(c.masked, c.chosen, 0.8 + 0.1 / 105)) < 4.5);
   CHECK(std::abs(sigmas(c.kept, c.chosen, 0.1 + 0.1 / 105)) < 4.5);
   CHECK(std::abs(sigmas(c.random, c.chosen, 0.1 * 103 / 105)) < 4.5);
   CHECK(c.random_special > 0);
 }
 
-TEST_CASE("random tokens are never special when they are drawn from words", "[objectives]") {
+TEST_CASE("random tokens drawn from words are never special", "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.random_from = RandomFrom::words;
   CHECK(run(f, config, 5000).random_special == 0);
 }
 
-TEST_CASE("huggingface's rule chooses every token on its own", "[objectives]") {
+TEST_CASE("huggingface's rule chooses every token independently", "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.count = CountRule::bernoulli;
   const auto c = run(f, config, 100000);
   CHECK(std::abs(sigmas(c.chosen, c.candidates, 0.15)) < 4.5);
-  CHECK(c.special_touched == 0);
+  CHECK(c.special_chosen == 0);
 }
 
 TEST_CASE("the stochastic rule has the exact share as its mean", "[objectives]") {
@@ -117,21 +117,21 @@ TEST_CASE("the stochastic rule has the exact share as its mean", "[objectives]")
   CHECK(std::abs(sigmas(c.chosen - 9 * c.rows, c.rows, 0.6)) < 4.5);
 }
 
-TEST_CASE("a limit on predictions holds", "[objectives]") {
+TEST_CASE("max_predictions_per_seq limits the predictions", "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.max_predictions_per_seq = 4;
   CHECK(run(f, config, 100).chosen == 400);
 }
 
-TEST_CASE("whole word masking takes every piece of a word or none, and never joins across a special token",
+TEST_CASE("whole word masking chooses all tokens of a word or none, and never joins across a special token",
           "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.unit = MaskingUnit::word;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 500; ++row) {
-    // [CLS] w ##c w ##c ##c w ... [SEP] ##c: the last piece stands alone behind a separator.
+    // [CLS] w ##c w ##c ##c w ... [SEP] ##c: the last continuation follows a separator.
     std::vector<int64_t> ids{f.vocabulary.special.cls};
     for (int i = 0; i < 20; ++i) {
       ids.push_back(5 + i);
@@ -148,7 +148,7 @@ TEST_CASE("whole word masking takes every piece of a word or none, and never joi
   }
 }
 
-TEST_CASE("one draw for a word replaces all of its pieces alike", "[objectives]") {
+TEST_CASE("with draw_per word all tokens of a word are treated alike", "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.unit = MaskingUnit::word, config.draw_per = DrawPer::word;
@@ -166,8 +166,8 @@ TEST_CASE("one draw for a word replaces all of its pieces alike", "[objectives]"
 
 namespace {
 
-/// How many runs come out when `budget` words are chosen in pieces whose lengths have the given probabilities (of 1, 2,
-/// ...), the last one cut to what is left: [runs] probabilities.
+/// Distribution of the number of runs when `budget` words are chosen in runs whose lengths 1, 2, ... have the given
+/// probabilities, the last one truncated.
 std::vector<double> runs_of(const std::vector<double>& lengths, int budget) {
   std::vector<std::vector<double>> after(static_cast<size_t>(budget) + 1,
                                          std::vector<double>(static_cast<size_t>(budget) + 1));
@@ -181,7 +181,7 @@ std::vector<double> runs_of(const std::vector<double>& lengths, int budget) {
 
 }  // namespace
 
-TEST_CASE("spans have a clipped geometric number of words, n-grams one in proportion to 1/n", "[objectives]") {
+TEST_CASE("span lengths are clipped geometric, P(n) of n-grams is proportional to 1/n", "[objectives]") {
   Fixture f;
   constexpr int64_t words = 8000, rows = 3000;
   MlmConfig config;
@@ -221,16 +221,15 @@ TEST_CASE("spans have a clipped geometric number of words, n-grams one in propor
   CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
 }
 
-TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened, as in ALBERT's code",
-          "[objectives]") {
+TEST_CASE("an n-gram that overlaps chosen words is skipped and not shortened, as in ALBERT's code", "[objectives]") {
   Fixture f;
   constexpr int64_t words = 126, budget = 19, rows = 20000;
   MlmConfig config;
   config.like = "albert";
   config.unit = MaskingUnit::ngram, config.max_predictions_per_seq = budget;
-  config.mlm_probability = 0.2;  // so that the limit decides
+  config.mlm_probability = 0.2;  // above the limit
   Masker masker(config, f.vocabulary);
-  std::array<double, 8> ours{}, published{};  // runs of n chosen words; the last: of 7 and more
+  std::array<double, 8> own{}, published{};  // number of runs of n chosen words; the last: 7 or more
   const auto count_runs = [](const std::vector<uint8_t>& chosen, std::array<double, 8>& runs) {
     size_t run = 0;
     for (size_t i = 0; i <= chosen.size(); ++i) {
@@ -243,14 +242,14 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
     }
   };
   // google-research/albert, create_masked_lm_predictions: starts in random order; n with P(n) in proportion to 1/n;
-  // fewer words only where n would exceed the limit; nothing where any of them is chosen already.
+  // fewer words only if n would exceed the limit; none if any of them is already chosen.
   std::mt19937_64 random(11);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<int64_t> ids(words, 7), positions, labels;
     masker.corrupt(ids.data(), words, 0, Rng(4).stream("mask", 0, static_cast<uint64_t>(row)), positions, labels);
     std::vector<uint8_t> chosen(words);
     for (const auto at : positions) chosen[static_cast<size_t>(at)] = 1;
-    count_runs(chosen, ours);
+    count_runs(chosen, own);
 
     std::vector<int64_t> starts(words);
     std::iota(starts.begin(), starts.end(), 0);
@@ -266,17 +265,17 @@ TEST_CASE("an n-gram that overlaps chosen words is passed over and not shortened
     }
     count_runs(chosen, published);
   }
-  const double all_ours = std::accumulate(ours.begin(), ours.end(), 0.0),
+  const double all_own = std::accumulate(own.begin(), own.end(), 0.0),
                all_published = std::accumulate(published.begin(), published.end(), 0.0);
-  for (size_t n = 1; n < ours.size(); ++n) {
-    const double p = (ours[n] + published[n]) / (all_ours + all_published);
-    const double difference = ours[n] / all_ours - published[n] / all_published;
-    CAPTURE(n, ours[n] / all_ours, published[n] / all_published);
-    CHECK(std::abs(difference) < 5 * std::sqrt(p * (1 - p) * (1 / all_ours + 1 / all_published)));
+  for (size_t n = 1; n < own.size(); ++n) {
+    const double p = (own[n] + published[n]) / (all_own + all_published);
+    const double difference = own[n] / all_own - published[n] / all_published;
+    CAPTURE(n, own[n] / all_own, published[n] / all_published);
+    CHECK(std::abs(difference) < 5 * std::sqrt(p * (1 - p) * (1 / all_own + 1 / all_published)));
   }
 }
 
-TEST_CASE("the lengths that are reported are those that were drawn, and reporting changes nothing", "[objectives]") {
+TEST_CASE("reported lengths are those drawn, and reporting changes nothing", "[objectives]") {
   Fixture f;
   MlmConfig config;
   config.unit = GENERATE(MaskingUnit::ngram, MaskingUnit::span);
@@ -284,7 +283,7 @@ TEST_CASE("the lengths that are reported are those that were drawn, and reportin
   config.max_predictions_per_seq = 40;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 200; ++row) {
-    constexpr int64_t words = 100000;  // so many that neighbours seldom meet
+    constexpr int64_t words = 100000;  // so many that runs seldom touch
     std::vector<int64_t> ids(words, 7), positions, labels, again, drawn;
     masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), positions, labels);
     std::fill(ids.begin(), ids.end(), 7), labels.clear();
@@ -293,8 +292,8 @@ TEST_CASE("the lengths that are reported are those that were drawn, and reportin
     std::vector<int64_t> runs{1};
     for (size_t k = 1; k < positions.size(); ++k)
       positions[k] == positions[k - 1] + 1 ? ++runs.back() : (runs.push_back(1), 0);
-    if (runs.size() != drawn.size()) continue;  // two met, or the last n-gram overshot
-    // Sorted, runs are draws but for the last draw, which the budget of 40 cuts.
+    if (runs.size() != drawn.size()) continue;  // two runs touched, or the last n-gram was too long
+    // Sorted, run lengths equal the draws, except for the last draw, which the budget of 40 truncates.
     const auto last = drawn.back();
     drawn.back() -= std::accumulate(drawn.begin(), drawn.end(), int64_t{0}) - 40;
     REQUIRE(drawn.back() <= last);
@@ -307,7 +306,7 @@ TEST_CASE("the lengths that are reported are those that were drawn, and reportin
   CHECK(none.empty());
 }
 
-TEST_CASE("rows draw their masking by its share, and never one without a share", "[objectives]") {
+TEST_CASE("rows draw their masking in proportion to its share, never one with share 0", "[objectives]") {
   std::vector<MaskingPart> parts(4);
   parts[0].share = 0.5, parts[1].share = 0, parts[2].share = 0.3, parts[3].share = 0.2;
   std::array<int64_t, 4> seen{};
@@ -315,11 +314,11 @@ TEST_CASE("rows draw their masking by its share, and never one without a share",
   for (uint64_t row = 0; row < rows; ++row) ++seen[draw_masking(parts, Rng(5).stream("mixture", 0, row))];
   CHECK(seen[1] == 0);
   for (const size_t k : {0, 2, 3}) CHECK(std::abs(sigmas(seen[k], rows, parts[k].share)) < 4.5);
-  parts[3].share = 0, parts[2].share = 0.5 - 1e-16;  // what rounding leaves is the last one's that has a share
+  parts[3].share = 0, parts[2].share = 0.5 - 1e-16;  // the last masking with a share absorbs rounding errors
   for (uint64_t row = 0; row < 1000; ++row) CHECK(draw_masking(parts, Rng(5).stream("mixture", 0, row)) % 2 == 0);
 }
 
-TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are as frequent as in the text",
+TEST_CASE("a span is masked, replaced or kept as a whole, and random tokens follow the frequencies of the text",
           "[objectives]") {
   Fixture f;
   std::vector<uint64_t> counts(static_cast<size_t>(f.tokenizer.size()));
@@ -329,7 +328,7 @@ TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are 
   auto halves = spanbert_masking;
   halves.mask_prob = 0.5;
   halves.random_prob = 0.5;
-  follow(config, halves);
+  apply_rules(config, halves);
   Masker masker(config, counted);
   int64_t ten = 0, eleven = 0, spans = 0, masked = 0;
   for (uint64_t row = 0; row < 2000; ++row) {
@@ -351,10 +350,10 @@ TEST_CASE("a span is masked, replaced or kept as one, and its random tokens are 
   CHECK(std::abs(sigmas(ten, ten + eleven, 0.75)) < 4.5);
 }
 
-TEST_CASE("special tokens are chosen where the rule allows it", "[objectives]") {
+TEST_CASE("special tokens are chosen if the rule allows it", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  follow(config, fairseq_roberta_masking);
+  apply_rules(config, fairseq_roberta_masking);
   const auto c = run(f, config, 3000);
-  CHECK(std::abs(sigmas(c.special_touched, c.chosen, 2.0 / 64)) < 4.5);
+  CHECK(std::abs(sigmas(c.special_chosen, c.chosen, 2.0 / 64)) < 4.5);
 }

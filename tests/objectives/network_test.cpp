@@ -18,7 +18,8 @@ Batch some_batch() {
 
 }  // namespace
 
-TEST_CASE("losses and gradients are those over the hidden states of all places", "[objectives][network]") {
+TEST_CASE("losses and gradients with read_positions equal those with the hidden states of all positions",
+          "[objectives][network]") {
   BertConfig model;
   model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 2, model.num_attention_heads = 2,
   model.intermediate_size = 16, model.max_position_embeddings = 16;

@@ -16,7 +16,7 @@ using Flags = std::vector<uint8_t>;
 
 namespace {
 
-/// Rows of `length` tokens with [SEP] and [CLS] at their end, orders drawn by XLNet's rules.
+/// Rows of `length` tokens with [SEP] and [CLS] at their end, and orders drawn by XLNet's rules.
 Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
   const PlmRules rules{.num_predict = 7, .reuse_len = length / 2, .perm_size = 6};
   Batch batch;
@@ -47,8 +47,8 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("predicted spans are those of a simulation of the published rules", "[objectives][plm]") {
-  // 256 tokens, three of four start a word, 43 targets. Means of 20000 draws of a separate program after the rules.
+TEST_CASE("predicted spans match a simulation of the published rules", "[objectives][plm]") {
+  // 256 tokens, three of four start a word, 43 targets. Means of 20000 draws of a separate implementation of the rules.
   Mean runs, runs_at_words, front, back;
   const PlmRules rules;
   for (uint64_t item = 0; item < 8000; ++item) {
@@ -71,7 +71,7 @@ TEST_CASE("predicted spans are those of a simulation of the published rules", "[
   CHECK(std::abs(back.mean() - 10.551) < 6 * back.error());
 }
 
-TEST_CASE("the number of predicted tokens is met where nothing starts a word and where all are wanted",
+TEST_CASE("the number of predicted tokens is exact, even if no token starts a word or all are targets",
           "[objectives][plm]") {
   auto stream = stream_of(0);
   for (const int64_t goal : {-1, 0, 1, 5, 20, 30}) {
@@ -85,20 +85,20 @@ TEST_CASE("the number of predicted tokens is met where nothing starts a word and
   CHECK(std::count(tight.begin(), tight.end(), 1) == 5);
 }
 
-TEST_CASE("a span that reaches the end of its part is given up", "[objectives][plm]") {
+TEST_CASE("a span that would reach the end of its part is dropped", "[objectives][plm]") {
   int last = 0;
   for (uint64_t item = 0; item < 400; ++item) {
     auto stream = stream_of(item);
     last += plm_spans(Flags{0, 1}, 1, PlmRules{.mask_alpha = 1, .max_ngram = 1},
-                      stream)[1];  // the only word is the last: a single token instead
+                      stream)[1];  // the only word start is the last token: a random single token instead
   }
   CHECK(std::abs(last - 200) < 45);
 }
 
 namespace {
 
-/// Targets that learn of their own token in four layers of two streams. Query i and content i read content j of the
-/// layer below where not blocked(i, j); content i also reads itself.
+/// Number of targets into whose query their own token leaks, in four layers of two streams. Query i and content i
+/// attend to content j of the layer below unless blocked(i, j); content i also attends to itself.
 template <class Blocked>
 int leaks(size_t n, const Ids& targets, const Blocked& blocked) {
   std::vector<std::vector<bool>> content(n, std::vector<bool>(n));
@@ -132,9 +132,9 @@ void choose_tokens(Stream& stream, Flags& masked, Flags& functional) {
 
 }  // namespace
 
-TEST_CASE("no target learns of its own token, whatever the layers; with Hugging Face's rule it would",
+TEST_CASE("no target's own token leaks into its query in any layer; with Hugging Face's rule it would",
           "[objectives][plm]") {
-  int ours = 0, theirs = 0;
+  int own = 0, huggingface = 0;
   for (uint64_t item = 0; item < 300; ++item) {
     auto stream = stream_of(item);
     Flags masked, functional;
@@ -142,20 +142,20 @@ TEST_CASE("no target learns of its own token, whatever the layers; with Hugging 
     PlmExample example;
     local_permutation(masked, functional, item % 3 == 0 ? 5 : 16, stream, example);
     REQUIRE(example.targets.size() == 5);
-    ours += leaks(16, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) > 0;
+    own += leaks(16, example.targets, [&](size_t i, size_t j) { return example.blocked(i, j); }) > 0;
     // blocked(i, j) = rank[i] <= rank[j] and j is predicted; all but plain tokens have ranks.
     std::vector<int64_t> rank(16);
     std::iota(rank.begin(), rank.end(), 0);
     for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + stream.below(16 - i)]);
     for (size_t i = 0; i < 16; ++i)
       if (!masked[i] && !functional[i]) rank[i] = -1;
-    theirs += leaks(16, example.targets, [&](size_t i, size_t j) { return rank[i] <= rank[j] && masked[j]; }) > 0;
+    huggingface += leaks(16, example.targets, [&](size_t i, size_t j) { return rank[i] <= rank[j] && masked[j]; }) > 0;
   }
-  CHECK(ours == 0);
-  CHECK(theirs > 250);
+  CHECK(own == 0);
+  CHECK(huggingface > 250);
 }
 
-TEST_CASE("both parts together leak nothing, and the first sees nothing of the second", "[objectives][plm]") {
+TEST_CASE("nothing leaks in both parts together, and the first does not attend to the second", "[objectives][plm]") {
   PlmExample example;
   for (uint64_t item = 0; item < 200; ++item) {
     auto stream = stream_of(item);
@@ -184,11 +184,11 @@ TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain",
     auto stream = stream_of(item);
     Flags masked, functional;
     choose_tokens(stream, masked, functional);
-    if (item % 2) masked[5] = functional[5] = 1;  // a functional token that was chosen stays functional
+    if (item % 2) masked[5] = functional[5] = 1;  // a functional token that is chosen stays functional
     PlmExample example;
     auto copy = stream;
     local_permutation(masked, functional, 0, stream, example);
-    // The order, drawn as there.
+    // The order, drawn with the same random numbers.
     std::vector<int64_t> rank(16);
     std::iota(rank.begin(), rank.end(), 0);
     for (size_t i = 0; i < 16; ++i) std::swap(rank[i], rank[i + copy.below(16 - i)]);
@@ -204,27 +204,27 @@ TEST_CASE("the mask is blocked(i, j) = self_rank[i] <= rank[j] and j not plain",
   }
 }
 
-TEST_CASE("targets stand in one order, any first, and blocks follow each other", "[objectives][plm]") {
+TEST_CASE("targets have one random order, and chunks follow each other", "[objectives][plm]") {
   std::map<int64_t, int> first;
   for (uint64_t item = 0; item < 4000; ++item) {
     auto stream = stream_of(item);
     PlmExample example;
     local_permutation(Flags(8, 1), Flags(8, 0), 4, stream, example);
-    std::vector<int> seen;
+    std::vector<int> visible;
     for (size_t i = 0; i < 8; ++i) {
       int others = 0;
       for (size_t j = 0; j < 8; ++j) others += !example.blocked(i, j);
-      seen.push_back(others);
+      visible.push_back(others);
       if (others == 0) ++first[static_cast<int64_t>(i)];
     }
-    for (size_t i = 0; i < 4; ++i) REQUIRE(seen[i + 4] == seen[i] + 4);  // the same permutation in every block
-    std::sort(seen.begin(), seen.end());
-    REQUIRE(seen == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
+    for (size_t i = 0; i < 4; ++i) REQUIRE(visible[i + 4] == visible[i] + 4);  // the same permutation in every chunk
+    std::sort(visible.begin(), visible.end());
+    REQUIRE(visible == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7});
   }
   check_uniform(first, 4, 4000);
 }
 
-TEST_CASE("of 512 tokens 43 and 42 are predicted in the two halves", "[objectives][plm]") {
+TEST_CASE("in the two halves of 512 tokens 43 and 42 are predicted", "[objectives][plm]") {
   auto stream = stream_of(0);
   PlmExample example;
   plm(Flags(512, 0), Flags(512, 1), {}, stream, example);
@@ -237,7 +237,7 @@ TEST_CASE("of 512 tokens 43 and 42 are predicted in the two halves", "[objective
   CHECK(example.blocked().empty());
 }
 
-TEST_CASE("rules of permutation language modelling take every length and any flags", "[objectives][plm]") {
+TEST_CASE("permutation language modelling accepts every length and any flags", "[objectives][plm]") {
   PlmExample example;
   for (uint64_t item = 0; item < 3000; ++item) {
     auto stream = stream_of(item, "any");
@@ -248,7 +248,8 @@ TEST_CASE("rules of permutation language modelling take every length and any fla
   }
 }
 
-TEST_CASE("no target ever learns its own token, in the orders that XLNet draws", "[objectives][plm]") {
+TEST_CASE("the prediction of a target does not depend on its own token, for orders drawn by XLNet's rules",
+          "[objectives][plm]") {
   at::NoGradGuard no_grad;
   const auto network = network_of(small_xlnet());
   for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -261,31 +262,31 @@ TEST_CASE("no target ever learns its own token, in the orders that XLNet draws",
     };
     const auto before = run(batch.input_ids);
     int64_t moved = 0;
-    for (int64_t place = 0; place < 18; ++place) {
+    for (int64_t position = 0; position < 18; ++position) {
       auto ids = batch.input_ids.clone();
-      ids.select(1, place).fill_(5);
+      ids.select(1, position).fill_(5);
       const auto change = (run(ids) - before).abs().amax(-1);  // [B, N]
-      const auto own = batch.target_positions.eq(place);
+      const auto own = batch.target_positions.eq(position);
       CHECK(change.masked_select(own).sum().item<double>() == 0);
       moved += change.gt(1e-4).sum().item<int64_t>();
     }
-    CHECK(moved > 50);  // others do learn of it
+    CHECK(moved > 50);  // other predictions do
   }
 }
 
-TEST_CASE("permutation language modelling is the cross entropy of its targets under the token table and a trained bias",
+TEST_CASE("the plm loss is the cross entropy of the targets, with the tied embedding and a trained bias",
           "[objectives][plm]") {
   const auto network = network_of(small_xlnet());
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto batch = some_batch(2, 18, 1);
-  std::vector<Tensor> memories;
-  const auto parts = network->losses(batch, 0, &memories);
+  std::vector<Tensor> mems;
+  const auto parts = network->losses(batch, 0, &mems);
   REQUIRE(parts.size() == 1);
   CHECK(parts[0].name == "plm");
   CHECK(parts[0].count == batch.positions.numel());
   CHECK(parts[0].count >= 8);
-  CHECK(memories.size() == 3);
-  CHECK(memories[0].sizes() == at::IntArrayRef({2, 18, 16}));
+  CHECK(mems.size() == 3);
+  CHECK(mems[0].sizes() == at::IntArrayRef({2, 18, 16}));
   parts[0].sum.backward();
   Tensor bias;
   for (const auto& p : collect_params(*network)) {
@@ -309,28 +310,28 @@ TEST_CASE("permutation language modelling is the cross entropy of its targets un
   CHECK(parts[0].sum.item<double>() == Approx(wanted.item<double>()).epsilon(1e-5));
 }
 
-TEST_CASE("a batch carries its memories to the next segment", "[objectives][plm]") {
+TEST_CASE("a batch carries its mems to the next segment", "[objectives][plm]") {
   const auto network = network_of(small_xlnet());
   auto batch = some_batch(2, 18, 1);
-  std::vector<Tensor> memories;
-  const auto alone = network->losses(batch, 0, &memories)[0].sum.item<double>();
-  batch.memories = memories;
-  CHECK(batch.tensors().size() == Batch().tensors().size() + batch.memories.size());  // moved to a device with the rest
-  const auto behind = network->losses(batch, 0, &memories)[0].sum.item<double>();
-  CHECK(memories[0].size(1) == 36);
-  CHECK(std::abs(alone - behind) > 1e-3);
+  std::vector<Tensor> mems;
+  const auto without_mems = network->losses(batch, 0, &mems)[0].sum.item<double>();
+  batch.mems = mems;
+  CHECK(batch.tensors().size() == Batch().tensors().size() + batch.mems.size());  // moved to a device with the rest
+  const auto with_mems = network->losses(batch, 0, &mems)[0].sum.item<double>();
+  CHECK(mems[0].size(1) == 36);
+  CHECK(std::abs(without_mems - with_mems) > 1e-3);
 }
 
-TEST_CASE("plm and xlnet ask for each other in words", "[objectives][plm]") {
+TEST_CASE("plm without xlnet, and xlnet without plm, are rejected with a message", "[objectives][plm]") {
   BertConfig bert;
   bert.vocab_size = 31;
   CHECK_THROWS_WITH(Network(bert, {PlmConfig{}}),
-                    "objective 'plm' needs a query stream, which xlnet alone has; choose model kind: xlnet");
+                    "objective 'plm' needs a query stream, which only xlnet has; choose model kind: xlnet");
   CHECK_THROWS_WITH(Network(small_xlnet(), {ClmConfig{}}),
                     "xlnet predicts by its query stream; choose objective kind: plm");
 }
 
-TEST_CASE("rows of permutation language modelling keep their text, are padded on the left, and no target sees itself",
+TEST_CASE("rows of plm keep their text, are padded on the left, and no target attends to itself",
           "[objectives][xlnet]") {
   TempDir dir;
   const auto store = tiny_store(dir);
@@ -338,7 +339,7 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
   data.max_seq_length = 24, data.short_seq_prob = 0.3;
   const Collator collator(store, {PlmConfig{}}, data, Rng(1), "train", XlnetConfig{});
   const auto& special = store.tokenizer().special();
-  int64_t predicted = 0, places = 0;
+  int64_t predicted = 0, tokens = 0;
   for (uint64_t first = 0; first < 40; first += 8) {
     const auto batch = collator.batch(first, 8);
     const int64_t width = batch.input_ids.size(1), columns = batch.target_positions.size(1);
@@ -353,26 +354,25 @@ TEST_CASE("rows of permutation language modelling keep their text, are padded on
       CHECK(batch.token_type_ids[row][width - 1].item<int64_t>() == 2);
       CHECK_FALSE(batch.visible[row].narrow(1, 0, from).any().item<bool>());
       for (int64_t k = 0; k < columns; ++k) {
-        const auto place = batch.target_positions[row][k].item<int64_t>();
-        if (place < 0) continue;
+        const auto target = batch.target_positions[row][k].item<int64_t>();
+        if (target < 0) continue;
         ++predicted;
-        CHECK(place >= from);
-        CHECK_FALSE(batch.visible[row][place][place].item<bool>());
+        CHECK(target >= from);
+        CHECK_FALSE(batch.visible[row][target][target].item<bool>());
       }
-      places += length;
+      tokens += length;
     }
     const auto rows = batch.positions.div(columns, "floor"),
                at = batch.target_positions.flatten().index_select(0, batch.positions);
-    CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(
-                                      0, rows * width + at)));  // the text itself, which stays as it is
+    CHECK(at::equal(batch.labels, batch.input_ids.flatten().index_select(0, rows * width + at)));  // the unchanged text
     const auto alone = collator.batch(first + 3, 1);
     const int64_t own = alone.input_ids.size(1);
     CHECK(at::equal(alone.visible[0], batch.visible[3].narrow(0, width - own, own).narrow(1, width - own, own)));
   }
-  CHECK(static_cast<double>(predicted) / static_cast<double>(places) == Approx(1.0 / 6).margin(0.04));
+  CHECK(static_cast<double>(predicted) / static_cast<double>(tokens) == Approx(1.0 / 6).margin(0.04));
 }
 
-TEST_CASE("spans of a text that runs backwards are those of the same text forwards", "[objectives][plm]") {
+TEST_CASE("the spans of a reversed text mirror those of the original text", "[objectives][plm]") {
   for (uint64_t item = 0; item < 200; ++item) {
     auto stream = stream_of(item);
     auto starts = random_starts(40, 0.4, stream), functional = random_starts(40, 0.95, stream);
@@ -390,8 +390,8 @@ TEST_CASE("spans of a text that runs backwards are those of the same text forwar
 }
 
 TEST_CASE(
-    "with bi_data every other sequence has its text reversed before [SEP] [CLS], whatever the batch, and the same "
-    "draws otherwise",
+    "with bi_data every other sequence has its text reversed before [SEP] [CLS], whatever the batch size; all else is "
+    "equal",
     "[objectives][plm]") {
   TempDir dir;
   const auto store = tiny_store(dir);

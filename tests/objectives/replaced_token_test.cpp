@@ -46,7 +46,7 @@ std::shared_ptr<Network> make(const RtdConfig& config) {
 
 }  // namespace
 
-TEST_CASE("masked places are filled, and what differs from the text is marked", "[objectives][rtd]") {
+TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objectives][rtd]") {
   const auto source = GENERATE(ReplaceBy::generator, ReplaceBy::uniform);
   const auto network = make(changed([&](RtdConfig& c) { c.replace_by = source; }));
   const auto c = some_batch();
@@ -64,7 +64,7 @@ TEST_CASE("masked places are filled, and what differs from the text is marked", 
   CHECK(right < filled / 4);  // by chance one in 31
 }
 
-TEST_CASE("the same key fills the same tokens, another key others", "[objectives][rtd]") {
+TEST_CASE("the same key gives the same samples, another key different ones", "[objectives][rtd]") {
   const auto network = make({});
   const auto filled = [&](uint64_t key) {
     Batch batch = some_batch().masked;
@@ -75,9 +75,8 @@ TEST_CASE("the same key fills the same tokens, another key others", "[objectives
   CHECK_FALSE((at::equal(filled(1), filled(2)) && at::equal(filled(1), filled(3))));
 }
 
-TEST_CASE(
-    "the loss of replaced token detection is the mean of its formula over real tokens, and leaves the generator alone",
-    "[objectives][rtd]") {
+TEST_CASE("the loss of replaced token detection is its formula over real tokens, and gives the generator no gradient",
+          "[objectives][rtd]") {
   const auto network = make({});
   FlatParameters flat(collect_params(*network), at::kCPU);
   const auto parts = network->losses(some_batch().masked, 7);
@@ -102,7 +101,7 @@ TEST_CASE(
     if (name.rfind("rtd.generator", 0) == 0) CHECK(param.value().grad().abs().sum().item<double>() == 0);
 }
 
-TEST_CASE("generator and discriminator share all of the embedding, its tables, or nothing", "[objectives][rtd]") {
+TEST_CASE("generator and discriminator share the whole embedding, its tables, or nothing", "[objectives][rtd]") {
   const auto count = [](EmbeddingTie tie) {
     int64_t n = 0;
     for (const auto& p : collect_params(*make(changed([&](RtdConfig& c) { c.tie = tie; }))))

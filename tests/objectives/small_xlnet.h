@@ -1,5 +1,5 @@
 #pragma once
-// A small XLNet, and what rows of its text read as.
+// A small XLNet, and the ids of rows of a batch.
 #include "objectives/objective.h"
 #include "tests/support/catch.h"
 

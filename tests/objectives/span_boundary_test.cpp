@@ -7,7 +7,7 @@ using namespace cloze;
 
 namespace {
 
-/// Rows [CLS] 6 words [SEP] of 8 tokens, of which `words` are real, with these predicted positions.
+/// Rows [CLS] words [SEP] of 8 tokens, with `words` words each, and these predicted positions.
 Batch batch_of(const std::vector<int64_t>& positions, const std::vector<int64_t>& words = {6, 6}) {
   constexpr int64_t cls = 1, sep = 2;
   Batch batch;
@@ -26,27 +26,28 @@ Batch batch_of(const std::vector<int64_t>& positions, const std::vector<int64_t>
 
 }  // namespace
 
-TEST_CASE("the boundary objective predicts runs of chosen tokens from the tokens next to them", "[objectives][sbo]") {
+TEST_CASE("the span boundary objective predicts masked spans from the tokens next to them", "[objectives][sbo]") {
   // Rows of 8: runs 2-3, 5 | 3-5.
   const auto t = span_targets(batch_of({2, 3, 5, 11, 12, 13}), 2);
   CHECK(t.left == std::vector<int64_t>{1, 1, 4, 10, 10});
   CHECK(t.right == std::vector<int64_t>{4, 4, 6, 14, 14});
-  CHECK(t.place == std::vector<int64_t>{0, 1, 0, 0, 1});  // the third of 3-5 lies beyond two targets
+  CHECK(t.position == std::vector<int64_t>{0, 1, 0, 0, 1});  // the third of 3-5 exceeds the two targets per span
   CHECK(t.prediction == std::vector<int64_t>{0, 1, 2, 3, 4});
 }
 
-TEST_CASE("runs at the first and the last position of a text have no targets, as in SpanBERT's code",
+TEST_CASE("spans at the first and the last position of a text have no targets, as in SpanBERT's code",
           "[objectives][sbo]") {
-  CHECK(span_targets(batch_of({1, 2, 6, 9, 14}), 9).place.empty());  // next to [CLS] and [SEP]
+  CHECK(span_targets(batch_of({1, 2, 6, 9, 14}), 9).position.empty());  // next to [CLS] and [SEP]
   CHECK(span_targets(batch_of({4, 13}, {4, 6}), 9).prediction ==
-        std::vector<int64_t>{1});                             // the first row is padded: [SEP] stands at 5
-  CHECK(span_targets(batch_of({0, 7, 8}), 9).place.empty());  // [CLS] and [SEP] themselves
+        std::vector<int64_t>{1});                                // the first row is padded: [SEP] is at 5
+  CHECK(span_targets(batch_of({0, 7, 8}), 9).position.empty());  // [CLS] and [SEP] themselves
   auto pair = batch_of({2, 4, 10, 12});
   pair.input_ids[0][3] = 2;  // [CLS] A [SEP] B [SEP]
   CHECK(span_targets(pair, 9).prediction == std::vector<int64_t>{2, 3});
 }
 
-TEST_CASE("the boundary loss is the paper's formula, and has the published number of parameters", "[objectives][sbo]") {
+TEST_CASE("the span boundary loss is the paper's formula, and has the published number of parameters",
+          "[objectives][sbo]") {
   BertConfig model;
   model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 1, model.num_attention_heads = 2,
   model.intermediate_size = 16, model.max_position_embeddings = 16;
@@ -63,7 +64,7 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
   const auto found = network.losses(batch, 0);
   REQUIRE(found.size() == 2);
   CHECK(found[1].name == "sbo");
-  CHECK(found[1].count == 5);  // the fourth of the second run is not predicted
+  CHECK(found[1].count == 5);  // the fourth of the second span is not predicted
   CHECK(network.parts(batch)[1].count == 5);
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(network)) w[name] = param.value().to(at::kDouble);
@@ -76,9 +77,10 @@ TEST_CASE("the boundary loss is the paper's formula, and has the published numbe
            w.at("sbo.layer_norm" + number + ".bias");
   };
   double wanted = 0;
-  for (const auto& [left, right, place, label] :
+  for (const auto& [left, right, position, label] :
        std::vector<std::array<int64_t, 4>>{{1, 4, 0, 3}, {1, 4, 1, 9}, {9, 14, 0, 1}, {9, 14, 1, 22}, {9, 14, 2, 7}}) {
-    const auto h = layer(layer(at::cat({rows[left], rows[right], w.at("sbo.position_embeddings")[place]}), "1"), "2");
+    const auto h =
+        layer(layer(at::cat({rows[left], rows[right], w.at("sbo.position_embeddings")[position]}), "1"), "2");
     const auto logits = at::matmul(w.at("backbone.embeddings.word"), h) + w.at("sbo.bias");
     wanted += (at::logsumexp(logits, 0) - logits[label]).item<double>();
   }

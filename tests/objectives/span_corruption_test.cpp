@@ -11,7 +11,8 @@
 
 using namespace cloze;
 
-TEST_CASE("random spans are as many and as long as the rule says, kept tokens first and noise last", "[noising]") {
+TEST_CASE("random spans have the number of spans and noise tokens of the rule, kept tokens first and noise last",
+          "[noising]") {
   for (const auto& [length, noise, spans] :
        {std::tuple{2, 1, 1}, {3, 1, 1}, {30, 4, 1}, {50, 8, 3}, {70, 10, 3}, {568, 85, 28}}) {
     for (uint64_t item = 0; item < 200; ++item) {
@@ -28,7 +29,7 @@ TEST_CASE("random spans are as many and as long as the rule says, kept tokens fi
   }
 }
 
-TEST_CASE("all ways to cut a text into spans are equally likely", "[noising]") {
+TEST_CASE("all partitions of a text into spans are equally likely", "[noising]") {
   // 7 kept and 5 noise tokens in 3 runs each: C(6, 2) * C(4, 2) = 90 masks.
   std::map<std::vector<bool>, int> seen;
   auto stream = stream_of(0);
@@ -36,18 +37,18 @@ TEST_CASE("all ways to cut a text into spans are equally likely", "[noising]") {
   check_uniform(seen, 90, 90000);
 }
 
-TEST_CASE("texts of no and of one token have no noise, and there are never more spans than tokens to part them",
+TEST_CASE("texts of no token and of one token have no noise, and spans never exceed the tokens of either kind",
           "[noising]") {
   auto stream = stream_of(0);
   CHECK(random_spans(0, 0.15, 3, stream).empty());
   CHECK(random_spans(1, 0.15, 3, stream) == mask_of("F"));
   CHECK(random_spans(2, 0.9, 1, stream) == mask_of("FT"));
-  const auto dense = random_spans(10, 0.9, 1, stream);  // 9 spans of noise do not fit between one kept token
+  const auto dense = random_spans(10, 0.9, 1, stream);  // 9 noise spans need 9 kept tokens, there is one
   CHECK(dense == mask_of("FTTTTTTTTT"));
   CHECK(std::count(dense.begin(), dense.end(), true) == 9);
 }
 
-TEST_CASE("the lengths of a text and of its target are those of the published table", "[noising]") {
+TEST_CASE("lengths of text and target match the published table", "[noising]") {
   struct Row {
     int64_t inputs;
     double density, mean;
@@ -72,7 +73,7 @@ TEST_CASE("the lengths of a text and of its target are those of the published ta
   CHECK_THROWS_AS(raw_length(512, 0.15, 0), ConfigError);
 }
 
-TEST_CASE("where few tokens are hidden, nothing of a source or a target is cut off", "[noising]") {
+TEST_CASE("source and target of a text of raw_length fit for every noise density", "[noising]") {
   for (const double density : {0.01, 0.15, 0.3, 0.6})
     for (const double mean : {1.0, 3.0, 10.0})
       for (int64_t inputs = 4; inputs < 70; ++inputs) {
@@ -85,15 +86,15 @@ TEST_CASE("where few tokens are hidden, nothing of a source or a target is cut o
       }
 }
 
-TEST_CASE("single tokens that would need more sentinels than there are stay as they are", "[noising]") {
+TEST_CASE("noise runs without a sentinel are kept", "[noising]") {
   for (uint64_t item = 0; item < 400; ++item) {
     auto stream = stream_of(item);
     const auto drawn = iid_mask(60, 0.5, stream);
     auto noise = drawn;
-    const size_t most = 1 + item % 20;
-    limit_runs(noise, most);
-    REQUIRE_NOTHROW(span_corruption(text(60), noise, sentinels(static_cast<int64_t>(most)), 1));
-    // The beginning is as drawn, the rest is kept.
+    const size_t max_runs = 1 + item % 20;
+    limit_runs(noise, max_runs);
+    REQUIRE_NOTHROW(span_corruption(text(60), noise, sentinels(static_cast<int64_t>(max_runs)), 1));
+    // The beginning is unchanged, the rest is kept.
     const auto last = static_cast<size_t>(std::find(noise.rbegin(), noise.rend(), true).base() - noise.begin());
     REQUIRE(std::equal(drawn.begin(), drawn.begin() + static_cast<int64_t>(last), noise.begin()));
     auto same = drawn;
@@ -102,7 +103,7 @@ TEST_CASE("single tokens that would need more sentinels than there are stay as t
   }
 }
 
-TEST_CASE("a text of the raw length fills its source and its target exactly", "[noising]") {
+TEST_CASE("a text of raw_length fills source and target exactly", "[noising]") {
   for (const int64_t inputs : {32, 128, 512, 1024}) {
     auto stream = stream_of(static_cast<uint64_t>(inputs));
     const auto n = raw_length(inputs, 0.15, 3);
@@ -112,7 +113,7 @@ TEST_CASE("a text of the raw length fills its source and its target exactly", "[
   }
 }
 
-TEST_CASE("noise runs become sentinels in the source and kept runs in the target", "[noising]") {
+TEST_CASE("noise runs become sentinels in the source, kept runs in the target", "[noising]") {
   const Ids s{32099, 32098, 32097, 32096};
   const auto out = span_corruption(Ids{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, mask_of("FFTTFFFTFT"), s, 1);
   CHECK(out.source == Ids{10, 11, 32099, 14, 15, 16, 32098, 18, 32097, 1});
@@ -129,7 +130,7 @@ TEST_CASE("noise runs become sentinels in the source and kept runs in the target
   CHECK(empty.target == Ids{1});
 }
 
-TEST_CASE("source and target together are the text, for random spans and for single tokens", "[noising]") {
+TEST_CASE("source and target together give the text, for random spans and for single tokens", "[noising]") {
   const auto s = sentinels(200);
   for (uint64_t item = 0; item < 2000; ++item) {
     auto stream = stream_of(item);
@@ -138,7 +139,7 @@ TEST_CASE("source and target together are the text, for random spans and for sin
     const auto noise = item % 2 ? random_spans(static_cast<int64_t>(n), 0.3, 2, stream)
                                 : iid_mask(static_cast<int64_t>(n), 0.3, stream);
     const auto out = span_corruption(tokens, noise, s, 1);
-    // Sentinels (negative) stand for the other side's runs, in order: take them in turn.
+    // Sentinels (negative) replace the runs of the other side, in order.
     Ids joined;
     size_t a = 0, b = 0;
     for (bool from_source = n == 0 || !noise[0]; joined.size() < n; from_source = !from_source) {
@@ -158,7 +159,7 @@ TEST_CASE("source and target together are the text, for random spans and for sin
   }
 }
 
-TEST_CASE("more spans than sentinels are refused with what to do about it", "[noising]") {
+TEST_CASE("more spans than sentinels are rejected with advice", "[noising]") {
   const auto tokens = text(9);
   const auto noise = mask_of("FTFTFTFTF");
   CHECK_THROWS_WITH(span_corruption(tokens, noise, sentinels(3), 1), Catch::Contains("5 spans between noise") &&
@@ -170,14 +171,14 @@ TEST_CASE("more spans than sentinels are refused with what to do about it", "[no
   CHECK_THROWS_AS(span_corruption(tokens, mask_of("F"), sentinels(5), 1), ShapeError);
 }
 
-TEST_CASE("single tokens are noise as often as the density says", "[noising]") {
+TEST_CASE("iid_mask has the given density", "[noising]") {
   auto stream = stream_of(0);
   const auto mask = iid_mask(400000, 0.15, stream);
   CHECK(std::abs(static_cast<double>(std::count(mask.begin(), mask.end(), true)) - 60000) <
         4.5 * std::sqrt(400000 * 0.15 * 0.85));
 }
 
-TEST_CASE("the other T5 objectives give their sources and targets", "[noising]") {
+TEST_CASE("drop_tokens and mass give their sources and targets", "[noising]") {
   const Ids tokens{10, 11, 12, 13};
   const auto noise = mask_of("FTTF");
   const auto dropped = drop_tokens(tokens, noise, 1);
@@ -188,7 +189,7 @@ TEST_CASE("the other T5 objectives give their sources and targets", "[noising]")
   CHECK(masked.target == Ids{10, 11, 12, 13, 1});
 }
 
-TEST_CASE("a tenth of BERT-style noise is random ids from the given one on, the rest sentinels", "[noising]") {
+TEST_CASE("a tenth of BERT-style noise is random ids from first_random on, the rest masks", "[noising]") {
   auto stream = stream_of(0);
   const auto tokens = text(200000);
   const auto noise = iid_mask(200000, 0.5, stream);
@@ -211,7 +212,7 @@ TEST_CASE("a tenth of BERT-style noise is random ids from the given one on, the 
   CHECK(Ids(out.target.begin(), out.target.end() - 1) == tokens);
 }
 
-TEST_CASE("deshuffling gives every order equally often and loses nothing", "[noising]") {
+TEST_CASE("deshuffling gives every order equally often and loses no token", "[noising]") {
   std::map<Ids, int> seen;
   auto stream = stream_of(0);
   for (int i = 0; i < 24000; ++i) {
@@ -223,7 +224,7 @@ TEST_CASE("deshuffling gives every order equally often and loses nothing", "[noi
   check_uniform(seen, 24, 24000);
 }
 
-TEST_CASE("a prefix has every length from one to all but one token", "[noising]") {
+TEST_CASE("the length of a prefix is uniform from one to all but one token", "[noising]") {
   std::map<size_t, int> seen;
   auto stream = stream_of(0);
   for (int i = 0; i < 9000; ++i) {

@@ -1,12 +1,13 @@
 #pragma once
-// A small prepared text whose tokens can be worked out by eye: word k of sentence s of document d.
+// A small prepared text whose tokens are easy to predict: word k of sentence s of document d.
 #include <string>
 
 #include "data/prepare.h"
 #include "data/token_store.h"
 #include "tests/support/temp_dir.h"
 
-/// A vocabulary of five special tokens, `words` words w0, w1, ... and as many continuations ##c0, ##c1, ...
+/// A vocabulary of five special tokens, `words` words w0q, w1q, ... and the same number of continuations ##c0, ##c1,
+/// ...
 inline std::string tiny_vocabulary(int words) {
   std::string vocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   for (int i = 0; i < words; ++i) vocab += "w" + std::to_string(i) + "q\n";
@@ -14,7 +15,7 @@ inline std::string tiny_vocabulary(int words) {
   return vocab;
 }
 
-/// `documents` documents of `sentences` sentences of 3 to 9 words, each word once followed by a continuation.
+/// `documents` documents of `sentences` sentences of 3 to 9 words, some of them with a continuation.
 inline cloze::TokenStore tiny_store(const TempDir& dir, int documents = 40, int sentences = 9, int words = 50) {
   dir.write("vocab.txt", tiny_vocabulary(words));
   std::string text;

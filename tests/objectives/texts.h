@@ -1,5 +1,5 @@
 #pragma once
-// Texts of plain numbers, which the tests of noises share.
+// Texts of plain numbers, shared by the tests of noising.
 #include <numeric>
 
 #include "objectives/noising.h"
@@ -8,7 +8,7 @@
 using Ids = std::vector<int64_t>;
 using Flags = std::vector<uint8_t>;
 
-/// n ids from `first` on.
+/// The n ids from `first` on.
 inline Ids text(size_t n, int64_t first = 1000) {
   Ids ids(n);
   std::iota(ids.begin(), ids.end(), first);
@@ -34,7 +34,7 @@ inline Ids sorted(Ids ids) {
 }
 
 inline constexpr cloze::NoiseIds kIds{
-    .mask = 4, .vocabulary = 1000, .first_random = 5};  // no text of these tests has ids under 1000
+    .mask = 4, .vocabulary = 1000, .first_random = 5};  // the texts of these tests have ids from 1000 on
 
 inline Ids sentinels(int64_t n) {
   Ids ids;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden cases from transformers: config.json, model.safetensors, inputs.safetensors, expected.safetensors in a folder for each.
+"""Golden cases from transformers: a folder for each, with config.json, model.safetensors, inputs.safetensors, expected.safetensors.
 
 usage: make_cases.py OUT_FOLDER [NAME ...]     needs torch, transformers and safetensors; `cloze verify parity OUT_FOLDER/NAME` compares
 """
@@ -50,8 +50,8 @@ CASES = {
 
 
 def relative_attention(module, query, key, value, attention_mask, scaling, **_):
-    """Attention with a vector a[i - j] for each distance: softmax((q k' + q a' [+ k a']) / sqrt(C)) v.
-    Source: Shaw et al. 2018, equation 5; Huang et al. 2020, method 4. transformers 5 has dropped both."""
+    """Attention with an embedding a[i - j] for each distance: softmax((q k' + q a' [+ k a']) / sqrt(C)) v.
+    Source: Shaw et al. 2018, equation 5; Huang et al. 2020, method 4. transformers 5 has removed both."""
     place = torch.arange(query.shape[2])
     table = module.distance_embedding.weight
     vectors = table[place[:, None] - place[None, :] + table.shape[0] // 2]   # [T, S, C]
@@ -63,7 +63,7 @@ def relative_attention(module, query, key, value, attention_mask, scaling, **_):
 
 
 def with_distances(net):
-    """Gives a BERT what its configuration asks for and transformers 5 leaves out."""
+    """Adds the relative position embeddings of `position_embedding_type` to a BERT; transformers 5 ignores it."""
     for layer in net.bert.encoder.layer:
         attention = layer.attention.self
         attention.distance_embedding = torch.nn.Embedding(2 * net.config.max_position_embeddings - 1, attention.attention_head_size)
@@ -73,7 +73,7 @@ def with_distances(net):
 
 
 def save_pickled(net, folder, shards):
-    """Weights as torch.save writes them, in one file or in several."""
+    """The weights in torch.save's format, in one file or several shards."""
     os.remove(f"{folder}/model.safetensors")
     state = {k: v.float() for k, v in net.state_dict().items()}
     if shards == 1: return torch.save(collections.OrderedDict(state), f"{folder}/pytorch_model.bin")
@@ -92,7 +92,7 @@ def make(folder, cls, options):
         if relative: with_distances(net)
         for name, p in net.named_parameters():
             if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + 0.2 * torch.randn_like(p))
-    B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 15   # transformers takes `uni` with a mask for one row only
+    B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 15   # transformers accepts `uni` with a mask for one row only
     ids = torch.randint(0, 97, (B, T))
     mask = torch.ones(B, T, dtype=torch.long); mask[1:2, 9:] = 0; mask[2:3, 4:] = 0
     if cls is hf.XLNetLMHeadModel: mask[1 % B, :6], mask[1 % B, 6:] = 0, 1   # padding on the left
@@ -106,7 +106,7 @@ def make(folder, cls, options):
     if cls is hf.XLNetLMHeadModel:
         inputs["token_type_ids"] = torch.randint(0, 3, (B, T))
         if "backward" not in folder: inputs |= {f"mems.{i}": torch.randn(4, B, config.d_model) for i in range(config.n_layer)}
-        if "uni" not in folder:   # targets in a random order; some rows predict less
+        if "uni" not in folder:   # targets in a random order; some rows have fewer
             targets = torch.stack([torch.randperm(T)[:5] for _ in range(B)]); order = torch.full((B, T), -1); order.scatter_(1, targets, torch.arange(5).repeat(B, 1))
             inputs["perm_mask"] = ((order[:, :, None] <= order[:, None, :]) & (order[:, None, :] >= 0)).float()
             inputs["target_mapping"] = torch.nn.functional.one_hot(targets, T).float(); inputs["target_mapping"][1, 3:] = 0
@@ -120,7 +120,7 @@ def make(folder, cls, options):
     two = getattr(config, "is_encoder_decoder", False)
     if two:
         inputs["labels"] = torch.randint(4, 97, (B, 8)); inputs["labels"][1, 5:] = -100
-    if "masked" in folder:   # a decoder that does not see all that was read
+    if "masked" in folder:   # with a decoder attention mask
         inputs["decoder_input_ids"] = torch.randint(4, 97, (B, 8)); inputs["decoder_attention_mask"] = torch.ones(B, 8, dtype=torch.long)
         inputs["decoder_attention_mask"][1, 5:] = 0; inputs["decoder_attention_mask"][2, 2:4] = 0
     if relative: net = net.double()
@@ -139,7 +139,7 @@ def make(folder, cls, options):
         expected |= {f"grad.{n}": p.grad for n, p in net.named_parameters() if p.grad is not None}
     net.float().save_pretrained(folder)
     if relative: save_pickled(net, folder, 2 if "query" in folder else 1)
-    # RoBERTa's `generate` counts positions from 0, its `forward` from pad_token_id + 1: what it writes is not what it computes.
+    # RoBERTa's `generate` counts positions from 0, its `forward` from pad_token_id + 1: its generated text does not follow from its logits.
     if two or cls is hf.GPT2LMHeadModel or (getattr(config, "is_decoder", False) and cls is not hf.RobertaForCausalLM):
         searches = {"greedy": {}, "beam4": dict(num_beams=4, early_stopping=True), "long": dict(num_beams=3, min_new_tokens=5, length_penalty=2.0, repetition_penalty=1.3), "ngram": dict(no_repeat_ngram_size=2, min_length=6)}
         told = dict(max_new_tokens=9, do_sample=False)

@@ -5,7 +5,7 @@
 using namespace cloze;
 using nlohmann::json;
 
-TEST_CASE("an encoder with a decoder starts from one that was trained on spans, and writes pairs", "[train][init]") {
+TEST_CASE("an encoder-decoder for pairs is initialized from one that was trained on span corruption", "[train][init]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
   PrepareOptions options;
@@ -32,11 +32,12 @@ TEST_CASE("an encoder with a decoder starts from one that was trained on spans, 
   const auto before = open_run(dir / "spans"), after = open_run(dir / "pairs-run");
   const auto old = collect_params(*before.network), now = collect_params(*after.network);
   for (size_t i = 0; i < old.size(); ++i)
-    CHECK(at::equal(old[i].param.value(), now[i].param.value()));  // nothing was learnt at a rate of 0
+    CHECK(at::equal(old[i].param.value(), now[i].param.value()));  // a learning rate of 0 changes nothing
 }
 
 TEST_CASE(
-    "a Longformer and a Performer start from a trained RoBERTa: places repeat, global projections are the local ones",
+    "a Longformer and a Performer are initialized from a trained RoBERTa: position embeddings repeat, global "
+    "projections equal the local ones",
     "[train][init]") {
   TempDir dir;
   auto config = tiny_run(dir, 150);
@@ -57,13 +58,13 @@ TEST_CASE(
   const auto moved = pretrain(config, {.run = dir / "longformer"});
   CHECK(moved.held_out_loss ==
         Approx(trained.held_out_loss).epsilon(1e-4));  // a window as wide as the text is full attention
-  const auto ours = SafeTensors::open(find_checkpoint(dir / "longformer") + "/weights.safetensors");
-  const auto places = ours.get("backbone.embeddings.position"), old = source.get("backbone.embeddings.position");
+  const auto target = SafeTensors::open(find_checkpoint(dir / "longformer") + "/weights.safetensors");
+  const auto positions = target.get("backbone.embeddings.position"), old = source.get("backbone.embeddings.position");
   REQUIRE(old.size(0) == 33);
-  for (int64_t row = 0; row < 71; ++row) CHECK(at::equal(places[row], row == 0 ? old[0] : old[1 + (row - 1) % 32]));
+  for (int64_t row = 0; row < 71; ++row) CHECK(at::equal(positions[row], row == 0 ? old[0] : old[1 + (row - 1) % 32]));
   const auto qkv = source.get("backbone.stack.0.attention.qkv.weight");
-  CHECK(at::equal(ours.get("backbone.stack.0.attention.query_global.weight"), qkv.narrow(0, 0, 32)));
-  CHECK(at::equal(ours.get("backbone.stack.0.attention.key_value_global.weight"), qkv.narrow(0, 32, 64)));
+  CHECK(at::equal(target.get("backbone.stack.0.attention.query_global.weight"), qkv.narrow(0, 0, 32)));
+  CHECK(at::equal(target.get("backbone.stack.0.attention.key_value_global.weight"), qkv.narrow(0, 32, 64)));
   const auto report = json::parse(read_file(dir / "longformer/init.json"));
   CHECK(report["from_local"].size() == 4);
   CHECK(report["tiled"] == json{"backbone.embeddings.position"});
@@ -76,17 +77,18 @@ TEST_CASE(
   config.model = performer;
   const auto estimated = pretrain(config, {.run = dir / "performer"});
   CHECK(estimated.held_out_loss <
-        0.5 * trained.unigram_loss + 0.5 * trained.held_out_loss);  // its features estimate the same attention
+        0.5 * trained.unigram_loss +
+            0.5 * trained.held_out_loss);  // its random features approximate the same attention
   CHECK(json::parse(read_file(dir / "performer/init.json"))["fresh"] == json{"backbone.stack.0.attention.features"});
 
   config.model = longformer, backbone_of(config.model).hidden_size = 16;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "narrow"}),
-                    Catch::Contains("no block of that roberta (hidden_size 32) fits this longformer (hidden_size 16); "
+                    Catch::Contains("no block of its roberta (hidden_size 32) fits this longformer (hidden_size 16); "
                                     "name a run of the same width"));
   CHECK_FALSE(std::filesystem::exists(dir / "narrow"));
 }
 
-TEST_CASE("the discriminator's first step reads the weights that it took over, in bf16 too", "[train]") {
+TEST_CASE("the discriminator's first step uses the weights copied from the generator, in bf16 too", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
   backbone_of(config.model).vocab_size = 21,
@@ -99,12 +101,12 @@ TEST_CASE("the discriminator's first step reads the weights that it took over, i
   Stepper stepper(config, network);
   auto batch =
       Collator(TokenStore(config.data.tokens, "train"), config.objectives, config.data, Rng(1), "train").batch(0, 8);
-  batch.replaced = batch.input_ids.remainder(2);  // given, so that both steps see one batch
+  batch.replaced = batch.input_ids.remainder(2);  // fixed, so that both steps get the same batch
   const double first = stepper.step({batch}, 2, 0).loss, second = stepper.step({batch}, 3, 0).loss;
-  CHECK(first == second);  // nothing is learnt at a rate of 0
+  CHECK(first == second);  // a learning rate of 0 changes nothing
 }
 
-TEST_CASE("a run that was killed before it saved anything begins again with the weights that it was given",
+TEST_CASE("a run that was killed before its first checkpoint restarts from the same initial weights",
           "[train][init][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 3);
@@ -114,33 +116,33 @@ TEST_CASE("a run that was killed before it saved anything begins again with the 
   later.init.from = given;
   later.train.seed = 5;
   pretrain(later, {.run = whole});
-  const auto died_early = [&](const char* left_out) {
+  const auto kill_early = [&](const char* left_out) {
     std::filesystem::remove_all(killed);
     std::filesystem::create_directories(killed);
     for (const auto& entry : std::filesystem::directory_iterator(whole)) {
       const auto name = entry.path().filename().string();
-      const bool later_on = name.rfind("step-", 0) == 0 || name == "latest" || name == "best" || name == "summary.json";
-      if (!later_on && name != left_out)
+      const bool is_later = name.rfind("step-", 0) == 0 || name == "latest" || name == "best" || name == "summary.json";
+      if (!is_later && name != left_out)
         std::filesystem::copy(entry.path(), dir / ("killed/" + name), std::filesystem::copy_options::recursive);
     }
   };
   const std::string last = "/step-00000003/weights.safetensors";
-  died_early("init.json");
+  kill_early("init.json");
   pretrain(later, {.run = killed, .resume = true});
   CHECK(same_files(whole + last, killed + last));
-  // The other run goes on meanwhile: what counts are the weights that were taken.
+  // The source run continues meanwhile: the restart still uses the weights that were copied.
   config.train.budget.steps = 6;
   pretrain(config, {.run = given, .resume = true});
   REQUIRE(open_run(given).checkpoint == given + "/step-00000006");
-  died_early("");
+  kill_early("");
   pretrain(later, {.run = killed, .resume = true});
   CHECK(same_files(whole + last, killed + last));
   CHECK(metrics(whole) == metrics(killed));
   CHECK(same_files(whole + "/init.json", killed + "/init.json"));
-  died_early("");
+  kill_early("");
   std::filesystem::remove_all(given + "/step-00000003");
   CHECK_THROWS_WITH(pretrain(later, {.run = killed, .resume = true}),
                     Catch::Contains("killed: has no checkpoint of its own, and ") &&
-                        Catch::Contains("given/step-00000003, whose weights it began with, is gone; put it back, or "
-                                        "start the run anew in another folder"));
+                        Catch::Contains("given/step-00000003, from which it was initialized, is missing; restore it, "
+                                        "or start a new run in another folder"));
 }

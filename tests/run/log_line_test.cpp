@@ -1,4 +1,4 @@
-// Lines of metrics.jsonl, and the picture that is drawn of them.
+// Lines of metrics.jsonl, and the plot of the loss.
 #include <cmath>
 #include <fstream>
 
@@ -8,7 +8,7 @@
 using namespace cloze;
 namespace fs = std::filesystem;
 
-TEST_CASE("a line of metrics is the mean of the steps since the line before, through a resume too",
+TEST_CASE("a line of metrics gives means over the steps since the previous line, also across a resume",
           "[train][metrics][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
@@ -58,7 +58,7 @@ TEST_CASE("a line of metrics is the mean of the steps since the line before, thr
   }
 }
 
-TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from the first point to the last",
+TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the first point to the last",
           "[train][metrics]") {
   std::vector<CurvePoint> points;
   std::vector<double> truth;
@@ -76,7 +76,7 @@ TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from 
     above += found[k] - truth[k];
   }
   CHECK(std::abs(above) / 200 < 0.02);
-  // A straight line stays one, and a single point is itself.
+  // A straight line and a single point stay as they are.
   std::vector<CurvePoint> line;
   for (int k = 0; k < 30; ++k) line.push_back({static_cast<double>(k * k), 5 - 0.01 * k * k});
   const auto same = smoothed(line);
@@ -84,8 +84,7 @@ TEST_CASE("the smoothed loss lies in the middle of a noisy one that falls, from 
   CHECK(smoothed({{3, 7}}) == std::vector<double>{7});
 }
 
-TEST_CASE("the picture of a run has a panel for each loss, its title, and the losses of answers that read nothing",
-          "[train][metrics]") {
+TEST_CASE("the plot of a run has a panel for each loss, a title, and the baselines", "[train][metrics]") {
   TempDir dir;
   fs::create_directories(dir / "run's_first");
   std::ofstream out(dir / "run's_first/metrics.jsonl");
@@ -118,10 +117,10 @@ TEST_CASE("the picture of a run has a panel for each loss, its title, and the lo
   CHECK_FALSE(fs::exists(dir / "run's_first/loss.gnuplot"));
   std::ofstream(dir / "run's_first/metrics.jsonl")
       << R"({"step": 1, "loss": 3, "mlm": {"loss": 3, "count": 2}})" << "\n";
-  CHECK_FALSE(draw_loss(dir / "run's_first", 0));  // one point is no curve
+  CHECK_FALSE(draw_loss(dir / "run's_first", 0));  // one point is not a curve
 }
 
-TEST_CASE("the picture of a long run is as small as that of a short one, and shows every peak", "[train][metrics]") {
+TEST_CASE("the plot of a long run is as small as that of a short one, and shows every peak", "[train][metrics]") {
   TempDir dir;
   fs::create_directories(dir / "run");
   std::ofstream out(dir / "run/metrics.jsonl");

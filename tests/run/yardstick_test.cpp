@@ -1,4 +1,4 @@
-// Held-out losses that can be compared: the same rows and masks for all runs, baselines, standard errors.
+// The fixed held-out evaluation: the same rows and masks for all runs, baselines, standard errors.
 #include "run/yardstick.h"
 
 #include <set>
@@ -29,7 +29,7 @@ const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name)
 
 }  // namespace
 
-TEST_CASE("held-out rows, masks and baselines are the same whatever seed and masking a run was trained with",
+TEST_CASE("held-out rows, masks and baselines do not depend on the training seed and the training masks",
           "[train][yardstick]") {
   TempDir dir;
   const auto plain = tiny_run(dir, 1);
@@ -43,7 +43,7 @@ TEST_CASE("held-out rows, masks and baselines are the same whatever seed and mas
   other.data.packing = RowPacking::full;
   other.data.short_seq_prob = 0.5;
   const TokenStore store(plain.data.tokens, "valid");
-  const auto a = yardstick(plain, store), b = yardstick(other, store);
+  const auto a = held_out_measures(plain, store), b = held_out_measures(other, store);
   REQUIRE(a.size() == 2);
   for (const std::string name : {"mlm", "nsp"}) {
     INFO(name);
@@ -57,24 +57,24 @@ TEST_CASE("held-out rows, masks and baselines are the same whatever seed and mas
   }
   CHECK(measure(a, "mlm").unigram->loss == measure(b, "mlm").unigram->loss);
   other.evaluation.seed = 2;
-  const auto c = yardstick(other, store);
+  const auto c = held_out_measures(other, store);
   const auto labels = [](const Measure& one) { return one.collator.batch(0, one.sequences).labels; };
   CHECK_FALSE(at::equal(labels(measure(c, "mlm")), labels(measure(a, "mlm"))));
-  // In a run: another seed of training, the same baseline, and the yardstick stands in run.yaml.
+  // In a run: another training seed, the same baseline; run.yaml records the resolved evaluation.
   const auto first = pretrain(plain, {.run = dir / "a"});
   auto seeded = plain;
   seeded.train.seed = 7;
   const auto second = pretrain(seeded, {.run = dir / "b"});
   CHECK(first.unigram_loss == second.unigram_loss);
   CHECK(part(first.held_out, "mlm").loss != part(second.held_out, "mlm").loss);
-  const auto written = decode<RunConfig>(ConfigTree::load(dir / "a/run.yaml")).evaluation;
-  CHECK(written.seed == 1);
-  CHECK(written.max_seq_length == 32);
-  REQUIRE(written.objectives.size() == 2);
-  CHECK(short_form(written.objectives[0]) == "mlm");
+  const auto resolved = decode<RunConfig>(ConfigTree::load(dir / "a/run.yaml")).evaluation;
+  CHECK(resolved.seed == 1);
+  CHECK(resolved.max_seq_length == 32);
+  REQUIRE(resolved.objectives.size() == 2);
+  CHECK(short_form(resolved.objectives[0]) == "mlm");
 }
 
-TEST_CASE("a preset of the whole run does not reach its yardstick", "[train][yardstick]") {
+TEST_CASE("a preset of the whole run does not change its held-out evaluation", "[train][yardstick]") {
   const auto tree = ConfigTree::parse(
       "like: spanbert\nobjectives: [{kind: mlm}]\nevaluation: {objectives: [{kind: mlm}]}\ntrain: {budget: {steps: 1}}",
       "run.yaml");
@@ -84,7 +84,7 @@ TEST_CASE("a preset of the whole run does not reach its yardstick", "[train][yar
   CHECK(short_form(resolved_evaluation(config).objectives[0]) == "mlm");
 }
 
-TEST_CASE("objectives have a short form that reads back", "[train][yardstick]") {
+TEST_CASE("the short form of an objective parses back to itself", "[train][yardstick]") {
   for (const std::string text :
        {"mlm", "mlm:0.4", "mlm,unit=word", "mlm:0.3,like=spanbert", "nsp", "nsp:0.25", "sop", "clm",
         "span_corruption:0.3", "span_corruption,corruption=mass", "denoising", "plm,perm_size=4", "rtd"}) {
@@ -95,16 +95,16 @@ TEST_CASE("objectives have a short form that reads back", "[train][yardstick]") 
   CHECK(std::get<MlmConfig>(parse_objective("mlm:0.3,like=spanbert")).random_from == RandomFrom::unigram);
   CHECK_THROWS_WITH(
       parse_objective("mml"),
-      Catch::Contains("--objective mml: no objective is called 'mml'; did you mean 'mlm'?; the kinds are clm,"));
-  CHECK_THROWS_WITH(parse_objective("clm:0.2"), Catch::Contains("clm has no share; write clm alone"));
+      Catch::Contains("--objective mml: there is no objective 'mml'; did you mean 'mlm'?; the kinds are clm,"));
+  CHECK_THROWS_WITH(parse_objective("clm:0.2"), Catch::Contains("clm has no share; give clm without one"));
   CHECK_THROWS_WITH(parse_objective("mlm:7"),
                     Catch::Contains("--objective mlm:7") && Catch::Contains("must be in [0, 1]"));
   CHECK_THROWS_WITH(parse_objective("mlm:0.15,word"),
-                    Catch::Contains("'word' is no KEY=VALUE; write for instance mlm:0.15,unit=word"));
+                    Catch::Contains("'word' is not KEY=VALUE; give for instance mlm:0.15,unit=word"));
   CHECK_THROWS_WITH(parse_objective("mlm,unti=word"), Catch::Contains("did you mean 'unit'?"));
 }
 
-TEST_CASE("networks without the head that the yardstick needs are refused before a run starts", "[train][yardstick]") {
+TEST_CASE("a held-out objective without a head in the network is rejected before a run starts", "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   const auto refused = [&](const std::string& objective, const std::string& reason) {
@@ -113,8 +113,8 @@ TEST_CASE("networks without the head that the yardstick needs are refused before
     CHECK_THROWS_WITH(validate(config), Catch::Contains(reason));
   };
   refused("clm",
-          "evaluation.objectives: the network has no head for clm, it was made for mlm, nsp; score it by what it has a "
-          "head for, or train it with clm too");
+          "evaluation.objectives: the network has no head for clm, only for mlm, nsp; evaluate an objective that it "
+          "has a head for, or train it with clm too");
   refused("sop", "no head for sop");
   config.evaluation.objectives = {parse_objective("mlm"), parse_objective("mlm:0.15")};
   CHECK_THROWS_WITH(validate(config), Catch::Contains("evaluation.objectives names mlm twice; keep one of them"));
@@ -124,10 +124,10 @@ TEST_CASE("networks without the head that the yardstick needs are refused before
   CHECK_THROWS_WITH(validate(config), Catch::Contains("is longer than model.max_position_embeddings 32"));
   config.evaluation.max_seq_length = 0;
   config.objectives = {RtdConfig{}};
-  refused("mlm", "the network has no head for mlm, it was made for rtd");
+  refused("mlm", "the network has no head for mlm, only for rtd");
 }
 
-TEST_CASE("several rates of masking are scored side by side, each prediction counted to its sequence",
+TEST_CASE("several masking rates are evaluated in one run, and each prediction is counted in its sequence",
           "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 30);
@@ -147,9 +147,9 @@ TEST_CASE("several rates of masking are scored side by side, each prediction cou
     CHECK(sum / static_cast<double>(count) == Approx(one.loss));
     CHECK(*one.standard_error > 0);
   }
-  // Whatever the batches are.
+  // For any batch size.
   auto run = open_run(dir / "run");
-  const auto measures = yardstick(run.config, TokenStore(config.data.tokens, "valid"));
+  const auto measures = held_out_measures(run.config, TokenStore(config.data.tokens, "valid"));
   const auto by_three = evaluate(*run.network, measures, 3, at::kCPU),
              by_many = evaluate(*run.network, measures, 64, at::kCPU);
   for (size_t k = 0; k < by_three.size(); ++k) {
@@ -166,14 +166,14 @@ TEST_CASE("several rates of masking are scored side by side, each prediction cou
              Catch::Contains("+- ") && Catch::Contains("(majority 0.") && Catch::Contains("(unigram 2."));
 }
 
-TEST_CASE("a standard error is that of sequences drawn anew, not of tokens", "[train][yardstick]") {
+TEST_CASE("the standard error treats sequences as sampling units, not tokens", "[train][yardstick]") {
   auto stream = Rng(3).stream("losses");
   std::vector<SequenceLoss> sequences;
-  for (int s = 0; s < 400; ++s) {  // all predictions of a sequence are alike, sequences differ
+  for (int s = 0; s < 400; ++s) {  // losses are constant within a sequence and differ between sequences
     const auto count = static_cast<int64_t>(1 + stream.below(30));
     sequences.push_back({static_cast<double>(count) * 5 * stream.uniform(), count});
   }
-  // The bootstrap over sequences, which knows no formula.
+  // The bootstrap over sequences, as an independent estimate.
   double mean = 0, square = 0;
   constexpr int draws = 2000;
   for (int b = 0; b < draws; ++b) {
@@ -188,19 +188,18 @@ TEST_CASE("a standard error is that of sequences drawn anew, not of tokens", "[t
   }
   const double bootstrap = std::sqrt(square - mean * mean);
   CHECK(*standard_error(sequences) == Approx(bootstrap).epsilon(0.06));
-  // With one prediction each it is the textbook's.
+  // With one prediction per sequence it is the textbook formula.
   std::vector<SequenceLoss> single{{1, 1}, {2, 1}, {4, 1}, {9, 1}, {0, 0}};
   CHECK(*standard_error(single) == Approx(std::sqrt((9 + 4 + 0 + 25) / 3.0 / 4)));
   CHECK_FALSE(standard_error({{3, 2}}).has_value());
 }
 
-TEST_CASE("the majority's share and its entropy stand beside questions of yes and no, F1 beside replaced tokens",
-          "[train][yardstick]") {
+TEST_CASE("binary objectives come with the majority baseline, replaced token detection with F1", "[train][yardstick]") {
   const auto baseline = majority_baseline(30, 40);
   CHECK(baseline.accuracy == 0.75);
   CHECK(baseline.loss == Approx(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)));
   CHECK(majority_baseline(0, 40).loss == 0);
-  CHECK(f1_score({.yes = 10, .answered = 5, .both = 4}) == Approx(2 * 0.8 * 0.4 / (0.8 + 0.4)));
+  CHECK(f1_score({.positives = 10, .predicted = 5, .true_positives = 4}) == Approx(2 * 0.8 * 0.4 / (0.8 + 0.4)));
   CHECK(f1_score({}) == 0);
   TempDir dir;
   auto config = tiny_run(dir, 3);
@@ -212,9 +211,9 @@ TEST_CASE("the majority's share and its entropy stand beside questions of yes an
   CHECK(rtd.baseline->name == "majority");
   CHECK(rtd.baseline->accuracy > 0.8);  // at most the masked 15 % are replaced
   CHECK(rtd.f1.has_value());
-  // What the generator draws is the same however many sequences go through the network together.
+  // The draws of the generator do not depend on the batch size.
   auto opened = open_run(dir / "run");
-  const auto measures = yardstick(opened.config, TokenStore(config.data.tokens, "valid"));
+  const auto measures = held_out_measures(opened.config, TokenStore(config.data.tokens, "valid"));
   CHECK(evaluate(*opened.network, measures, 3, at::kCPU)[1].loss ==
         evaluate(*opened.network, measures, 50, at::kCPU)[1].loss);
   const auto row = metrics(dir / "run")[0];
@@ -222,31 +221,32 @@ TEST_CASE("the majority's share and its entropy stand beside questions of yes an
   CHECK(row["rtd"].contains("f1"));
   auto pairs = tiny_run(dir, 1);
   const auto nsp = pretrain(pairs, {.run = dir / "pairs"});
-  const auto of_pairs = yardstick(open_run(dir / "pairs").config, TokenStore(pairs.data.tokens, "valid"));
+  const auto of_pairs = held_out_measures(open_run(dir / "pairs").config, TokenStore(pairs.data.tokens, "valid"));
   const auto& measured = measure(of_pairs, "nsp");
   const auto labels = measured.collator.batch(0, measured.sequences).pair_label.to(at::kDouble).mean().item<double>();
   CHECK(part(nsp.held_out, "nsp").baseline->accuracy == Approx(std::max(labels, 1 - labels)));
 }
 
-TEST_CASE("fewer held-out sequences than asked for are said", "[train][yardstick]") {
+TEST_CASE("too few held-out sequences are reported", "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   const TokenStore store(config.data.tokens, "valid");
   config.evaluation.sequences = 3;
-  CHECK(shortage(yardstick(config, store), 3).empty());
+  CHECK(missing_sequences(held_out_measures(config, store), 3).empty());
   config.evaluation.sequences = 5000;
-  const auto measures = yardstick(config, store);
-  CHECK_THAT(shortage(measures, 5000),
+  const auto measures = held_out_measures(config, store);
+  CHECK_THAT(missing_sequences(measures, 5000),
              Catch::Contains("mlm: " + std::to_string(measures[0].collator.size()) + " of 5,000 sequences exist"));
   pretrain(config, {.run = dir / "run"});
   CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains(" of 5,000 sequences exist"));
 }
 
-TEST_CASE("a held-out loss that is no number is never the best, and the run resumes", "[train][yardstick][resume]") {
+TEST_CASE("a held-out loss that is not finite is never the best, and the run can be resumed",
+          "[train][yardstick][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
-  config.optimizer.learning_rate = 1e30;  // one step, and no number is left
+  config.optimizer.learning_rate = 1e30;  // one step makes all weights non-finite
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK_FALSE(std::isfinite(report.held_out_loss));
   CHECK(report.best_step == 0);
@@ -261,7 +261,7 @@ TEST_CASE("a held-out loss that is no number is never the best, and the run resu
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 1);  // its state and metrics can be read
 }
 
-TEST_CASE("where no objective of the yardstick counts yet nothing is measured: no row, no best, no patience",
+TEST_CASE("while no held-out objective is active there is no evaluation: no row, no best step, no patience",
           "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
@@ -274,11 +274,11 @@ TEST_CASE("where no objective of the yardstick counts yet nothing is measured: n
   CHECK(report.held_out_loss > 0);
   for (const auto& row : metrics(dir / "run"))
     if (row.contains("held_out_loss")) CHECK(row["step"] >= 5);
-  const std::string said = "nothing is held out to measure at step 1: none of evaluation.objectives counts then";
+  const std::string message = "no held-out evaluation at step 1: none of evaluation.objectives is active";
   const auto log = read_file(dir / "run/log.txt");
-  CHECK_THAT(log, Catch::Contains(said) && Catch::Contains("held out at step 5:  nsp loss"));
-  CHECK(log.find("nothing is held out to measure", log.find(said) + 1) == std::string::npos);  // it is said once
-  // And where none ever does.
+  CHECK_THAT(log, Catch::Contains(message) && Catch::Contains("held out at step 5:  nsp loss"));
+  CHECK(log.find("no held-out evaluation", log.find(message) + 1) == std::string::npos);  // it is logged once
+  // And if none is ever active.
   std::get<NspConfig>(config.objectives[1]).from_step = 100;
   const auto never = pretrain(config, {.run = dir / "never"});
   CHECK(never.steps == 6);
@@ -291,7 +291,7 @@ TEST_CASE("where no objective of the yardstick counts yet nothing is measured: n
   CHECK(pretrain(config, {.run = dir / "never", .resume = true}).best_step == 0);
 }
 
-TEST_CASE("runs and checkpoints of before the yardstick load and resume, their best forgotten",
+TEST_CASE("runs from before the fixed held-out evaluation load and resume, without their best step",
           "[train][yardstick][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
@@ -301,31 +301,32 @@ TEST_CASE("runs and checkpoints of before the yardstick load and resume, their b
   const auto from = text.find("evaluation:"), to = text.find("checkpoint:");
   REQUIRE(from != std::string::npos);
   text = text.substr(0, from) + "evaluation:\n  every: 1\n  sequences: 64\n  patience: 0\n" + text.substr(to);
-  const auto end_of_text = text.find("  eos_token_id: 3\n");  // a key that encoders did not have
+  const auto end_of_text = text.find("  eos_token_id: 3\n");  // a key that encoders did not have then
   REQUIRE(end_of_text != std::string::npos);
   text.erase(end_of_text, std::string("  eos_token_id: 3\n").size());
   dir.write("run/run.yaml", text);
   CHECK(open_run(dir / "run").config.evaluation.seed == 1);
   config.train.budget.steps = 3;
   CHECK(pretrain(config, {.run = dir / "run", .resume = true}).steps == 3);
-  // Another yardstick is a change that must be allowed, and the best is looked for anew.
+  // A different evaluation is a change that must be allowed, and it resets the best step.
   config.train.budget.steps = 4;
   config.evaluation.seed = 5;
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}), Catch::Contains("evaluation.seed: 1 -> 5"));
   CHECK(pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true}).best_step == 4);
-  CHECK_THAT(read_file(dir / "run/log.txt"),
-             Catch::Contains("its best held-out loss was measured otherwise; the best is looked for anew"));
+  CHECK_THAT(
+      read_file(dir / "run/log.txt"),
+      Catch::Contains("its best held-out loss comes from a different evaluation; the search for the best starts over"));
   dir.write("state/state.json",
             R"({"step": 3, "sequences": 24, "tokens": 700, "seconds": 1, "best_loss": null, "best_step": 3, )"
             R"("evaluations_without_gain": 0, "metrics_bytes": 10})");
   CHECK(load_state(dir / "state", nullptr).best_step == 0);
 }
 
-TEST_CASE("pairs that are far from the asked balance are warned of", "[train][yardstick]") {
+TEST_CASE("a warning tells if the balance of pairs differs much from the configured one", "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
-  auto& asked = std::get<NspConfig>(config.objectives[1]).random_next_prob;
-  asked = 1;
+  auto& configured = std::get<NspConfig>(config.objectives[1]).random_next_prob;
+  configured = 1;
   pretrain(config, {.run = dir / "balanced"});
   CHECK_THAT(read_file(dir / "balanced/log.txt"), !Catch::Contains("of the pairs have label 1"));
   std::string text;  // documents of one sentence
@@ -339,9 +340,9 @@ TEST_CASE("pairs that are far from the asked balance are warned of", "[train][ya
   options.format = "lines", options.held_out = 0.2, options.threads = 1;
   prepare(options);
   config.data.tokens = dir / "short";
-  asked = 0.5;
+  configured = 0.5;
   pretrain(config, {.run = dir / "run"});
   CHECK_THAT(read_file(dir / "run/log.txt"),
-             Catch::Contains("nsp: 100 % of the pairs have label 1, random_next_prob asks for 50 %: a piece of one "
-                             "sentence always gets its partner from another document"));
+             Catch::Contains("nsp: 100 % of the pairs have label 1, random_next_prob is 50 %: a segment of one "
+                             "sentence is always paired with text of another document"));
 }

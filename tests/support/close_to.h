@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
-/// The largest difference of two tensors, relative to the larger of 1 and the largest entry wanted.
+/// The maximum absolute difference of two tensors, relative to max(1, maximum absolute expected element).
 inline double error_of(const at::Tensor& got, const at::Tensor& wanted) {
   if (got.sizes() != wanted.sizes()) return 1e30;
   if (got.numel() == 0) return 0;

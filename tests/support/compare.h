@@ -1,5 +1,5 @@
 #pragma once
-// Values and gradients of two forms of one operator, held together.
+// Compares values and gradients of two forms of one operator.
 #include "core/tensor/ops.h"
 #include "tests/support/catch.h"
 #include "tests/support/close_to.h"
@@ -13,7 +13,7 @@ inline Param param(at::IntArrayRef sizes, double phase, double size = 1, double 
   return Param((numbers(sizes, phase, size) + shift).set_requires_grad(true), Init::weight);
 }
 
-/// Value and gradients of f, whose parameters are `params` and whose inputs are `inputs`.
+/// Value and gradients of f with respect to `inputs` and `params`.
 struct Outcome {
   Tensor value;
   std::vector<Tensor> gradients;
@@ -36,7 +36,7 @@ Outcome outcome(const F& f, std::vector<Tensor> inputs, const std::vector<Param>
   return found;
 }
 
-/// The fused form against the plain one in fp32, values and gradients; bf16 keeps three digits.
+/// Compares the fused form with the plain one in fp32, values and gradients; bf16 keeps three digits.
 template <class F, class P>
 void compare(const F& fused_form, const P& plain_form, const std::vector<Tensor>& inputs,
              const std::vector<Param>& params, at::ScalarType type) {

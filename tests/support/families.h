@@ -1,5 +1,5 @@
 #pragma once
-// Every family with an objective of its own, as small as it gets.
+// A minimal model of every family, with a matching objective.
 #include <vector>
 
 #include "tests/support/tiny.h"
@@ -10,8 +10,8 @@ struct FamilyCase {
   cloze::Objectives objectives;
 };
 
-/// Width 64 and one or two layers, over the texts of tiny_run and, for what writes, of `prepare_marked`. Dropout stays
-/// on.
+/// Width 64 and one or two layers, on the texts of tiny_run and, for generative models, of `prepare_marked`. Dropout
+/// stays on.
 inline std::vector<FamilyCase> every_family() {
   using namespace cloze;
   const auto small = [](auto model) {
@@ -61,7 +61,7 @@ inline std::vector<FamilyCase> every_family() {
           {"xlnet", small(XlnetConfig{}), {PlmConfig{}}}};
 }
 
-/// The texts of `tiny_run` with sentinels, which span corruption asks for.
+/// The texts of `tiny_run` with sentinels, which span corruption needs.
 inline std::string prepare_marked(const TempDir& dir) {
   cloze::PrepareOptions options;
   options.inputs = {dir / "text.txt"};
@@ -75,7 +75,7 @@ inline std::string prepare_marked(const TempDir& dir) {
   return options.out;
 }
 
-/// A run of one of these.
+/// A run config for one of these.
 inline cloze::RunConfig run_of(const FamilyCase& family, const cloze::RunConfig& base, const std::string& marked) {
   auto config = base;
   config.model = family.model;

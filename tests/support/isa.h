@@ -1,5 +1,5 @@
 #pragma once
-// Tests of kernels: each instruction set in turn, and a word at the end on what this processor could not test.
+// Kernel tests: each instruction set in turn, and a final warning about those that this processor lacks.
 #include <cstdio>
 #include <set>
 #include <string>
@@ -23,7 +23,7 @@ inline void not_tested(const std::string& what) {
   said.all.insert(what);
 }
 
-/// The instruction sets that kernels are built for and this processor has: at least one, or the test fails.
+/// The instruction sets that kernels are built for and this processor has; the test fails without any.
 inline std::vector<std::string> tested_isas() {
   std::vector<std::string> tested;
   for (const std::string isa : {"portable", "avx2", "avx512", "avx512_bf16"}) {
@@ -37,7 +37,7 @@ inline std::vector<std::string> tested_isas() {
   return tested;
 }
 
-/// Kernels are those of `isa` as long as this lives, then the processor's best again.
+/// Selects the kernels of `isa` for its lifetime, then the processor's best again.
 struct UseIsa {
   explicit UseIsa(const std::string& isa) { REQUIRE(cloze::kernels::set_isa(isa)); }
   ~UseIsa() { cloze::kernels::set_isa(cloze::best_isa()); }

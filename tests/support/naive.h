@@ -34,8 +34,8 @@ inline double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
 }
 
-/// Vaswani et al. 2017, equation 1, of one head; `visible[t][s]` says which keys a query sees, a query that sees none
-/// gives zeros.
+/// Vaswani et al. 2017, equation 1, of one head; `visible[t][s]`: query t attends to key s. A query without keys gives
+/// zeros.
 inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v,
                         const std::vector<std::vector<bool>>& visible, const Matrix& factors) {
   Matrix out(q.size(), Row(v[0].size()));
@@ -54,8 +54,8 @@ inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v,
   return out;
 }
 
-/// Choromanski et al. 2021, equations 4 and 9, of one head, with w [R, C]; `real[s]` says which keys are there.
-/// Features are stabilised by the largest score of the query, and of the keys that it may see; epsilon is added behind
+/// Choromanski et al. 2021, equations 4 and 9, of one head, with w [R, C]; `real[s]`: key s is not padding.
+/// Features are stabilised by the maximum score of the query and of the keys it attends to; epsilon is added after
 /// that.
 inline Matrix favor(const Matrix& q, const Matrix& k, const Matrix& v, const Matrix& w, const std::vector<bool>& real,
                     bool causal, bool relu, double epsilon) {

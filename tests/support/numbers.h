@@ -1,7 +1,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
-/// Numbers that look random and are the same everywhere.
+/// Deterministic pseudo-random numbers, the same on every machine.
 inline at::Tensor numbers(at::IntArrayRef sizes, double phase, double size = 1) {
   int64_t n = 1;
   for (const auto s : sizes) n *= s;

@@ -1,5 +1,5 @@
 #pragma once
-// Runs beside each other: killed, resumed, compared to the last bit.
+// Pairs of runs: killed, resumed, compared bit by bit.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ struct Quiet {
 };
 inline const Quiet quiet;
 
-/// metrics.jsonl without what differs between equal runs.
+/// metrics.jsonl without the fields that differ between equal runs.
 inline std::vector<nlohmann::json> metrics(const std::string& run) {
   std::vector<nlohmann::json> rows;
   std::ifstream in(run + "/metrics.jsonl");
@@ -35,7 +35,7 @@ inline std::vector<nlohmann::json> metrics(const std::string& run) {
 
 inline bool same_files(const std::string& a, const std::string& b) { return read_file(a) == read_file(b); }
 
-/// Trains in a child process, so that it can be killed; its config lies beside the run.
+/// Trains in a child process, so that it can be killed; its config is RUN.yaml.
 inline pid_t train_in_child(const PretrainOptions& options) {
   const pid_t child = fork();
   if (child == 0) {
@@ -46,9 +46,9 @@ inline pid_t train_in_child(const PretrainOptions& options) {
   return child;
 }
 
-/// Trains run a in one go, and run b killed behind checkpoint `kill_behind` and resumed; both must end with the same
-/// metrics and files.
-inline void check_killed_run(const RunConfig& config, const TempDir& dir, const std::string& kill_behind,
+/// Trains run a without interruption, and run b killed after checkpoint `kill_after` and resumed; both must end with
+/// the same metrics and files.
+inline void check_killed_run(const RunConfig& config, const TempDir& dir, const std::string& kill_after,
                              const std::string& last, const std::vector<std::string>& files) {
   std::ofstream(dir / "a.yaml") << to_yaml(config);
   std::ofstream(dir / "b.yaml") << to_yaml(config);
@@ -56,7 +56,7 @@ inline void check_killed_run(const RunConfig& config, const TempDir& dir, const 
   waitpid(train_in_child({.run = dir / "a"}), &status, 0);
   REQUIRE(status == 0);
   const auto killed = train_in_child({.run = dir / "b"});
-  for (int wait = 0; wait < 4000 && !std::filesystem::exists(dir / ("b/" + kill_behind)); ++wait) usleep(2000);
+  for (int wait = 0; wait < 4000 && !std::filesystem::exists(dir / ("b/" + kill_after)); ++wait) usleep(2000);
   kill(killed, SIGKILL);
   waitpid(killed, &status, 0);
   REQUIRE(WIFSIGNALED(status));

@@ -1,5 +1,5 @@
 #pragma once
-// Networks that are small enough for loops and finite differences.
+// Networks small enough for loops and finite differences.
 #include "models/families/backbone.h"
 #include "tests/support/numbers.h"
 
@@ -12,7 +12,7 @@ Config small() {
   return c;
 }
 
-/// A network with weights that are far from zero, in evaluation.
+/// A network with large random weights, in evaluation mode.
 inline std::shared_ptr<cloze::Backbone> make(const cloze::ModelConfig& c) {
   auto model = cloze::make_backbone(c, {});
   cloze::initialize(cloze::collect_params(*model), 0.3, false, cloze::Rng(1));

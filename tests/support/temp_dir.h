@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-/// A folder that removes itself.
+/// A temporary folder, removed by the destructor.
 struct TempDir {
   TempDir() {
     std::string pattern = (std::filesystem::temp_directory_path() / "cloze-test-XXXXXX").string();

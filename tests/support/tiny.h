@@ -1,5 +1,5 @@
 #pragma once
-// A synthetic language, and the smallest configs that learn it.
+// A synthetic language, and minimal configs that learn it.
 #include <string>
 
 #include "core/random.h"
@@ -7,8 +7,8 @@
 #include "tests/support/temp_dir.h"
 #include "run/config.h"
 
-/// Documents of sentences in which every word but the first is decided by the one before it: word k is followed by word
-/// (3 k + 1) mod 16. A masked word between two others has no entropy; by frequency alone it has ln 16.
+/// Documents of sentences in which each word determines the next: word k is followed by word (3 k + 1) mod 16. A masked
+/// word between two others has entropy 0; by unigram frequency it has ln 16.
 inline std::string synthetic_text(int documents, int sentences) {
   auto stream = cloze::Rng(11).stream("language");
   std::string text;
@@ -23,7 +23,7 @@ inline std::string synthetic_text(int documents, int sentences) {
   return text;
 }
 
-/// Prepares the language in `dir` and returns a config that trains on it in seconds.
+/// Prepares the synthetic corpus in `dir` and returns a config that trains on it in seconds.
 inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   for (char c = 'a'; c < 'a' + 16; ++c) vocabulary += std::string("w") + c + "\n";

@@ -1,10 +1,10 @@
 #pragma once
-// A trained run, which several files read.
+// A trained run, shared by several test files.
 #include "core/log.h"
 #include "tests/support/tiny.h"
 #include "train/trainer.h"
 
-/// The language, learnt for 250 steps; made once for all cases.
+/// A run of 250 steps on the synthetic language, trained once for all cases.
 inline const std::string& trained() {
   static TempDir dir;
   static const std::string run = [] {

@@ -1,4 +1,4 @@
-// Three updates against loops from the formulas, in double.
+// Three updates against the formulas as loops in double.
 #include "train/optimizer.h"
 
 #include <ATen/Parallel.h>
@@ -14,7 +14,7 @@ namespace cloze {
 
 namespace {
 
-/// A tensor of a network and what published code calls it: `parts` tensors of rows x columns.
+/// A parameter, which published code stores as `parts` tensors of rows x columns.
 struct Sample {
   std::string name;
   std::vector<int64_t> sizes;
@@ -28,7 +28,7 @@ const std::vector<Sample> samples = {{"qkv", {280, 130}, 2, 140, 130},
                                      {"norm", {33}, 1, 1, 33, Role::norm},
                                      {"scores", {9, 8}, 1, 9, 8, Role::score_bias},
                                      {"line", {45}, 1, 1, 45},
-                                     {"nothing", {140, 130}, 1, 140, 130},
+                                     {"zeros", {140, 130}, 1, 140, 130},
                                      {"small", {5, 7}, 1, 5, 7}};
 
 std::vector<NamedParam> parameters() {
@@ -36,13 +36,13 @@ std::vector<NamedParam> parameters() {
   for (const auto& sample : samples) {
     found.push_back({sample.name, Param(numbers(sample.sizes, 0.3) + (sample.name == "narrow" ? 2.0 : 0.0),
                                         Init::weight, sample.role)});
-    if (sample.name == "nothing") found.back().param.value().detach().zero_();  // weights and gradients
+    if (sample.name == "zeros") found.back().param.value().detach().zero_();  // weights and gradients
     if (sample.name == "small")
-      found.back().param.value().detach().mul_(1e-5);  // their root mean square is below the least
+      found.back().param.value().detach().mul_(1e-5);  // their root mean square is below epsilon_2
     found.back().param.set_stacked(sample.parts);
   }
-  found.push_back({"resting", Param(at::ones({4, 3}), Init::weight)});
-  found.back().param.set_resting(true);
+  found.push_back({"frozen", Param(at::ones({4, 3}), Init::weight)});
+  found.back().param.set_frozen(true);
   found.push_back({"table", Param(at::ones({4, 3}), Init::fixed_sinusoid)});
   return found;
 }
@@ -54,14 +54,14 @@ OptimizerConfig of(OptimizerKind kind) {
 }
 
 Tensor gradient(const Sample& sample, int t) {
-  return sample.name == "nothing" ? at::zeros(sample.sizes) : numbers(sample.sizes, 0.2 / t) + 0.01 * t;
+  return sample.name == "zeros" ? at::zeros(sample.sizes) : numbers(sample.sizes, 0.2 / t) + 0.01 * t;
 }
 
-/// One published tensor, number by number.
-struct Slow {
+/// The optimizer of one published tensor, elementwise.
+struct Reference {
   std::vector<double> p, m, v, row, column;
   int64_t rows, columns;
-  Slow(const Sample& s, std::vector<double> values)
+  Reference(const Sample& s, std::vector<double> values)
       : p(std::move(values)),
         m(p.size()),
         v(p.size()),
@@ -126,52 +126,52 @@ void check_updates(const OptimizerConfig& config) {
   FlatParameters flat(parameters(), at::kCPU);
   flat.use_bf16(true);
   Optimizer optimizer(config, flat);
-  std::vector<std::vector<Slow>> slow;
+  std::vector<std::vector<Reference>> references;
   std::vector<std::vector<std::pair<Tensor, Moments>>> plain;
   for (size_t k = 0; k < samples.size(); ++k) {
     const auto& s = samples[k];
-    slow.emplace_back(), plain.emplace_back();
+    references.emplace_back(), plain.emplace_back();
     for (const auto& part :
-         flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
+         flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
       const bool factored = config.kind == OptimizerKind::adafactor && s.rows >= 128 && s.columns >= 128;
-      slow[k].emplace_back(s, doubles(part));
+      references[k].emplace_back(s, doubles(part));
       plain[k].emplace_back(part.clone(), factored ? Moments{{}, {}, at::zeros({s.rows}), at::zeros({s.columns})}
                                                    : Moments{at::zeros_like(part), at::zeros_like(part)});
     }
   }
   for (int t = 1; t <= 3; ++t) {
     for (size_t k = 0; k < samples.size(); ++k)
-      flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
-    flat.slots()[samples.size()].param.param.value().mutable_grad().fill_(1);
+      flat.ranges()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+    flat.ranges()[samples.size()].param.param.value().mutable_grad().fill_(1);
     optimizer.step(0.01 * t, 0.5);
-    const auto& resting = flat.slots()[samples.size()];
-    CHECK(flat.grads.narrow(0, 0, resting.offset).abs().max().item<float>() == 0);
-    CHECK(at::equal(resting.param.param.value().detach(), at::ones({4, 3})));
+    const auto& frozen = flat.ranges()[samples.size()];
+    CHECK(flat.grads.narrow(0, 0, frozen.offset).abs().max().item<float>() == 0);
+    CHECK(at::equal(frozen.param.param.value().detach(), at::ones({4, 3})));
     for (size_t k = 0; k < samples.size(); ++k) {
       const auto& s = samples[k];
       const bool is_weight = s.role == Role::weight, is_score_bias = s.role == Role::score_bias;
       const bool decays = is_weight || config.decay_norm_and_bias || (is_score_bias && config.decay_score_biases);
-      const auto found = flat.slots()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns});
+      const auto found = flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns});
       const auto parts = (gradient(s, t) * 0.5).reshape({s.parts, s.rows, s.columns});
       for (int64_t part = 0; part < s.parts; ++part) {
-        auto& loops = slow[k][static_cast<size_t>(part)];
+        auto& loops = references[k][static_cast<size_t>(part)];
         loops.step(config, doubles(parts[part]), t, 0.01 * t, decays);
         auto& [p, moments] = plain[k][static_cast<size_t>(part)];
         plain_update(config, t, 0.01 * t, 0.5, decays, p, parts[part] / 0.5, moments);
-        const auto wanted = at::tensor(loops.p, at::kDouble).view({s.rows, s.columns});
+        const auto expected = at::tensor(loops.p, at::kDouble).view({s.rows, s.columns});
         INFO(s.name << " part " << part << " update " << t);
-        CHECK((found[part].to(at::kDouble) - wanted).abs().max().item<double>() < 1e-6);
-        CHECK((p.to(at::kDouble) - wanted).abs().max().item<double>() < 1e-6);
+        CHECK((found[part].to(at::kDouble) - expected).abs().max().item<double>() < 1e-6);
+        CHECK((p.to(at::kDouble) - expected).abs().max().item<double>() < 1e-6);
       }
     }
     CHECK(at::equal(flat.shadow, flat.values.to(at::kBFloat16)));
-    CHECK(at::equal(flat.slots().back().param.param.value().detach(), at::ones({4, 3})));  // what is not trained stays
+    CHECK(at::equal(flat.ranges().back().param.param.value().detach(), at::ones({4, 3})));  // untrained tables stay
   }
 }
 
 }  // namespace
 
-TEST_CASE("AdamW, LAMB and Adafactor move weights as their formulas do, tensor by tensor, and clear gradients",
+TEST_CASE("AdamW, LAMB and Adafactor update weights by their formulas, tensor by tensor, and clear gradients",
           "[optimizer]") {
   for (const auto& isa : tested_isas()) {
     const UseIsa use(isa);
@@ -222,7 +222,7 @@ TEST_CASE("an update is the same for any number of threads", "[optimizer]") {
   }
 }
 
-TEST_CASE("moments are read back by name, and another kind's are refused", "[optimizer]") {
+TEST_CASE("moments are restored by name, and those of another kind are rejected", "[optimizer]") {
   const auto values = [](OptimizerKind kind, bool interrupted) {
     FlatParameters flat(parameters(), at::kCPU);
     auto optimizer = std::make_unique<Optimizer>(of(kind), flat);
@@ -234,7 +234,7 @@ TEST_CASE("moments are read back by name, and another kind's are refused", "[opt
         optimizer->load(saved), optimizer->updates = 1;
       }
       for (size_t k = 0; k < samples.size(); ++k)
-        flat.slots()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
+        flat.ranges()[k].param.param.value().mutable_grad().copy_(gradient(samples[k], t));
       optimizer->step(0.01, 1);
     }
     return flat.values.clone();

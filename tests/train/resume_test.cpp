@@ -43,7 +43,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   }
 }
 
-TEST_CASE("the same config gives the same bits, whatever the workers", "[train][determinism]") {
+TEST_CASE("the same config gives the same bits for any number of workers", "[train][determinism]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
   pretrain(config, {.run = dir / "a"});
@@ -56,7 +56,7 @@ TEST_CASE("the same config gives the same bits, whatever the workers", "[train][
   CHECK_FALSE(metrics(dir / "a") == metrics(dir / "c"));
 }
 
-TEST_CASE("random features drawn anew, and a discriminator that takes over from its generator, resume to the same bits",
+TEST_CASE("redrawn random features, and a discriminator initialized from its generator, resume to the same bits",
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
@@ -91,7 +91,7 @@ TEST_CASE("random features drawn anew, and a discriminator that takes over from 
   }
 }
 
-TEST_CASE("a run that was killed and resumed equals one that was not, to the last bit", "[train][resume]") {
+TEST_CASE("a run that was killed and resumed equals an uninterrupted one, to the last bit", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 300);
   config.evaluation.every = 40;
@@ -99,7 +99,7 @@ TEST_CASE("a run that was killed and resumed equals one that was not, to the las
   check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
 }
 
-TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[train][resume]") {
+TEST_CASE("SIGTERM saves a checkpoint and exits with 130, and the run can be resumed", "[train][resume]") {
   TempDir dir;
   const auto config = tiny_run(dir, 100000);
   std::ofstream(dir / "run.yaml") << to_yaml(config);
@@ -113,7 +113,7 @@ TEST_CASE("SIGTERM saves and ends with 130, and the run goes on from there", "[t
   CHECK_FALSE(find_checkpoint(dir / "run").empty());
 }
 
-TEST_CASE("a checkpoint says by which rules its rows were made, and one that does not was made by the first",
+TEST_CASE("a checkpoint records the version of the rules for its rows; without a record it is version 1",
           "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
@@ -126,7 +126,7 @@ TEST_CASE("a checkpoint says by which rules its rows were made, and one that doe
   CHECK(load_state(dir / "old", nullptr).row_rules == 1);
 }
 
-TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one", "[train][checkpoint]") {
+TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
   config.checkpoint.every = 4;
@@ -143,7 +143,7 @@ TEST_CASE("a damaged newest checkpoint is passed over for the newest valid one",
   CHECK_THROWS_WITH(open_run(dir / "run"), Catch::Contains("holds no valid checkpoint"));
 }
 
-TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's place", "[train][checkpoint]") {
+TEST_CASE("old checkpoints are removed, and damaged ones after the latest do not count", "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
   config.checkpoint.every = 4, config.checkpoint.keep = 1;
@@ -155,7 +155,7 @@ TEST_CASE("old checkpoints go, damaged ones beyond the latest take nobody's plac
 }
 
 TEST_CASE(
-    "a run that goes on with another optimizer begins its averages anew, and resumed later it still does the same",
+    "a run that continues with another optimizer resets its moments, and gives the same result when resumed again",
     "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
@@ -164,7 +164,7 @@ TEST_CASE(
   config.optimizer.kind = OptimizerKind::lamb, config.train.budget.steps = 8, config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
   CHECK_THAT(read_file(dir / "a/log.txt"),
-             Catch::Contains("step-00000004: was made by adamw; the averages of gradients of lamb begin anew"));
+             Catch::Contains("step-00000004: was made by adamw; the moments of lamb start from zero"));
   fs::copy(dir / "a", dir / "b", fs::copy_options::recursive);
   fs::remove_all(dir / "b/step-00000008");
   pretrain(config, {.run = dir / "b", .resume = true});
@@ -176,7 +176,7 @@ TEST_CASE(
       CHECK(same_files(dir / ("a/step-00000008/" + file), dir / (run + "/step-00000008/" + file)));
 }
 
-TEST_CASE("a run that has ended, by its budget or by patience, stays as it is when it is resumed", "[train][resume]") {
+TEST_CASE("a run that ended, by its budget or by patience, is unchanged when it is resumed", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
   std::string by = "budget";
@@ -200,9 +200,8 @@ TEST_CASE("a run that has ended, by its budget or by patience, stays as it is wh
   }
 }
 
-TEST_CASE(
-    "where the time went is counted over all sessions of a run, and what an older checkpoint does not say is left out",
-    "[train][resume]") {
+TEST_CASE("times are summed over all sessions of a run, without those that an older checkpoint does not record",
+          "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
   config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;

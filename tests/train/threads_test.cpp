@@ -1,4 +1,4 @@
-// The same bits for any number of threads, and the same steps without the kernels.
+// The same bits for any number of threads, and the same steps with plain operators.
 #include <ATen/Parallel.h>
 
 #include "core/tensor/ops.h"
@@ -25,7 +25,7 @@ std::pair<double, double> difference(const std::string& a, const std::string& b)
 
 }  // namespace
 
-TEST_CASE("every family ends in the same bits for one, two and three threads, in fp32 and in bf16",
+TEST_CASE("every family gives the same bits with one, two and three threads, in fp32 and in bf16",
           "[train][determinism]") {
   TempDir dir;
   const auto base = tiny_run(dir, 4);
@@ -48,14 +48,14 @@ TEST_CASE("every family ends in the same bits for one, two and three threads, in
 }
 
 TEST_CASE(
-    "every family takes the same steps by plain operators, as other devices do, masks of dropout and blocks that are "
-    "run again included",
+    "every family takes the same steps with plain operators, which other devices use, including dropout masks and "
+    "recomputed blocks",
     "[train][plain]") {
   TempDir dir;
   auto base = tiny_run(dir, 4);
   base.train.precision = Precision::fp32;
   base.schedule.warmup = 0;
-  base.optimizer.epsilon = 1e-3;  // gradients of zero but for rounding make no steps
+  base.optimizer.epsilon = 1e-3;  // gradients that are zero up to rounding must not make steps
   base.optimizer.learning_rate = 1e-3;
   const auto marked = prepare_marked(dir);
   for (const auto& family : every_family()) {
@@ -66,16 +66,17 @@ TEST_CASE(
     set_fused(false);
     pretrain(config, {.run = name("-plain")});
     config.train.gradient_checkpointing = true;
-    pretrain(config, {.run = name("-again")});
+    pretrain(config, {.run = name("-recomputed")});
     set_fused(true);
     const auto [by_kernels, largest] = difference(name("-plain") + last, name("-fused") + last);
-    const auto [by_running_again, same] = difference(name("-plain") + last, name("-again") + last);
+    const auto [by_recomputing, same] = difference(name("-plain") + last, name("-recomputed") + last);
     CHECK(by_kernels < 2e-4 * largest);
-    CHECK(by_running_again < 2e-5 * same);
+    CHECK(by_recomputing < 2e-5 * same);
     auto without = run_of(family, base, marked);
     backbone_of(without.model).hidden_dropout_prob = 0;
     pretrain(without, {.run = name("-without")});
     if (backbone_of(config.model).hidden_dropout_prob > 0)
-      CHECK(difference(name("-without") + last, name("-fused") + last).first > 4e-4 * largest);  // the masks matter
+      CHECK(difference(name("-without") + last, name("-fused") + last).first >
+            4e-4 * largest);  // dropout has an effect
   }
 }

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 TEST_CASE("a tiny BERT learns a language of known entropy, masked words and sentence order", "[train][learning]") {
   TempDir dir;
   const auto report = pretrain(tiny_run(dir, 1500), {.run = dir / "run"});
-  // By frequency a word costs ln 16; what its neighbours decide costs nothing. Half of the excess must go.
+  // The unigram loss of a word is ln 16, its loss given its neighbours 0. Half of the difference must be learned.
   CHECK(report.unigram_loss == Approx(std::log(16)).epsilon(0.1));
   REQUIRE(report.held_out.size() == 2);
   CHECK(report.held_out[0].name == "mlm");
@@ -29,10 +29,10 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
     return model;
   };
   MlmConfig spans, ngrams, electra;
-  follow(spans, spanbert_masking);
-  follow(electra, electra_masking);
-  follow(ngrams, albert_masking);
-  spans.max_span_length = 1, ngrams.max_ngram = 1;  // a language in which every second word decides the one between
+  apply_rules(spans, spanbert_masking);
+  apply_rules(electra, electra_masking);
+  apply_rules(ngrams, albert_masking);
+  spans.max_span_length = 1, ngrams.max_ngram = 1;  // in this language every second word determines the word in between
   LongformerConfig near;
   near.attention = WindowAttention{.attention_window = {4}};
   PerformerConfig performer;
@@ -59,7 +59,7 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   }
 }
 
-TEST_CASE("the unigram baseline knows sentinels and ends by how often targets have them, words by the training text",
+TEST_CASE("the unigram baseline takes frequencies of special tokens from the targets, of words from the training text",
           "[train]") {
   TempDir dir;
   const auto base = tiny_run(dir, 1);
@@ -69,30 +69,30 @@ TEST_CASE("the unigram baseline knows sentinels and ends by how often targets ha
   prepare(options);
   const TokenStore train(options.out, "train"), store(options.out, "valid");
   const Collator collator(store, {SpanCorruptionConfig{}}, base.data, Rng(1), "valid", T5Config{});
-  std::map<int64_t, double> seen;
+  std::map<int64_t, double> label_shares;
   const auto labels = collator.batch(0, static_cast<int64_t>(collator.size())).labels;
   for (int64_t i = 0; i < labels.numel(); ++i)
-    seen[labels[i].item<int64_t>()] += 1.0 / static_cast<double>(labels.numel());
-  double marks = 0, words = 0, wanted = 0;
-  for (const auto& [id, share] : seen) marks += store.tokenizer().is_special(id) ? share : 0;
+    label_shares[labels[i].item<int64_t>()] += 1.0 / static_cast<double>(labels.numel());
+  double special_share = 0, words = 0, expected = 0;
+  for (const auto& [id, share] : label_shares) special_share += store.tokenizer().is_special(id) ? share : 0;
   for (size_t id = 0; id < train.train_counts().size(); ++id)
     words +=
         store.tokenizer().is_special(static_cast<int64_t>(id)) ? 0 : static_cast<double>(train.train_counts()[id]) + 1;
-  for (const auto& [id, share] : seen)
-    wanted -=
-        share *
-        std::log(store.tokenizer().is_special(id)
-                     ? share
-                     : (1 - marks) * (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
+  for (const auto& [id, share] : label_shares)
+    expected -=
+        share * std::log(store.tokenizer().is_special(id)
+                             ? share
+                             : (1 - special_share) *
+                                   (static_cast<double>(train.train_counts()[static_cast<size_t>(id)]) + 1) / words);
   const auto found =
       unigram_baseline(collator, collator.store().train_counts(), static_cast<int64_t>(collator.size()), 7);
-  CHECK(marks > 0.2);  // a target is a third marks at spans of three
-  CHECK(found.loss == Approx(wanted));
+  CHECK(special_share > 0.2);  // with spans of three, about a third of a target are sentinels
+  CHECK(found.loss == Approx(expected));
   CHECK(found.count == labels.numel());
-  CHECK(found.accuracy < marks);
+  CHECK(found.accuracy < special_share);
 }
 
-TEST_CASE("in two stages the generator trains alone, then rests while the discriminator starts from its weights",
+TEST_CASE("in two stages the generator trains alone, then it is frozen and the discriminator starts from its weights",
           "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 8);
@@ -114,7 +114,7 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
       generator_moved = generator_moved || !at::equal(weights(1).get(name), four.get(name));
     if (name.rfind("backbone.", 0) == 0) {
       CHECK((five.get(name) - four.get("rtd.generator." + name.substr(9))).abs().max().item<double>() <
-            0.01);  // one step from there
+            0.01);  // one step after the copy
       discriminator_moved = discriminator_moved || !at::equal(five.get(name), eight.get(name));
     }
   }
@@ -127,7 +127,7 @@ TEST_CASE("in two stages the generator trains alone, then rests while the discri
   CHECK_FALSE(rows[7].contains("generator"));
 }
 
-TEST_CASE("an objective counts from its step on and until its end", "[train]") {
+TEST_CASE("an objective is active from from_step until until_step", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
   std::get<NspConfig>(config.objectives[1]).from_step = 2, std::get<NspConfig>(config.objectives[1]).until_step = 4;
@@ -138,7 +138,7 @@ TEST_CASE("an objective counts from its step on and until its end", "[train]") {
     CHECK(rows[i].contains("nsp") == (i == 2 || i == 3));
   }
   CHECK(open_run(dir / "run").network->objectives[1]->active() == false);  // as in the last step
-  // A loss that begins raises the sum: the best so far is then none.
+  // A loss that becomes active raises the sum, so the best step is reset.
   auto later = config;
   std::get<NspConfig>(later.objectives[1]).until_step = 0, later.evaluation.every = 2,
   later.optimizer.learning_rate = 0;
@@ -146,7 +146,7 @@ TEST_CASE("an objective counts from its step on and until its end", "[train]") {
   std::get<MlmConfig>(config.objectives[0]).until_step = 3;
   CHECK_THROWS_WITH(
       validate(config),
-      Catch::Contains("no objective counts at step 4; let one begin earlier or end later (from_step, until_step)"));
+      Catch::Contains("no objective is active at step 4; let one begin earlier or end later (from_step, until_step)"));
 }
 
 TEST_CASE("gradient accumulation normalises by the predictions of the whole batch", "[train]") {
@@ -176,7 +176,7 @@ TEST_CASE("gradient checkpointing changes memory, not numbers", "[train]") {
   CHECK(same_files(dir / "a/step-00000004/weights.safetensors", dir / "b/step-00000004/weights.safetensors"));
 }
 
-TEST_CASE("a loss that is not finite stops before the step, and names step and tensor", "[train]") {
+TEST_CASE("a loss that is not finite stops the run before the update, with step and tensor in the message", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 50);
   config.optimizer.learning_rate = 900;
@@ -198,24 +198,25 @@ TEST_CASE("a loss that is not finite stops before the step, and names step and t
                     Catch::Contains("is not finite at step") && Catch::Contains(", and so were the 10 before it"));
 }
 
-TEST_CASE("runs that cannot work are refused in words", "[train]") {
+TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   pretrain(config, {.run = dir / "run"});
   CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}),
-                    Catch::Contains("exists; go on with it by --resume, or name another folder with --run"));
+                    Catch::Contains("exists; continue it with --resume, or name another folder with --run"));
   auto other = config;
   other.optimizer.learning_rate = 1;
   CHECK_THROWS_WITH(
       pretrain(other, {.run = dir / "run", .resume = true}),
-      Catch::Contains("was made with another config") && Catch::Contains("optimizer.learning_rate: 0.003 -> 1"));
-  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "none", .resume = true}), Catch::Contains("holds no run to resume"));
+      Catch::Contains("was made with a different config") && Catch::Contains("optimizer.learning_rate: 0.003 -> 1"));
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "none", .resume = true}),
+                    Catch::Contains("contains no run to resume"));
   other = config;
   std::get<BertConfig>(other.model).vocab_size = 7;
   CHECK_THROWS_WITH(pretrain(other, {.run = dir / "x"}),
                     Catch::Contains("model.vocab_size is 7, the tokenizer of") &&
-                        Catch::Contains("has 21 pieces; raise it, or leave it out"));
-  RobertaConfig roberta;  // the vocabulary has its padding first; one that has it last leaves no places
+                        Catch::Contains("has 21 tokens; raise it, or leave it out"));
+  RobertaConfig roberta;  // positions start after the padding id: with padding last in the vocabulary too few remain
   roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2,
   roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
   TempDir elsewhere;
@@ -227,7 +228,7 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   other = config;
   other.model = roberta, other.objectives = {MlmConfig{}}, other.data.tokens = late.out;
   CHECK_THROWS_WITH(pretrain(other, {.run = dir / "late"}),
-                    Catch::Contains("the tokenizer's padding id is 7, and places of roberta count from behind it; "
+                    Catch::Contains("the tokenizer's padding id is 7, and positions of roberta start after it; "
                                     "raise model.max_position_embeddings to 40"));
   other = config;
   other.train.device = "cuda";
@@ -238,25 +239,27 @@ TEST_CASE("runs that cannot work are refused in words", "[train]") {
   other.train.budget.steps = 0;
   CHECK_THROWS_WITH(
       validate(other),
-      "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that the heads divide\n"
+      "model.hidden_size 32 is not a multiple of model.num_attention_heads 5; choose a width that is divisible by the "
+      "number of heads\n"
       "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model "
       "more positions\n"
-      "train.budget is not limited; give steps, tokens or minutes");
+      "train.budget has no limit; give steps, tokens or minutes");
   other = config;
   T5Config t5;
   t5.hidden_size = 32, t5.num_attention_heads = 2;
   other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = RowPacking::full,
   other.data.short_seq_prob = 0.5;
   CHECK_THROWS_WITH(validate(other),
-                    "objective pairs makes rows as long as they may be, data.short_seq_prob is 0.5; set it to 0\n"
-                    "objective pairs reads each pair by itself, data.packing is full; choose document");
+                    "objective pairs makes rows of full length, and data.short_seq_prob is 0.5; set it to 0\n"
+                    "objective pairs makes one row per pair, and data.packing is full; choose document");
   other.objectives = {GapSentencesConfig{}}, other.data.short_seq_prob = 0.1;
-  CHECK_THROWS_WITH(validate(other),
-                    "objective gap_sentences hides whole sentences, data.packing full cuts them; choose doc_sentences "
-                    "or full_sentences");
+  CHECK_THROWS_WITH(
+      validate(other),
+      "objective gap_sentences masks whole sentences, and data.packing full cuts them; choose doc_sentences "
+      "or full_sentences");
 }
 
-TEST_CASE("span corruption with too few sentinels is refused before it trains", "[train]") {
+TEST_CASE("span corruption with too few sentinels is rejected before training", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   PrepareOptions options;
@@ -267,11 +270,11 @@ TEST_CASE("span corruption with too few sentinels is refused before it trains", 
   config.data.tokens = options.out;
   CHECK_THROWS_WITH(
       pretrain(config, {.run = dir / "run"}),
-      "a text of 34 tokens has 2 hidden spans, the tokenizer of " + options.out +
-          " 1 sentinels; prepare the text with --sentinels 2, shorten data.max_seq_length, or lengthen the spans");
+      "a text of 34 tokens has 2 noise spans, but the tokenizer of " + options.out +
+          " has 1 sentinels; prepare the text with --sentinels 2, shorten data.max_seq_length, or lengthen the spans");
 }
 
-TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]") {
+TEST_CASE("schedules match their closed forms", "[train][schedule]") {
   ScheduleConfig s;
   s.warmup = 10;
   CHECK(schedule_factor(s, 0, 100) == 0);
@@ -279,10 +282,9 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   CHECK(schedule_factor(s, 10, 100) == 1);
   CHECK(schedule_factor(s, 55, 100) == Approx(0.5));
   CHECK(schedule_factor(s, 100, 100) == 0);
-  s.decay_from_start =
-      true;  // google-bert: the clock of the decay starts at 0, so the rate drops at the end of the warm-up
+  s.decay_from_start = true;  // google-bert: the decay counts from step 0, so the rate drops at the end of the warm-up
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
-  s.decay_in_warmup = true;  // electra: their product
+  s.decay_in_warmup = true;  // electra: warm-up times decay
   CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
   s.decay_in_warmup = false;
@@ -294,7 +296,7 @@ TEST_CASE("schedules have their closed forms at the corners", "[train][schedule]
   s.shape = ScheduleShape::inverse_sqrt;
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
   s.shape = ScheduleShape::linear, s.end_factor = 0, s.warmup = 0.1;
-  CHECK(schedule_factor(s, 50, 1000) == 0.5);  // a share below 1 counts in the unit of the budget
+  CHECK(schedule_factor(s, 50, 1000) == 0.5);  // below 1: a fraction of the budget
 }
 
 TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metrics]") {
@@ -311,7 +313,7 @@ TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metr
   CHECK(scalar_event(1.0, 3, "loss", 2.0F).find("loss") != std::string::npos);
 }
 
-TEST_CASE("rows of metrics that a full disk does not take are missed once, aloud", "[train][metrics]") {
+TEST_CASE("metrics that cannot be written to a full disk are reported once", "[train][metrics]") {
   TempDir dir;
   fs::create_directories(dir / "run");
   set_log_file(dir / "log.txt");
@@ -326,13 +328,13 @@ TEST_CASE("rows of metrics that a full disk does not take are missed once, aloud
   signal(SIGXFSZ, handler);
   set_log_file("");
   const auto log = read_file(dir / "log.txt"),
-             said = std::string("metrics.jsonl cannot be written (File too large); the run goes on without it");
-  const auto first = log.find(said);
+             message = std::string("metrics.jsonl cannot be written (File too large); the run continues without it");
+  const auto first = log.find(message);
   REQUIRE(first != std::string::npos);
-  CHECK(log.find(said, first + 1) == std::string::npos);
+  CHECK(log.find(message, first + 1) == std::string::npos);
 }
 
-TEST_CASE("patience ends a run that no longer gains", "[train]") {
+TEST_CASE("patience ends a run whose held-out loss no longer improves", "[train]") {
   TempDir dir;
   auto config = tiny_run(dir, 400);
   config.optimizer.learning_rate = 0;
@@ -343,7 +345,7 @@ TEST_CASE("patience ends a run that no longer gains", "[train]") {
   CHECK(report.steps == 8);
 }
 
-TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][schedule]") {
+TEST_CASE("a warm-up in steps counts steps, whichever limit ends the run", "[train][schedule]") {
   TempDir dir;
   auto config = tiny_run(dir, 0);
   config.schedule.warmup = 6, config.schedule.shape = ScheduleShape::linear, config.checkpoint.log_every = 1;
@@ -363,9 +365,7 @@ TEST_CASE("a warm-up that counts steps does so whatever ends the run", "[train][
   CHECK(rates.back() < 0.4);
 }
 
-TEST_CASE(
-    "bits for each byte count the bytes of the source text, whatever the tokenizer, the objective and the batches",
-    "[train]") {
+TEST_CASE("bits per byte count the bytes of the source text, for any tokenizer, objective and batch size", "[train]") {
   TempDir dir;
   std::string text;
   uint64_t bytes = 0;  // of all lines, each a document of two sentences
@@ -392,21 +392,22 @@ TEST_CASE(
     gpt.eos_token_id = store.tokenizer().special().sep;
     BartConfig bart;
     bart.eos_token_id = store.tokenizer().special().sep;
-    uint64_t unread = 0;  // a decoder alone has nothing before its first token
+    uint64_t unpredicted = 0;  // a decoder-only model does not predict the first token
     for (uint64_t d = 0; d < store.num_documents(); ++d) {
-      unread += *store.source_bytes(store.document_token(d));
+      unpredicted += *store.source_bytes(store.document_token(d));
       uint64_t whole = 0;
       for (uint64_t t = store.document_token(d); t < store.document_token(d + 1); ++t) whole += *store.source_bytes(t);
       CHECK(whole >= 46);
     }
-    if (kind != "unigram") CHECK(unread > 0);  // there a text may begin with a mark that stands for no byte
+    if (kind != "unigram") CHECK(unpredicted > 0);  // of unigram the first token may cover no byte
     SpanCorruptionConfig half;
     half.noise_density = 0.5;
     for (const int64_t batch : {1, 3, 16}) {
       INFO(kind << " " << batch);
-      CHECK(label_bytes(Collator(store, {ClmConfig{}}, data, Rng(1), "train", gpt), 1000, batch) == bytes - unread);
+      CHECK(label_bytes(Collator(store, {ClmConfig{}}, data, Rng(1), "train", gpt), 1000, batch) ==
+            bytes - unpredicted);
       CHECK(label_bytes(Collator(store, {DenoisingConfig{}}, data, Rng(1), "train", bart), 1000, batch) == bytes);
-      // What is hidden by spans and what is left are the text together.
+      // Half of the text is masked by spans.
       const auto hidden = label_bytes(Collator(store, {half}, data, Rng(1), "train", T5Config{}), 1000, batch);
       CHECK(static_cast<double>(*hidden) == Approx(0.5 * static_cast<double>(bytes)).epsilon(0.15));
     }

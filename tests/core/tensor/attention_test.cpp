@@ -30,7 +30,7 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
               context.key_mask = at::ones({2, length}, at::kBool);
               context.key_mask[0]
                   .narrow(0, length / 2, length - length / 2)
-                  .fill_(false);  // length 1: the query sees nothing
+                  .fill_(false);  // length 1: all keys of the query are masked
             }
             const Dropout drop{.p = p, .key = 8, .site = 2, .active = true};
             compare([&](auto& in) { return fused::self_attention(in[0], bias, heads, context, drop); },
@@ -39,7 +39,7 @@ TEST_CASE("fused attention equals its plain form for any width and length, with 
           }
 }
 
-TEST_CASE("a bias that all keys share has no gradient but for rounding, however large the scores",
+TEST_CASE("a bias shared by all keys has no gradient except for rounding, however large the scores",
           "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
@@ -60,7 +60,7 @@ TEST_CASE("a bias that all keys share has no gradient but for rounding, however 
   }
 }
 
-TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels][attention]") {
+TEST_CASE("plain attention equals the paper's equation, written as loops", "[kernels][attention]") {
   const int64_t length = 6, heads = 2, head_width = 5, width = heads * head_width;
   const auto qkv = numbers({1, length, 3 * width}, 0.1, 2).to(at::kDouble);
   const auto mask = at::tensor({1, 1, 0, 1, 1, 0}, at::kInt).to(at::kBool).view({1, 6});
@@ -88,25 +88,25 @@ TEST_CASE("plain attention is the paper's equation, written as loops", "[kernels
 
 namespace {
 
-/// Attention in a window by the formula, over a full table of who sees whom. x [B, T, 3 D] with the bias added.
+/// Attention in a window by the formula, with a full [T, T] mask. x [B, T, 3 D] with the bias added.
 Tensor slow_window(const Tensor& x, int64_t heads, const Tensor& real, const Tensor& global,
                    const AttentionContext& context) {
   const int64_t length = x.size(1), width = x.size(2) / 3 / heads;
   const auto parts = x.to(at::kDouble).view({x.size(0), length, 3, heads, width}).permute({2, 0, 3, 1, 4});
-  const auto place = at::arange(length, at::kLong);
-  const auto apart = (place.unsqueeze(1) - place.unsqueeze(0)).abs();
+  const auto position = at::arange(length, at::kLong);
+  const auto distance = (position.unsqueeze(1) - position.unsqueeze(0)).abs();
   std::vector<Tensor> by_head;
   for (int64_t h = 0; h < heads; ++h) {
     const int64_t step = context.dilated_heads == 0 || h < context.dilated_heads ? context.dilation : 1;
-    by_head.push_back(apart.le(context.window * step)
-                          .logical_and(apart.remainder(step).eq(0))
+    by_head.push_back(distance.le(context.window * step)
+                          .logical_and(distance.remainder(step).eq(0))
                           .unsqueeze(0)
                           .logical_or(global.unsqueeze(1))
                           .logical_and(real.unsqueeze(1)));
   }
-  const auto seen = at::stack(by_head, 1);  // [B, H, T, T]
+  const auto mask = at::stack(by_head, 1);  // [B, H, T, T]
   const auto scores = at::matmul(parts[0], parts[1].transpose(-1, -2)) / std::sqrt(static_cast<double>(width));
-  const auto p = at::softmax(scores.masked_fill(seen.logical_not(), -1e30), -1).masked_fill(seen.logical_not(), 0);
+  const auto p = at::softmax(scores.masked_fill(mask.logical_not(), -1e30), -1).masked_fill(mask.logical_not(), 0);
   return at::matmul(p, parts[2]).transpose(1, 2).flatten(2);
 }
 
@@ -161,8 +161,8 @@ RandomFeatures features(int64_t count, int64_t head_width, const std::string& ke
   return {.projection = w, .kernel = kernel, .epsilon = epsilon};
 }
 
-/// Choromanski et al. 2021, equations 4 and 9, over every pair of a query and a key; x [T, 3 C] with the bias added, of
-/// one head.
+/// Choromanski et al. 2021, equations 4 and 9, over every pair of a query and a key of one head; x [T, 3 C] with the
+/// bias added.
 Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, const RandomFeatures& f) {
   const int64_t length = x.size(0), width = x.size(1) / 3, count = f.projection.size(0);
   naive::Matrix q, k, v, w;
@@ -185,9 +185,8 @@ Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, c
 
 }  // namespace
 
-TEST_CASE(
-    "attention by random features equals its formula, and the fused form the plain one, causal or not, with padding",
-    "[kernels][performer]") {
+TEST_CASE("random-feature attention equals its formula, and the fused form the plain one, causal or not, with padding",
+          "[kernels][performer]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
@@ -210,8 +209,8 @@ TEST_CASE(
             context.key_mask = at::ones({2, length}, at::kBool);
             context.key_mask[0]
                 .narrow(0, length / 2, length - length / 2)
-                .fill_(false);                    // length 1: the query sees nothing
-            context.key_mask[1][0].fill_(false);  // and a first token that is not there
+                .fill_(false);                    // length 1: all keys of the query are masked
+            context.key_mask[1][0].fill_(false);  // and a masked first token
           }
           compare([&](auto& in) { return fused::favor_attention(in[0], bias, heads, context, f); },
                   [&](auto& in) { return plain::favor_attention(in[0], bias, heads, context, f); }, {qkv}, {bias},
@@ -230,7 +229,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("a causal query by random features does not change when later keys grow without bound",
+TEST_CASE("a causal query of random-feature attention does not change when later keys grow without bound",
           "[kernels][performer]") {
   const auto f = features(32, 8, "softmax", 1e-3);
   const auto bias = param({24}, 0.5);
@@ -243,7 +242,7 @@ TEST_CASE("a causal query by random features does not change when later keys gro
   CHECK(error_of(after.narrow(1, 0, 60), before.narrow(1, 0, 60)) < 1e-6);
 }
 
-TEST_CASE("random features estimate softmax attention, the better the more there are, by any of the exact kernels",
+TEST_CASE("random features approximate softmax attention, better with more features, for each exact kernel",
           "[kernels][performer]") {
   at::NoGradGuard no_grad;
   const auto qkv = numbers({1, 20, 24}, 0.1, 1.2);
@@ -261,7 +260,7 @@ TEST_CASE("random features estimate softmax attention, the better the more there
   }
 }
 
-TEST_CASE("rows of random features are orthogonal in blocks and as long as rows of normal numbers",
+TEST_CASE("rows of random features are orthogonal in blocks and have the norms of rows of normal numbers",
           "[kernels][performer]") {
   const int64_t width = 16;
   auto w = at::empty({50 * width + 5, width}, at::kFloat);
@@ -277,8 +276,7 @@ TEST_CASE("rows of random features are orthogonal in blocks and as long as rows 
 }
 
 TEST_CASE(
-    "attention over other tokens equals its plain form, with biases by distance, a scale, and queries that stand at "
-    "the last keys",
+    "cross attention equals its plain form, with distance biases, a scale, and queries aligned with the last keys",
     "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
@@ -292,10 +290,9 @@ TEST_CASE(
         for (const double p : {0.0, 0.2}) {
           if (causal && queries > keys) continue;
           const int64_t heads = 2,
-                        width =
-                            heads * (facts == 1
-                                         ? 32
-                                         : 12);  // heads of T5 need no copy in bf16: no bias, no scale, whole vectors
+                        width = heads *
+                                (facts == 1 ? 32
+                                            : 12);  // T5's heads need no copy in bf16: no bias, no scale, whole vectors
           INFO(isa << " T " << queries << " S " << keys << " causal " << causal << " facts " << facts << " p " << p);
           const auto q = numbers({2, queries, width}, 0.1), kv = numbers({2, keys, 2 * width}, 0.4),
                      distance = numbers({heads, queries + keys - 1}, 0.9, 1);
@@ -317,7 +314,7 @@ TEST_CASE(
         }
 }
 
-TEST_CASE("a bias by distance is added to the score of each pair that lies so far apart", "[kernels][attention]") {
+TEST_CASE("a distance bias is added to the score of each pair at that distance", "[kernels][attention]") {
   const int64_t queries = 3, keys = 5;
   const auto q = numbers({1, queries, 4}, 0.1).to(at::kDouble), kv = numbers({1, keys, 8}, 0.4).to(at::kDouble),
              distance = numbers({1, queries + keys - 1}, 0.9).to(at::kDouble);
@@ -336,24 +333,23 @@ TEST_CASE("a bias by distance is added to the score of each pair that lies so fa
   }
 }
 
-TEST_CASE("a prefix is seen by every query of its row, what lies behind it only by what follows",
-          "[kernels][attention]") {
+TEST_CASE("every query of a row attends to its prefix, and causally to the keys after it", "[kernels][attention]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   for (const int64_t length : {5, 131})
-    for (const int64_t behind : {0, 7}) {  // keys before the first query
-      INFO(isa << " T " << length << " behind " << behind);
+    for (const int64_t past : {0, 7}) {  // keys before the first query
+      INFO(isa << " T " << length << " past " << past);
       const int64_t heads = 2, width = 2 * 16;
-      const AttentionContext context{.key_mask = numbers({3, length + behind}, 0.4).gt(-0.5),
+      const AttentionContext context{.key_mask = numbers({3, length + past}, 0.4).gt(-0.5),
                                      .causal = true,
                                      .prefix = at::tensor({int64_t{0}, length / 2, length}, at::kLong)};
       const Dropout drop{.p = 0.2, .key = 8, .site = 2, .active = true};
       compare([&](auto& in) { return fused::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
               [&](auto& in) { return plain::cross_attention(in[0], Param(), in[1], Param(), heads, context, drop); },
-              {numbers({3, length, width}, 0.1, 2), numbers({3, length + behind, 2 * width}, 0.3, 2)}, {}, type);
+              {numbers({3, length, width}, 0.1, 2), numbers({3, length + past, 2 * width}, 0.3, 2)}, {}, type);
     }
-  // The formula: a key may be seen from behind it, or where it lies in the prefix.
+  // The formula: a query attends to keys up to its own position and to those of the prefix.
   const auto x = numbers({1, 6, 3 * 10}, 0.1, 2).to(at::kDouble);
   const auto got = plain::self_attention(x, Param(), 1, {.causal = true, .prefix = at::tensor({3}, at::kLong)}, {});
   naive::Matrix part[3];
@@ -369,8 +365,8 @@ TEST_CASE("a prefix is seen by every query of its row, what lies behind it only 
 }
 
 TEST_CASE(
-    "attention with scores by distance and segment equals its plain form, for both streams of XLNet, with orders, "
-    "memories and dropout",
+    "attention with position and segment scores equals its plain form, for both streams of XLNet, with permutations, "
+    "mems and dropout",
     "[kernels][relative]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
@@ -378,11 +374,11 @@ TEST_CASE(
   for (const int64_t head_width : {7, 16, 32, 40})
     for (const int64_t length : {1, 6, 50, 131})
       for (const int64_t past : {0, 9})
-        for (const bool predicts : {false, true})  // the query stream: few queries at places of their own
+        for (const bool predicts : {false, true})  // the query stream: few queries at positions of their own
           for (const bool plain_text : {false, true}) {
             const int64_t heads = 2, width = heads * head_width, keys = length + past,
                           queries = predicts ? (length + 2) / 3 : length;
-            const int64_t rows = plain_text && length == 6 ? 37 : 2;  // so many that several share a sum of gradients
+            const int64_t rows = plain_text && length == 6 ? 37 : 2;  // enough that several share a sum of gradients
             INFO(isa << " C " << head_width << " T " << length << " past " << past << " predicts " << predicts
                      << " plain text " << plain_text);
             const auto small = [&](double phase) { return param({heads, head_width}, phase); };
@@ -391,17 +387,17 @@ TEST_CASE(
                                 .r_s = small(1.3),
                                 .segments = param({2, heads, head_width}, 2.1)};
             if (predicts)
-              terms.number =
+              terms.distance_offset =
                   length - at::arange(rows * queries, at::kLong).mul(5).remainder(length).view({rows, queries});
             if (!plain_text) {
-              terms.list = at::tensor({int64_t{1}, int64_t{predicts ? 0 : 1}}, at::kLong);
-              terms.apart = numbers({2, queries, keys}, 0.8).gt(0.1);
-              terms.hidden = numbers({2, queries, keys}, 1.9).gt(0.2);
-              terms.hidden[1][0].fill_(true);  // sees nothing
+              terms.distance_list = at::tensor({int64_t{1}, int64_t{predicts ? 0 : 1}}, at::kLong);
+              terms.segments_differ = numbers({2, queries, keys}, 0.8).gt(0.1);
+              terms.masked = numbers({2, queries, keys}, 1.9).gt(0.2);
+              terms.masked[1][0].fill_(true);  // attends to nothing
             }
             const Dropout drop{.p = plain_text ? 0.0 : 0.2, .key = 8, .site = 2, .active = true};
             const int threads = at::get_num_threads();
-            if (rows > 2) at::set_num_threads(3);  // which begin in the middle of a head
+            if (rows > 2) at::set_num_threads(3);  // which start in the middle of a head
             std::vector<Param> params{terms.r_w, terms.r_r};
             if (!plain_text) params.insert(params.end(), {terms.r_s, terms.segments});
             compare([&](auto& in) { return fused::relative_attention(in[0], in[1], in[2], heads, terms, drop); },

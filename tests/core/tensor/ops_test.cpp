@@ -5,8 +5,8 @@
 
 #include "core/kernels/kernels.h"
 #include "core/tensor/fused.h"
+#include "core/tensor/matmul.h"
 #include "core/tensor/plain.h"
-#include "core/tensor/products.h"
 #include "core/tensor/recompute.h"
 #include "tests/support/compare.h"
 #include "tests/support/isa.h"
@@ -54,23 +54,23 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
     const auto table = param({vocab, width}, 0.8, 0.3), bias = param({vocab}, 0.9);
     auto labels = at::arange(rows, at::kLong).mul(vocab / 37 + 1).remainder(vocab);
     labels[0] = vocab - 1;
-    for (const LossShape& shape :
-         {LossShape{}, LossShape{.label_smoothing = 0.1}, LossShape{.label_smoothing = 0.2, .z_loss = 0.01}})
+    for (const LossOptions& options :
+         {LossOptions{}, LossOptions{.label_smoothing = 0.1}, LossOptions{.label_smoothing = 0.2, .z_loss = 0.01}})
       for (const auto& added : {bias, Param()}) {
         const auto params = added.defined() ? std::vector<Param>{table, added} : std::vector<Param>{table};
         int64_t correct = -1, wanted = -2;
         compare(
             [&](auto& in) {
-              return fused::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &correct);
+              return fused::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, options, &correct);
             },
             [&](auto& in) {
-              return plain::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, shape, &wanted);
+              return plain::token_cross_entropy(in[0].flatten(0, 1), table, added, labels, options, &wanted);
             },
             {x}, params, type);
         if (type == at::kFloat) CHECK(correct == wanted);  // in bf16 two logits may round to one
       }
   }
-  const Param none;  // products without a bias
+  const Param none;  // linear layers without a bias
   compare([&](auto& in) { return fused::linear_activation(in[0], w, none, "gelu"); },
           [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); },
@@ -80,7 +80,7 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
           {x, residual}, {w, gamma}, type);
 }
 
-TEST_CASE("fused embedding equals its plain form, frozen row and absent segments included", "[kernels]") {
+TEST_CASE("fused embedding equals its plain form, padding row and absent segments included", "[kernels]") {
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
   const int64_t width = 29;
   auto word = param({11, width}, 0.1);
@@ -95,12 +95,12 @@ TEST_CASE("fused embedding equals its plain form, frozen row and absent segments
   compare([&](auto&) { return fused::embed({ids, types}, tables, drop); },
           [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta},
           type);
-  const EmbeddingTables bare{.word = word, .position = position, .scale = 3.5};  // without a norm, as a decoder's
+  const EmbeddingTables bare{.word = word, .position = position, .scale = 3.5};  // without a norm, like a decoder's
   compare([&](auto&) { return fused::embed({ids}, bare, drop); },
           [&](auto&) { return plain::embed({ids}, bare, drop); }, {}, {word, position}, type);
 }
 
-TEST_CASE("labels and rows that the kernels would read outside their tables are refused", "[kernels]") {
+TEST_CASE("labels and rows outside the tables are rejected before the kernels read them", "[kernels]") {
   const auto table = param({5, 3}, 0.4);
   const auto x = numbers({1, 3}, 0.3).set_requires_grad(true);
   for (const int64_t label : {-100, 5})
@@ -108,9 +108,9 @@ TEST_CASE("labels and rows that the kernels would read outside their tables are 
                       Catch::Contains("a label lies outside the 5 tokens of the model"));
   const auto q = numbers({6, 2, 4}, 0.1), kv = numbers({2, 7, 8}, 0.2);
   CHECK_THROWS_WITH(cached_attention(q, kv, 2, {}),
-                    Catch::Contains("queries have 6 rows, keys 2 and their mask 2; they must be as many"));
+                    Catch::Contains("queries have 6 rows, keys 2 and their mask 2; these must be equal"));
   CHECK_THROWS_WITH(cached_attention(q, numbers({6, 7, 8}, 0.2), 2, {.key_mask = at::ones({2, 7}, at::kBool)}),
-                    Catch::Contains("queries have 6 rows, keys 6 and their mask 2; they must be as many"));
+                    Catch::Contains("queries have 6 rows, keys 6 and their mask 2; these must be equal"));
 }
 
 TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
@@ -126,7 +126,8 @@ TEST_CASE("label smoothing and the z loss are their formulas", "[kernels]") {
             .item<double>() == Approx(wanted).epsilon(1e-5));
 }
 
-TEST_CASE("tokens are drawn as often as the softmax says, and the vector form draws the same ones", "[kernels]") {
+TEST_CASE("tokens are sampled with the probabilities of the softmax, and the vector form samples the same ones",
+          "[kernels]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const int64_t rows = 20000, vocab = GENERATE(301, 2048 + 301);  // of one block, and of two
@@ -134,14 +135,14 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
   const auto hidden = numbers({1, 6}, 0.3).detach().expand({rows, 6}).contiguous();
   const TokenDraw draw{.temperature = 0.7, .uniform = uniform_numbers(rows, 11)};
   const auto drawn = draw_tokens(hidden, table, bias, draw);
-  TokenDraw beside = draw;
-  token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), {}, nullptr, &beside);
-  CHECK(at::equal(beside.drawn, drawn));  // from the logits of the loss
+  TokenDraw with_loss = draw;
+  token_cross_entropy(hidden, table, bias, at::zeros({rows}, at::kLong), {}, nullptr, &with_loss);
+  CHECK(at::equal(with_loss.drawn, drawn));  // from the logits of the loss
   at::NoGradGuard no_grad;
   set_fused(false);
   const auto plain_drawn = draw_tokens(hidden, table, bias, draw);
   set_fused(true);
-  CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);  // a number may fall on the edge between two tokens
+  CHECK(drawn.ne(plain_drawn).sum().item<int64_t>() <= 3);  // a number may fall on the boundary between two tokens
   const auto check = [&](const Tensor& tokens, const Tensor& logits) {
     const auto expected = at::softmax((logits.to(at::kFloat) + bias.value()) / 0.7, -1)[0] * rows;
     const auto counts = at::bincount(tokens, {}, vocab);
@@ -157,7 +158,7 @@ TEST_CASE("tokens are drawn as often as the softmax says, and the vector form dr
         at::linear(hidden.narrow(0, 0, 1).to(at::kBFloat16), rounded.compute()));
 }
 
-TEST_CASE("fused embedding takes positions of its own, and does without segments", "[kernels]") {
+TEST_CASE("fused embedding takes explicit position ids, and works without segments", "[kernels]") {
   const int64_t width = 21;
   const auto word = param({11, width}, 0.1), gamma = param({width}, 0.6, 0.3, 1), beta = param({width}, 0.7);
   auto position = param({9, width}, 0.2);
@@ -167,12 +168,12 @@ TEST_CASE("fused embedding takes positions of its own, and does without segments
   const EmbeddingIds in{.ids = ids, .positions = positions};
   compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {},
           {word, position, gamma, beta}, at::kFloat);
-  const EmbeddingTables bare{.word = word, .gamma = gamma};  // no places, and an RMS norm
+  const EmbeddingTables bare{.word = word, .gamma = gamma};  // no position embeddings, and an RMS norm
   compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {},
           {word, gamma}, at::kFloat);
 }
 
-TEST_CASE("norm, activations and cross entropy are the papers' formulas", "[kernels]") {
+TEST_CASE("norm, activations and cross entropy equal the papers' formulas", "[kernels]") {
   const auto x = numbers({1, 13}, 0.4, 3);
   const auto gamma = param({13}, 0.6, 0.3, 1), beta = param({13}, 0.7);
   naive::Row row, g, b;
@@ -210,13 +211,13 @@ TEST_CASE("dropout keeps its share, and its mask does not depend on the number o
     at::set_num_threads(threads);
     CHECK(at::equal(fused::dropout(at::ones({1000, 300}), drop), mask));
   }
-  // Neighbours are independent: both dropped as often as chance has it.
+  // Neighbours are independent: both are dropped as often as expected by chance.
   const auto off = mask.eq(0);
   const double both = off.narrow(1, 0, 299).logical_and(off.narrow(1, 1, 299)).sum().item<double>() / 299000;
   CHECK(std::abs(both - 0.01) < 4.5 * std::sqrt(0.01 / 299000));
 }
 
-TEST_CASE("masks of dropout, made by operators of any device, are those of the counter", "[kernels][dropout]") {
+TEST_CASE("dropout masks made of operators of any device equal those of the counter", "[kernels][dropout]") {
   for (const int64_t width : {1, 5, 16, 127, 128, 129, 300}) {
     const Dropout drop{.p = 0.3, .key = 0x9F3A5B7C01234567, .site = 0x80000007, .active = true};
     const int64_t rows = 37, padded = (width + 127) / 128 * 128;
@@ -235,26 +236,26 @@ TEST_CASE("masks of dropout, made by operators of any device, are those of the c
     CHECK(wrong == 0);
     CHECK(at::equal(fused::dropout(at::ones({rows, width}), drop), mask));
   }
-  // Where its input lies: nothing of the CPU comes in, in the windows of Longformer neither.
+  // On the device of its input: no CPU tensor is involved, nor in Longformer's windows.
   const Dropout drop{.p = 0.1, .key = 1, .site = 2, .active = true};
   CHECK(plain::dropout(at::empty({4, 6}, at::kMeta), drop).is_meta());
   CHECK(plain::dropout_mask({4, 6}, drop, at::kMeta).is_meta());
 }
 
-TEST_CASE("products of LibTorch are the same bits for any number of threads, of whatever shape", "[kernels]") {
+TEST_CASE("matrix multiplications by LibTorch are bit-identical for any number of threads and any shape", "[kernels]") {
   const auto run = [](int64_t rows, int64_t in, int64_t out, at::ScalarType type) {
     const auto x = numbers({rows, in}, 0.1).to(type), w = numbers({out, in}, 0.2).to(type),
                dy = numbers({rows, out}, 0.3).to(type);
     auto grad = numbers({out, in}, 0.4), sum = numbers({rows, in}, 0.5);
-    add_outer(grad, dy, x);
-    add_times(sum, dy, w);
-    return std::vector<Tensor>{times_transposed(x, w),
-                               times_transposed(x, w, numbers({out}, 0.6)),
-                               times(dy, w),
+    add_matmul_tn(grad, dy, x);
+    add_matmul_nn(sum, dy, w);
+    return std::vector<Tensor>{matmul_nt(x, w),
+                               matmul_nt(x, w, numbers({out}, 0.6)),
+                               matmul_nn(dy, w),
                                grad,
                                sum,
-                               times_each(x.view({1, rows, in}), w.t().unsqueeze(0)),
-                               times_each(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
+                               batched_matmul(x.view({1, rows, in}), w.t().unsqueeze(0)),
+                               batched_matmul(dy.unsqueeze(0).expand({3, rows, out}), w.expand({3, out, in}))};
   };
   for (const auto type : {at::kFloat, at::kBFloat16})
     for (const int64_t rows : {1, 7, 13, 300})
@@ -280,8 +281,7 @@ TEST_CASE("products of LibTorch are the same bits for any number of threads, of 
         }
 }
 
-TEST_CASE("products of many and of few matrices, cut or whole, are those of single ones, for any number of threads",
-          "[kernels]") {
+TEST_CASE("batched matrix multiplications, split or whole, equal single ones for any number of threads", "[kernels]") {
   struct Sizes {
     std::vector<int64_t> a, b;
   };
@@ -293,7 +293,7 @@ TEST_CASE("products of many and of few matrices, cut or whole, are those of sing
     const auto a = numbers(a_sizes, 0.1), b = numbers(b_sizes, 0.2);
     const auto run = [&](int threads) {
       at::set_num_threads(threads);
-      return outcome([](auto& in) { return fused::matrix_product(in[0], in[1]); }, {a, b}, {}, at::kFloat);
+      return outcome([](auto& in) { return fused::matmul(in[0], in[1]); }, {a, b}, {}, at::kFloat);
     };
     const auto one = run(1);
     for (const int threads : {2, 3, 40}) {
@@ -314,25 +314,25 @@ TEST_CASE("products of many and of few matrices, cut or whole, are those of sing
   }
 }
 
-TEST_CASE("a product whose one side wants no gradient computes that of the other alone", "[kernels]") {
-  static std::atomic<int> products = 0;
+TEST_CASE("a matmul with one input that needs no gradient computes only that of the other", "[kernels]") {
+  static std::atomic<int> multiplications = 0;
   const auto handle = at::addGlobalCallback(
       at::RecordFunctionCallback([](const at::RecordFunction& f) -> std::unique_ptr<at::ObserverContext> {
-        products += std::string_view(f.name()) == "aten::mm";
+        multiplications += std::string_view(f.name()) == "aten::mm";
         return nullptr;
       }).scopes({at::RecordScope::FUNCTION}));
-  const auto products_of = [&](bool first, bool second) {
+  const auto multiplications_of = [&](bool first, bool second) {
     const auto a = numbers({4, 5, 6}, 0.1).set_requires_grad(first),
                b = numbers({4, 6, 7}, 0.2).set_requires_grad(second);
-    products = 0;
-    fused::matrix_product(a, b).sum().backward();
+    multiplications = 0;
+    fused::matmul(a, b).sum().backward();
     CHECK(a.grad().defined() == first);
     CHECK(b.grad().defined() == second);
-    return products.load();
+    return multiplications.load();
   };
-  CHECK(products_of(true, true) == 12);
-  CHECK(products_of(true, false) == 8);
-  CHECK(products_of(false, true) == 8);
+  CHECK(multiplications_of(true, true) == 12);
+  CHECK(multiplications_of(true, false) == 8);
+  CHECK(multiplications_of(false, true) == 8);
   at::removeCallback(handle);
 }
 
@@ -345,11 +345,11 @@ TEST_CASE("the gradient of a softmax of bf16 scores is rounded once", "[kernels]
   const auto wide = p.detach().to(at::kDouble), dy = probe.to(at::kDouble);
   const auto wanted = wide * (dy - (wide * dy).sum(-1, /*keepdim=*/true));
   const auto error = (scores.grad().to(at::kDouble) - wanted).abs();
-  // Half of the last of eight bits, and what fp32 leaves of a difference of like numbers.
+  // Half a unit in the last of eight bits, and the fp32 error of a difference of similar numbers.
   CHECK((error - wanted.abs() / 256 - 1e-6 * wide).max().item<double>() <= 0);
 }
 
-TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
+TEST_CASE("results are bit-identical for any number of threads", "[kernels]") {
   const auto bias = param({96}, 0.5);
   const auto run = [&](int threads) {
     at::set_num_threads(threads);
@@ -364,7 +364,7 @@ TEST_CASE("results are the same bits for any number of threads", "[kernels]") {
   for (size_t i = 0; i < one.gradients.size(); ++i) CHECK(at::equal(one.gradients[i], three.gradients[i]));
 }
 
-TEST_CASE("packed weights give the products of the usual ones, for any number of rows, and go with their scope",
+TEST_CASE("packed weights give the same results as the usual ones, for any number of rows, and end with their scope",
           "[kernels][linear]") {
   struct Two : Layer {
     Two() : weight(own_param("weight", {37, 20}, Init::weight)), bias(own_param("bias", {37}, Init::zero)) {}

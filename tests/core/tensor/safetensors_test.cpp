@@ -17,7 +17,7 @@ std::string file_of(const std::string& header, const std::string& data) {
 
 }  // namespace
 
-TEST_CASE("tensors of every type come back as they went", "[safetensors]") {
+TEST_CASE("tensors of every dtype survive a round trip", "[safetensors]") {
   TempDir dir;
   std::vector<NamedTensor> all;
   for (const auto type : {at::kFloat, at::kDouble, at::kLong, at::kInt, at::kHalf, at::kBFloat16, at::kBool, at::kByte,
@@ -34,7 +34,7 @@ TEST_CASE("tensors of every type come back as they went", "[safetensors]") {
   CHECK_THROWS_WITH(file.get("scala"), Catch::Contains("has no tensor 'scala'; did you mean 'scalar'?"));
 }
 
-TEST_CASE("broken and hostile files are refused in words", "[safetensors]") {
+TEST_CASE("broken and hostile files are rejected with a message", "[safetensors]") {
   TempDir dir;
   const auto message = [&](const std::string& content) -> std::string {
     try {
@@ -89,7 +89,7 @@ TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safeten
     CHECK_THROWS_AS(SafeTensors::open(dir.write("c.safetensors", whole.substr(0, length))), CheckpointError);
 }
 
-TEST_CASE("a full disk is named, and nothing half written stays", "[safetensors]") {
+TEST_CASE("a failed write names the reason and leaves no partial file", "[safetensors]") {
   TempDir dir;
   CHECK_THROWS_WITH(save_safetensors(dir / "none/a.safetensors", {{"a", at::ones({1})}}),
                     Catch::Contains("cannot be written (No such file or directory)"));

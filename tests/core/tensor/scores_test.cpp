@@ -18,7 +18,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = s
 }  // namespace
 
 TEST_CASE(
-    "loops over scores are their formulas, for every instruction set, with forbidden tokens and numbers that are none",
+    "loops over scores equal their formulas, for every instruction set, with forbidden tokens and non-finite numbers",
     "[kernels][scores]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
@@ -30,25 +30,26 @@ TEST_CASE(
     std::vector<float> x(static_cast<size_t>(n));
     for (auto& v : x) v = normal(random);
     if (n > 2) x[static_cast<size_t>(n) / 2] = -infinity;
-    float most = lowest;
-    for (const float v : x) most = std::max(most, v);
+    float highest = lowest;
+    for (const float v : x) highest = std::max(highest, v);
     double all = 0, kept = 0;
     for (const float v : x) {
-      all += std::exp(double{v} - double{most});
-      if (v >= most - 6) kept += std::exp(double{v} - double{most});
+      all += std::exp(double{v} - double{highest});
+      if (v >= highest - 6) kept += std::exp(double{v} - double{highest});
     }
-    CHECK(over.largest(n, x.data()) == most);
+    CHECK(over.largest(n, x.data()) == highest);
     const auto [max, log] = over.log_sum(n, x.data());
-    CHECK(max == most);
+    CHECK(max == highest);
     CHECK(log == Approx(std::log(all)).margin(2e-6));
     std::vector<float> out(static_cast<size_t>(n) + 1, 77);
     over.minus(n, x.data(), 1.5F, 0.25F, out.data());
     for (size_t i = 0; i < x.size(); ++i) CHECK(out[i] == (x[i] - 1.5F) - 0.25F);
-    CHECK(over.weights(n, x.data(), most - 6, most, out.data()) == Approx(kept).epsilon(1e-6));
+    CHECK(over.weights(n, x.data(), highest - 6, highest, out.data()) == Approx(kept).epsilon(1e-6));
     for (size_t i = 0; i < x.size(); ++i)
-      CHECK(out[i] == (x[i] >= most - 6 ? Approx(std::exp(double{x[i]} - double{most})).epsilon(1e-6) : Approx(0)));
-    CHECK(out.back() == 77);  // nothing is written behind the row
-    for (const float bound : {-infinity, most - 3, most}) {
+      CHECK(out[i] ==
+            (x[i] >= highest - 6 ? Approx(std::exp(double{x[i]} - double{highest})).epsilon(1e-6) : Approx(0)));
+    CHECK(out.back() == 77);  // nothing is written after the row
+    for (const float bound : {-infinity, highest - 3, highest}) {
       std::vector<int64_t> found, wanted;
       for (int64_t i = over.next_above(x.data(), 0, n, 0.5F, bound); i < n;
            i = over.next_above(x.data(), i + 1, n, 0.5F, bound))
@@ -61,7 +62,7 @@ TEST_CASE(
       auto broken = x;
       broken.back() = bad;
       CHECK(std::isnan(over.log_sum(n, broken.data()).log));
-      CHECK(std::isnan(over.weights(n, broken.data(), lowest, most, out.data())));
+      CHECK(std::isnan(over.weights(n, broken.data(), lowest, highest, out.data())));
     }
     const std::vector<float> forbidden(static_cast<size_t>(n), -infinity);
     CHECK(over.largest(n, forbidden.data()) == lowest);
@@ -70,12 +71,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][scores]") {
+TEST_CASE("a loss over NaN logits is NaN", "[kernels][scores]") {
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
-  for (const uint32_t bits : {0x7FC00000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {  // as processors and graphics cards write them
+  for (const uint32_t bits : {0x7FC00000U, 0x7FFFFFFFU, 0xFFFFFFFFU}) {  // as CPUs and GPUs encode NaN
     auto weights = numbers({40, 3}, 0.4);
-    weights[20].fill_(std::bit_cast<float>(bits));  // of a token that is no label
+    weights[20].fill_(std::bit_cast<float>(bits));  // of a token that is not a label
     const Param table(weights.set_requires_grad(true), Init::weight);
     CHECK(std::isnan(token_cross_entropy(numbers({2, 3}, 0.3).set_requires_grad(true), table, Param(),
                                          at::tensor({2, 5}, at::kLong), {}, nullptr)
@@ -83,7 +84,7 @@ TEST_CASE("a loss over logits that are not numbers is not a number", "[kernels][
   }
 }
 
-TEST_CASE("losses of single predictions are those of the sum, made in blocks of rows", "[kernels][scores]") {
+TEST_CASE("losses of single predictions add up to the summed loss, computed in blocks of rows", "[kernels][scores]") {
   const int64_t rows = 700, width = 9001;  // more than one block
   const Param table(numbers({width, 6}, 0.4), Init::weight);
   const auto hidden = numbers({rows, 6}, 0.7);
@@ -93,13 +94,13 @@ TEST_CASE("losses of single predictions are those of the sum, made in blocks of 
   const auto scores = token_scores(hidden, table, Param(), labels);
   CHECK(scores.loss.numel() == rows);
   CHECK(scores.loss.sum(at::kDouble).item<double>() == Approx(sum.item<double>()).epsilon(1e-5));
-  CHECK(scores.right.sum().item<int64_t>() == correct);
+  CHECK(scores.correct.sum().item<int64_t>() == correct);
   const auto logits = hidden.to(at::kDouble).matmul(table.value().to(at::kDouble).t());
   const auto wanted = -at::log_softmax(logits, -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1);
   CHECK((scores.loss.to(at::kDouble) - wanted).abs().max().item<double>() < 1e-5);
-  TokenDraw whole{.temperature = 0.5, .uniform = uniform_numbers(rows, 5)}, beside = whole;
+  TokenDraw whole{.temperature = 0.5, .uniform = uniform_numbers(rows, 5)}, with_scores = whole;
   whole.drawn = draw_tokens(hidden, table, Param(), whole);
-  token_scores(hidden, table, Param(), labels, &beside);
-  CHECK(at::equal(whole.drawn, beside.drawn));
+  token_scores(hidden, table, Param(), labels, &with_scores);
+  CHECK(at::equal(whole.drawn, with_scores.drawn));
   CHECK(token_scores(hidden.narrow(0, 0, 0), table, Param(), labels.narrow(0, 0, 0)).loss.numel() == 0);
 }

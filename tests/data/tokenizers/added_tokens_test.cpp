@@ -26,15 +26,15 @@ void write_files(const TempDir& dir, const std::string& folder, const json& file
   }
 }
 
-std::vector<int32_t> ids_of(const std::vector<TextPiece>& pieces) {
+std::vector<int32_t> ids_of(const std::vector<TokenSpan>& tokens) {
   std::vector<int32_t> ids;
-  for (const auto& piece : pieces) ids.push_back(piece.id);
+  for (const auto& token : tokens) ids.push_back(token.id);
   return ids;
 }
 
 }  // namespace
 
-TEST_CASE("tokens that were added next to a vocabulary are cut from text as transformers does", "[data][tokenizer]") {
+TEST_CASE("added tokens of a vocabulary folder are found in text as in transformers", "[data][tokenizer]") {
   TempDir dir;
   size_t number = 0;
   for (const auto& one : reference()["folders"]) {
@@ -44,9 +44,8 @@ TEST_CASE("tokens that were added next to a vocabulary are cut from text as tran
     set_log_file(dir / "log");
     tokenizer.save(dir / (folder + "-saved"));
     set_log_file("");
-    // The tokenizer.json of a SentencePiece model finds added tokens as they are spelled, and that is said.
-    const bool told =
-        read_file(dir / "log").find("is sought in the model's normal form of a text") != std::string::npos;
+    // The exported tokenizer.json of a SentencePiece model finds added tokens by exact spelling, with a warning.
+    const bool told = read_file(dir / "log").find("is searched in normalised text") != std::string::npos;
     CHECK(told == one["files"].contains("spiece.model"));
     std::filesystem::remove(dir / "log");
     const auto again = Tokenizer::open(dir / (folder + "-saved"));
@@ -68,7 +67,7 @@ TEST_CASE("tokens that were added next to a vocabulary are cut from text as tran
   CHECK(number == 9);
 }
 
-TEST_CASE("an added token keeps its position, its spelling and its place in the fingerprint", "[data][tokenizer]") {
+TEST_CASE("an added token keeps its offsets and its spelling, and is part of the fingerprint", "[data][tokenizer]") {
   TempDir dir;
   auto files = reference()["folders"][0]["files"];
   write_files(dir, "with", files);
@@ -82,7 +81,7 @@ TEST_CASE("an added token keeps its position, its spelling and its place in the 
   CHECK(placed[1].begin == 4);
   CHECK(placed[1].end == 10);
   CHECK(with.decode(std::vector<int64_t>{placed[0].id, placed[1].id, placed[2].id}) == "the NewTok cat");
-  // One that a role or a list of special tokens names is not cut from text.
+  // Tokens named by a role or a list of special tokens are not found in text.
   files["added_tokens.json"] = R"({"NewTok": 28, "<x>": 29})";
   files["special_tokens_map.json"] = R"({"additional_special_tokens": ["NewTok"], "bos_token": "<x>"})";
   write_files(dir, "named", files);
@@ -92,7 +91,7 @@ TEST_CASE("an added token keeps its position, its spelling and its place in the 
   for (const auto id : named.encode("NewTok <x>")) CHECK(id < 28);
 }
 
-TEST_CASE("a tokenizer that Cloze saved before takes no added token from a text", "[data][tokenizer]") {
+TEST_CASE("a tokenizer saved by an earlier version finds no added token in a text", "[data][tokenizer]") {
   TempDir dir;
   dir.write("vocab.txt", reference()["folders"][0]["files"]["vocab.txt"].get<std::string>());
   dir.write("cloze_tokenizer.json", R"({"format": "cloze-tokenizer", "version": 2, "added": {"28": "NewTok"}})");
@@ -101,7 +100,7 @@ TEST_CASE("a tokenizer that Cloze saved before takes no added token from a text"
   for (const auto id : tokenizer.encode("NewTok")) CHECK(id < 28);
 }
 
-TEST_CASE("tokens that a tokenizer.json adds are found where tokenizers finds them, and never within words",
+TEST_CASE("added tokens of a tokenizer.json are found where tokenizers finds them, and never within words",
           "[data][tokenizer]") {
   TempDir dir;
   size_t compared = 0;
@@ -122,11 +121,11 @@ TEST_CASE("tokens that a tokenizer.json adds are found where tokenizers finds th
   CHECK(compared == 41);
 }
 
-TEST_CASE("white space that two added tokens share is looked at once", "[data][tokenizer]") {
+TEST_CASE("white space shared by two added tokens is examined once", "[data][tokenizer]") {
   TempDir dir;
   auto whole = reference()["wholes"][3]["tokenizer"];
   for (auto& token : whole["added_tokens"]) token["rstrip"] = token["content"] == "\n";
   const auto tokenizer = Tokenizer::open(dir.write("tokenizer.json", whole.dump()));
-  const std::string lines(1 << 20, '\n');  // every line end looks for the end of all others: minutes
+  const std::string lines(1 << 20, '\n');  // quadratic if every line end scans all following ones: minutes
   CHECK(tokenizer.encode(lines).size() == lines.size());
 }

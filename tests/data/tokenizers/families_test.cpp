@@ -19,7 +19,7 @@ const std::string fixtures = SOURCE_DIR "/tests/data/tokenizers/families/";
 
 std::string model(const std::string& name) { return read_file(fixtures + name + ".model"); }
 
-/// Ids of one text or two as transformers frames them.
+/// Ids of one text or two, with special tokens as in transformers.
 std::vector<int64_t> framed(const Tokenizer& tokenizer, const std::string& text, const std::string* second = nullptr) {
   const auto frame = tokenizer.frame();
   auto ids = frame.before;
@@ -64,7 +64,7 @@ TEST_CASE("each family's tokenizer has the ids, special tokens and frames of its
 }
 
 TEST_CASE(
-    "a family is told by the model's config.json where no tokenizer class is named, and refused by name when unknown",
+    "the model's config.json selects the family if no tokenizer class is named, and an unknown one is refused by name",
     "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/sentencepiece.bpe.model", model("fairseq"));
@@ -86,10 +86,10 @@ TEST_CASE(
   dir.write("d/spiece.model", model("t5"));
   dir.write("d/tokenizer_config.json", R"({"tokenizer_class": "PegasusTokenizer", "offset": 0})");
   CHECK_THROWS_WITH(Tokenizer::open(dir / "d"),
-                    Catch::Contains("offset is 0; Cloze knows PEGASUS with the offset 103 alone"));
+                    Catch::Contains("offset is 0; Cloze supports PEGASUS with the offset 103 only"));
 }
 
-TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, and pieces keep their places",
+TEST_CASE("XLNet and ALBERT keep accents and case if their folder says so, and tokens keep their offsets",
           "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/spiece.model", model("xlnet"));
@@ -102,14 +102,14 @@ TEST_CASE("XLNet and ALBERT keep accents and case where their folder says so, an
   dir.write("b/tokenizer_config.json", R"({"tokenizer_class": "XLNetTokenizer"})");
   const auto tokenizer = Tokenizer::open(dir / "b");
   CHECK(tokenizer.fingerprint() != kept.fingerprint());
-  std::string places;
-  for (const auto& piece : tokenizer.encode_with_offsets("the  na\u00EFve 99, x"))
-    places += std::to_string(piece.begin) + ".." + std::to_string(piece.end) + " ";
-  CHECK(places.starts_with("0..3 "));
-  CHECK(places.find(" 14..15 ") != std::string::npos);  // the comma after the digits
+  std::string offsets;
+  for (const auto& token : tokenizer.encode_with_offsets("the  na\u00EFve 99, x"))
+    offsets += std::to_string(token.begin) + ".." + std::to_string(token.end) + " ";
+  CHECK(offsets.starts_with("0..3 "));
+  CHECK(offsets.find(" 14..15 ") != std::string::npos);  // the comma after the digits
 }
 
-TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says so where one is needed",
+TEST_CASE("a model's tokenizer gets no token that the model lacks, and a missing one is reported where it is needed",
           "[data][tokenizer]") {
   TempDir dir;
   json vocabulary = json::object();
@@ -140,7 +140,7 @@ TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says 
   CHECK(more.special().mask == 258);
   more.save(dir / "more");
   CHECK(Tokenizer::open(dir / "more").special().mask == 258);
-  // Tokens that somebody added have the ids that their files say.
+  // Added tokens have the ids in their files.
   dir.write("gpt2/added_tokens.json", R"({"[PAD]": 257})");
   dir.write("gpt2/special_tokens_map.json", R"({"pad_token": "[PAD]"})");
   CHECK(Tokenizer::open(dir / "gpt2").special().pad == 257);
@@ -149,10 +149,10 @@ TEST_CASE("a model's own tokenizer gets no token that the model lacks, and says 
                     Catch::Contains("the added token '[PAD]' has id 300, the vocabulary ends at 256"));
 }
 
-TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens and its fingerprint",
+TEST_CASE("a tokenizer saved by an earlier version opens with its appended tokens and its fingerprint",
           "[data][tokenizer]") {
   TempDir dir;
-  // As version 1 wrote it: [CLS] and [MASK], which the model lacks, stand after its pieces.
+  // As saved by version 1: [CLS] and [MASK], which the model lacks, follow its pieces.
   dir.write("old/spiece.model", model("t5"));
   const auto size = Tokenizer::open(dir / "old").size();
   json facts{{"format", "cloze-tokenizer"},
@@ -167,7 +167,7 @@ TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens an
   CHECK(tokenizer.piece(size) == "[CLS]");
   CHECK(tokenizer.special().mask == size + 1);
   CHECK(tokenizer.encode("THE CAT") == tokenizer.encode("the cat"));
-  // Version 1 hashed the file and the case alone, so that tokenizers with other rules of digits looked the same.
+  // Version 1 hashed only the file and the case, so that tokenizers with different digit rules had one fingerprint.
   facts["split_digit_commas"] = false;
   facts["keep_accents"] = true;
   dir.write("plain/spiece.model", model("t5"));
@@ -176,7 +176,7 @@ TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens an
   CHECK(plain.fingerprint() != tokenizer.fingerprint());
   CHECK(tokenizer.has_fingerprint(tokenizer.fingerprint()));
   CHECK_FALSE(plain.has_fingerprint(tokenizer.fingerprint()));
-  // What version 1 recorded for ALBERT's tokenizer still names it, though rules count now.
+  // The version 1 fingerprint of ALBERT's tokenizer is still accepted, although rules are hashed now.
   dir.write("albert/spiece.model", model("albert"));
   facts["split_digit_commas"] = true;
   facts["keep_accents"] = false;
@@ -187,7 +187,7 @@ TEST_CASE("a tokenizer that Cloze saved before opens with its appended tokens an
   CHECK(albert.has_fingerprint("0cffdb099aa84417"));
 }
 
-TEST_CASE("transformers is told names, lengths, segments and frames of the model that reads a tokenizer's texts",
+TEST_CASE("exported files have the special tokens, lengths, segments and frames of the model that reads the texts",
           "[data][tokenizer]") {
   TempDir dir;
   dir.write("xlnet/spiece.model", model("xlnet"));
@@ -222,8 +222,7 @@ TEST_CASE("transformers is told names, lengths, segments and frames of the model
   CHECK(config["eos_token"] == "</s>");
 }
 
-TEST_CASE("the files of transformers that a folder came with go out again as they were, where the model fits them",
-          "[data][tokenizer]") {
+TEST_CASE("the original files of transformers are saved unchanged if they fit the model", "[data][tokenizer]") {
   TempDir dir;
   dir.write("a/sentencepiece.bpe.model", model("fairseq"));
   dir.write("a/tokenizer_config.json", R"({"tokenizer_class": "XLMRobertaTokenizer", "own": 1})");
@@ -244,7 +243,7 @@ TEST_CASE("the files of transformers that a folder came with go out again as the
   CHECK(framed_anew["model"] == whole["model"]);
 }
 
-TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePiece model", "[data][tokenizer]") {
+TEST_CASE("an exported tokenizer.json has the rules of its SentencePiece model", "[data][tokenizer]") {
   TempDir dir;
   const auto written = [&](const std::string& name) {
     Tokenizer::open(fixtures + name + ".model").save(dir / name);
@@ -265,7 +264,7 @@ TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePie
   CHECK(suffix["pre_tokenizer"].is_null());
   CHECK(plain["decoder"]["decoders"].back() == json{{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
   CHECK(suffix["decoder"]["decoders"].back()["type"] == "Fuse");
-  CHECK(steps(bare) == "Replace ; ");  // neither a space in front nor spaces joined
+  CHECK(steps(bare) == "Replace ; ");  // neither an inserted space nor collapsed spaces
   CHECK(bare["decoder"]["decoders"].back()["type"] == "Fuse");
   CHECK(bare["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] == "<sym>|NEW");
   CHECK(bytes["model"]["byte_fallback"] == true);
@@ -274,7 +273,7 @@ TEST_CASE("the tokenizer.json that Cloze writes has the rules of its SentencePie
     CHECK(merge[0].get<std::string>() + merge[1].get<std::string>() != "<sym>");
 }
 
-TEST_CASE("a tokenizer.json that Cloze wrote gives the ids of the model that it was made of", "[data][tokenizer]") {
+TEST_CASE("an exported tokenizer.json gives the ids of its SentencePiece model", "[data][tokenizer]") {
   TempDir dir;
   const auto lines = json::parse(read_file(fixtures + "expected.json"))["lines"].get<std::vector<std::string>>();
   for (const std::string name : {"fairseq", "suffix", "bare", "bytes"}) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes added_tokens.json: tokens that were added to small tokenizers, and the ids of texts that hold them.
+"""Writes added_tokens.json: added tokens of small tokenizers, and the ids of texts that contain them.
 
 `folders` are vocabularies with added tokens next to them, whose ids transformers gives; `wholes` are files
 tokenizer.json with added tokens, whose ids Hugging Face's tokenizers gives. Read by tests/data/tokenizers/added_tokens_test.cpp.
@@ -56,7 +56,7 @@ def folders():
 
 
 def wholes():
-    """The model does not know the tokens that were added next to it, whatever stands in a word."""
+    """The model never outputs added tokens, whatever a word contains."""
     pieces = "[UNK] a b c d x y ##a ##b ##x ##y aa".split()
     word_pieces = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
     word_pieces.pre_tokenizer = pre_tokenizers.WhitespaceSplit()

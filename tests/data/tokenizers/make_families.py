@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tests/data/tokenizers/families: small SentencePiece models, and the ids that each family of models gives to hard lines.
+"""Makes tests/data/tokenizers/families: small SentencePiece models, and the ids of difficult lines in each family of models.
 
 The ids are those of the sentencepiece package under the formulas of transformers 4 (models/*/tokenization_*.py, the
 classes over that package). transformers 5.23 gives the same for these models but for white space other than a space,
@@ -74,7 +74,7 @@ def xlnet_pieces(model, text, lower):
 
 
 def families():
-    """name -> folder's file, tokenizer_config.json, ids of a text, ids of one text and two by their pieces' ids."""
+    """name -> model file, tokenizer_config.json, ids of a text, ids of one text and of two with special tokens."""
     models = {name: sentencepiece.SentencePieceProcessor(os.path.join(FOLDER, name + ".model")) for name in SPEC}
     raw = lambda name: lambda text: models[name].encode(text)
     n = len(models["fairseq"])

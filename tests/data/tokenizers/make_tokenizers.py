@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tokenizers.json: small tokenizers of every kind with the ids, byte positions and texts that Hugging Face's give.
+"""Writes tokenizers.json: small tokenizers of every kind with the ids, byte offsets and decoded texts of Hugging Face's tokenizers.
 
 Needs tokenizers, transformers and sentencepiece; the file that it writes is read by tests/data/tokenizers/pipeline_test.cpp.
 Special tokens are spelled otherwise in the reference, since text that spells one is text in Cloze.
@@ -116,7 +116,7 @@ def kinds():
     def precompiled(made):
         steps = [{"type": "Precompiled", "precompiled_charsmap": charsmap()}, {"type": "Strip", "strip_left": False, "strip_right": True}]
         made["normalizer"] = {"type": "Sequence", "normalizers": steps + [{"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]}
-    def small(made):   # rare pieces go, so that characters are unknown
+    def small(made):   # without rare pieces, so that characters are unknown
         made["model"]["vocab"] = [p for i, p in enumerate(made["model"]["vocab"]) if i < 5 or len(p[0]) != 1 or p[0] < "\x7f" or p[0] == "\u2581" or p[0].startswith("<0x")]
     def both(*changes): return lambda made: [change(made) for change in changes]
     yield "unigram", trained(M.Unigram(), unigram(), P.Metaspace(), None, D.Metaspace(), both(small, precompiled))
@@ -127,7 +127,7 @@ def kinds():
 
 
 def hidden(made):
-    """The same tokenizer whose special tokens no text spells."""
+    """The same tokenizer with special tokens that no text spells."""
     made = json.loads(json.dumps(made))
     other = {}
     for i, token in enumerate(made["added_tokens"]):
@@ -149,7 +149,7 @@ def expected(tokenizer, line):
     found = tokenizer.encode(line, add_special_tokens=False)
     at = [0]
     for character in line: at.append(at[-1] + len(character.encode()))
-    return found.ids, [at[place] for pair in found.offsets for place in pair]
+    return found.ids, [at[offset] for pair in found.offsets for offset in pair]
 
 
 def folders():
@@ -166,23 +166,23 @@ def folders():
 
 
 def main():
-    lines = [line for line in LINES if "<s>" not in line]   # transformers takes special tokens from a text
+    lines = [line for line in LINES if "<s>" not in line]   # transformers finds special tokens in a text
     cases = []
     for name, made in kinds():
         reference = hidden(made)
         found = [expected(reference, line) for line in LINES]
         cases.append({"name": name, "tokenizer": made, "ids": [f[0] for f in found], "places": [f[1] for f in found]})
-    beside = []
+    folder_cases = []
     for cls, options, files in folders():
         with tempfile.TemporaryDirectory() as folder:
             config = json.dumps({"tokenizer_class": cls, **options})
             for name, content in {**files, "tokenizer_config.json": config}.items(): (pathlib.Path(folder) / name).write_text(content, encoding="utf-8")
             tokenizer = getattr(transformers, cls).from_pretrained(folder)
-            beside.append({"name": cls + " " + json.dumps(options), "files": {**files, "tokenizer_config.json": config},
+            folder_cases.append({"name": cls + " " + json.dumps(options), "files": {**files, "tokenizer_config.json": config},
                            "ids": [tokenizer(line, add_special_tokens=False)["input_ids"] for line in lines]})
     out = pathlib.Path(__file__).with_name("tokenizers.json")
-    out.write_text(json.dumps({"lines": LINES, "cases": cases, "plain_lines": lines, "folders": beside}, ensure_ascii=True, separators=(",", ":")) + "\n")
-    print(out, out.stat().st_size, "bytes,", len(cases), "kinds,", len(beside), "folders")
+    out.write_text(json.dumps({"lines": LINES, "cases": cases, "plain_lines": lines, "folders": folder_cases}, ensure_ascii=True, separators=(",", ":")) + "\n")
+    print(out, out.stat().st_size, "bytes,", len(cases), "kinds,", len(folder_cases), "folders")
 
 
 if __name__ == "__main__":

@@ -27,19 +27,19 @@ const Json& kind(const std::string& name) {
   throw std::logic_error("unreachable");
 }
 
-std::unique_ptr<Encoder> opened(const Json& tokenizer) {
+std::unique_ptr<TokenizerModel> opened(const Json& tokenizer) {
   return make_pipeline(tokenizer.dump(), tokenizer, "tokenizer.json");
 }
 
-std::vector<int32_t> ids_of(const Encoder& encoder, const std::string& text) {
+std::vector<int32_t> ids_of(const TokenizerModel& model, const std::string& text) {
   std::vector<int32_t> ids;
-  encoder.encode(text, ids);
+  model.encode(text, ids);
   return ids;
 }
 
-std::vector<int32_t> ids_of(const std::vector<TextPiece>& pieces) {
+std::vector<int32_t> ids_of(const std::vector<TokenSpan>& tokens) {
   std::vector<int32_t> ids;
-  for (const auto& piece : pieces) ids.push_back(piece.id);
+  for (const auto& token : tokens) ids.push_back(token.id);
   return ids;
 }
 
@@ -54,19 +54,18 @@ std::string refusal(const Json& tokenizer) {
 
 }  // namespace
 
-TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging Face's tokenizers",
-          "[data][tokenizer]") {
+TEST_CASE("tokenizer.json of every kind gives the ids and offsets of Hugging Face's tokenizers", "[data][tokenizer]") {
   const auto& lines = reference()["lines"];
   size_t compared = 0;
   for (const auto& one : reference()["cases"]) {
-    const auto encoder = opened(one["tokenizer"]);
+    const auto model = opened(one["tokenizer"]);
     for (size_t i = 0; i < lines.size(); ++i) {
       const auto line = lines[i].get<std::string>();
       INFO(one["name"] << ", line " << i << ": " << lines[i]);
-      const auto placed = encoder->encode_with_offsets(line);
+      const auto placed = model->encode_with_offsets(line);
       std::vector<size_t> positions;
       for (const auto& piece : placed) positions.insert(positions.end(), {piece.begin, piece.end});
-      CHECK(ids_of(*encoder, line) == one["ids"][i].get<std::vector<int32_t>>());
+      CHECK(ids_of(*model, line) == one["ids"][i].get<std::vector<int32_t>>());
       CHECK(ids_of(placed) == one["ids"][i].get<std::vector<int32_t>>());
       CHECK(positions == one["places"][i].get<std::vector<size_t>>());
       ++compared;
@@ -75,7 +74,7 @@ TEST_CASE("tokenizer.json of every kind gives the ids and positions of Hugging F
   CHECK(compared >= 500);
 }
 
-TEST_CASE("options next to a vocabulary are those of transformers", "[data][tokenizer]") {
+TEST_CASE("options of a vocabulary folder are read as in transformers", "[data][tokenizer]") {
   TempDir dir;
   const auto& lines = reference()["plain_lines"];
   size_t number = 0;
@@ -93,7 +92,7 @@ TEST_CASE("options next to a vocabulary are those of transformers", "[data][toke
     }
   }
   CHECK(number == 10);
-  // Beside a model of Hugging Face's a vocabulary alone is read as transformers reads it, a bare one as
+  // A vocabulary in the folder of a Hugging Face model is read as in transformers, a bare one as in
   // google-research/bert.
   const auto words = reference()["folders"][0]["files"]["vocab.txt"].get<std::string>();
   const std::string long_word(150, 'a');
@@ -104,7 +103,8 @@ TEST_CASE("options next to a vocabulary are those of transformers", "[data][toke
   CHECK(Tokenizer::open(dir / "model").encode(long_word) == std::vector<int32_t>{1});
 }
 
-TEST_CASE("the encoders of BERT and GPT-2 give what the steps of their tokenizer.json give", "[data][tokenizer]") {
+TEST_CASE("the dedicated models of BERT and GPT-2 give the ids of the steps of their tokenizer.json",
+          "[data][tokenizer]") {
   const std::vector<std::string> parts{" ",
                                        "  ",
                                        "a",
@@ -137,36 +137,36 @@ TEST_CASE("the encoders of BERT and GPT-2 give what the steps of their tokenizer
                                        "\xC3"};
   for (const std::string name :
        {"bert", "bert cased", "bert accents", "bert stripped", "byte bpe", "byte bpe with a space"}) {
-    const auto encoder = opened(kind(name));
+    const auto model = opened(kind(name));
     auto stream = Rng(3).stream("fuzz");
     for (int i = 0; i < 1500; ++i) {
       std::string line;
       for (uint64_t n = stream.below(10); n > 0; --n) line += parts[stream.below(parts.size())];
       INFO(name << ": " << Json(line).dump(-1, ' ', true, Json::error_handler_t::replace));
-      REQUIRE(ids_of(*encoder, line) == ids_of(encoder->encode_with_offsets(line)));
+      REQUIRE(ids_of(*model, line) == ids_of(model->encode_with_offsets(line)));
     }
   }
 }
 
-TEST_CASE("positions stand in the text, for any text and any tokenizer", "[data][tokenizer]") {
+TEST_CASE("offsets are within the text, for any text and any tokenizer", "[data][tokenizer]") {
   auto stream = Rng(4).stream("fuzz");
   for (const auto& one : reference()["cases"]) {
-    const auto encoder = opened(one["tokenizer"]);
+    const auto model = opened(one["tokenizer"]);
     for (int i = 0; i < 60; ++i) {
       std::string line;
       for (uint64_t n = stream.below(40); n > 0; --n) line += static_cast<char>(stream.below(256));
       INFO(one["name"]);
-      const auto ids = ids_of(*encoder, line);
-      for (const auto& piece : encoder->encode_with_offsets(line)) {
+      const auto ids = ids_of(*model, line);
+      for (const auto& piece : model->encode_with_offsets(line)) {
         REQUIRE(piece.begin <= piece.end);
         REQUIRE(piece.end <= line.size());
       }
-      encoder->decode(std::vector<int64_t>(ids.begin(), ids.end()));
+      model->decode(std::vector<int64_t>(ids.begin(), ids.end()));
     }
   }
 }
 
-TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tokenizer", "[data][tokenizer]") {
+TEST_CASE("a tokenizer.json is saved unchanged, and opens again as the same tokenizer", "[data][tokenizer]") {
   TempDir dir;
   for (const auto& one : reference()["cases"]) {
     INFO(one["name"]);
@@ -186,62 +186,63 @@ TEST_CASE("a tokenizer.json goes out as it came, and opens again as the same tok
   }
 }
 
-TEST_CASE("special tokens after a vocabulary and the post-processor go out with a tokenizer.json",
+TEST_CASE("special tokens after a vocabulary and the post-processor are saved with a tokenizer.json",
           "[data][tokenizer]") {
   TempDir dir;
   Json came = kind("byte bpe");
   Json token = came["added_tokens"][0];
-  const size_t behind = came["model"]["vocab"].size();
+  const size_t after = came["model"]["vocab"].size();
   token["content"] = "<extra>";
-  token["id"] = behind;
+  token["id"] = after;
   came["added_tokens"].push_back(token);
   const auto tokenizer = Tokenizer::open(dir.write("alone/tokenizer.json", came.dump()));
-  CHECK(tokenizer.id("<extra>") == static_cast<int64_t>(behind));
+  CHECK(tokenizer.id("<extra>") == static_cast<int64_t>(after));
   tokenizer.save(dir / "saved");
   const auto written = Json::parse(read_file(dir / "saved/tokenizer.json"));
   CHECK(written["post_processor"] == came["post_processor"]);
   CHECK(written["added_tokens"] == came["added_tokens"]);
   const auto again = Tokenizer::open(dir / "saved");
-  CHECK(again.id("<extra>") == static_cast<int64_t>(behind));
+  CHECK(again.id("<extra>") == static_cast<int64_t>(after));
   CHECK(again.size() == tokenizer.size());
   CHECK(again.fingerprint() == tokenizer.fingerprint());
 }
 
-TEST_CASE("text that spells a special token is text, and other added tokens are taken from it", "[data][tokenizer]") {
+TEST_CASE("text that spells a special token is ordinary text, and other added tokens are found in it",
+          "[data][tokenizer]") {
   for (const auto& one : reference()["cases"]) {
-    const auto encoder = opened(one["tokenizer"]);
+    const auto model = opened(one["tokenizer"]);
     for (const auto& token : one["tokenizer"]["added_tokens"]) {
       if (!token["special"].get<bool>() || token["content"] == "<unk>" || token["content"] == "[UNK]") continue;
       const auto spelled = token["content"].get<std::string>();
       INFO(one["name"] << " " << spelled);
       for (const auto& text : {spelled, "a " + spelled + " b"})
-        for (const auto id : ids_of(*encoder, text)) CHECK(id != token["id"].get<int32_t>());
+        for (const auto id : ids_of(*model, text)) CHECK(id != token["id"].get<int32_t>());
     }
   }
-  const auto encoder = opened(kind("added tokens"));
-  const auto taken = ids_of(*encoder, "a NEWTOK, newtok");
+  const auto model = opened(kind("added tokens"));
+  const auto taken = ids_of(*model, "a NEWTOK, newtok");
   CHECK(std::count_if(taken.begin(), taken.end(),
-                      [&](int32_t id) { return encoder->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
-  CHECK(encoder->pieces[static_cast<size_t>(taken.back())] == "newtok");
+                      [&](int32_t id) { return model->pieces[static_cast<size_t>(id)] == "NewTok"; }) == 1);
+  CHECK(model->pieces[static_cast<size_t>(taken.back())] == "newtok");
 }
 
-TEST_CASE("a text behind another character has no mark before its first word", "[data][tokenizer]") {
+TEST_CASE("a text after another character has no mark before its first word", "[data][tokenizer]") {
   for (const std::string name :
        {"metaspace bpe always", "metaspace bpe first", "prepended bpe", "unigram", "byte bpe with a space"}) {
     INFO(name);
-    const auto encoder = opened(kind(name));
-    std::vector<int32_t> behind, after_space;
-    encoder->encode_after("the", behind);
-    encoder->encode_after(" the", after_space);
-    CHECK(after_space == ids_of(*encoder, "the"));
-    CHECK(behind != after_space);
-    CHECK_FALSE(encoder->starts_word(behind[0]));
-    CHECK_FALSE(encoder->keeps_spaces());
+    const auto model = opened(kind(name));
+    std::vector<int32_t> after, after_space;
+    model->encode_after("the", after);
+    model->encode_after(" the", after_space);
+    CHECK(after_space == ids_of(*model, "the"));
+    CHECK(after != after_space);
+    CHECK_FALSE(model->starts_word(after[0]));
+    CHECK_FALSE(model->keeps_spaces());
   }
   CHECK(opened(kind("byte bpe"))->keeps_spaces());
 }
 
-TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the part that is wrong",
+TEST_CASE("a tokenizer.json that is damaged or of another kind is refused, naming the wrong part",
           "[data][tokenizer]") {
   const auto changed = [](const std::string& name, const char* pointer, const Json& value) {
     Json tokenizer = kind(name);
@@ -251,7 +252,7 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
   CHECK_THAT(changed("bert", "/normalizer/lowercase", 3),
              Catch::Contains("normalizer.lowercase is neither true nor false"));
   CHECK_THAT(changed("bert", "/normalizer/type", "Sing"),
-             Catch::Contains("normalizer is of the kind 'Sing', which Cloze does not know among normalizers"));
+             Catch::Contains("normalizer is of the kind 'Sing', a normalizer that Cloze does not support"));
   CHECK_THAT(changed("bert", "/pre_tokenizer/type", "UnicodeScripts"),
              Catch::Contains("pre_tokenizer is of the kind 'UnicodeScripts'"));
   CHECK_THAT(changed("bert", "/decoder/type", "CTC"), Catch::Contains("decodes speech"));
@@ -259,19 +260,19 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
   CHECK_THAT(changed("bert", "/model/vocab/the", 1000000000), Catch::Contains("gives 'the' the id 1000000000"));
   CHECK_THAT(changed("bert", "/model/vocab/the", -1), Catch::Contains("no whole number from 0"));
   CHECK_THAT(changed("bert", "/model/vocab/the", 1), Catch::Contains("the id 1"));
-  CHECK_THAT(changed("bert", "/model/vocab", "x"), Catch::Contains("model.vocab is not an object of pieces and ids"));
-  CHECK_THAT(changed("bert", "/model", nullptr), Catch::Contains("model is no object with a vocabulary"));
+  CHECK_THAT(changed("bert", "/model/vocab", "x"), Catch::Contains("model.vocab is not an object of tokens and ids"));
+  CHECK_THAT(changed("bert", "/model", nullptr), Catch::Contains("model is not an object with a vocabulary"));
   CHECK_THAT(changed("added tokens", "/added_tokens/6/id", 3), Catch::Contains("the id 3"));
   CHECK_THAT(changed("added tokens", "/added_tokens/6/content", 3),
              Catch::Contains("added_tokens[6].content is not a text"));
   CHECK_THAT(changed("suffix bpe", "/model/dropout", 0.5), Catch::Contains("dropout is 0.5"));
-  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a"})), Catch::Contains("[0] is not two pieces"));
+  CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a"})), Catch::Contains("[0] is not two tokens"));
   CHECK_THAT(changed("suffix bpe", "/model/merges/0", Json::array({"a", "qqq"})),
-             Catch::Contains("no piece of the vocabulary"));
+             Catch::Contains("or their concatenation is not in the vocabulary"));
   CHECK_THAT(changed("prefix bpe", "/model/merges/0", Json::array({"a", "b"})),
-             Catch::Contains("does not begin with the prefix '@@'"));
+             Catch::Contains("does not start with the prefix '@@'"));
   CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/pattern/Regex", "("),
-             Catch::Contains("no expression of Oniguruma's"));
+             Catch::Contains("not a valid Oniguruma expression"));
   CHECK_THAT(changed("split bpe", "/pre_tokenizer/pretokenizers/0/behavior", "Eaten"),
              Catch::Contains("it can be Removed, Isolated"));
   CHECK_THAT(changed("metaspace bpe first", "/pre_tokenizer/replacement", "ab"), Catch::Contains("not one character"));
@@ -279,9 +280,9 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
              Catch::Contains("model.unk_id is 70000, not a whole number from 0 to"));
   CHECK_THAT(changed("unigram", "/model/vocab/3", "x"), Catch::Contains("[3] is not a piece and its score"));
   CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "!"),
-             Catch::Contains("is not written in base64"));
+             Catch::Contains("is not base64"));
   CHECK_THAT(changed("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"),
-             Catch::Contains("is no table of SentencePiece"));
+             Catch::Contains("is not a table of SentencePiece"));
   CHECK_THAT(changed("byte bpe", "/post_processor/type", "Hat"), Catch::Contains("among post-processors"));
   Json nested = kind("bert")["normalizer"];
   for (int i = 0; i < 100; ++i) nested = {{"type", "Sequence"}, {"normalizers", {nested}}};
@@ -293,13 +294,13 @@ TEST_CASE("a tokenizer.json that is damaged or of another kind is refused by the
                       "it is damaged"));
 }
 
-TEST_CASE("a word that a model cannot write is answered in words where it has no unknown token", "[data][tokenizer]") {
+TEST_CASE("a word that a model cannot encode gives an error if there is no unknown token", "[data][tokenizer]") {
   Json tokenizer = kind("wordlevel");
   tokenizer["model"]["unk_token"] = "nowhere";
   CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "xylophone"), Catch::Contains("does not know the word 'xylophone'"));
   tokenizer = kind("unigram");
   tokenizer["model"]["unk_id"] = nullptr;
-  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model no unk_id"));
+  CHECK_THROWS_WITH(ids_of(*opened(tokenizer), "\u4E2D"), Catch::Contains("its model has no unk_id"));
 }
 
 TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]") {
@@ -311,26 +312,26 @@ TEST_CASE("damaged values of a tokenizer.json never crash", "[data][tokenizer]")
   for (const auto& one : reference()["cases"]) {
     Json small = one["tokenizer"];
     const auto flat = small.flatten();
-    std::vector<std::string> places;
+    std::vector<std::string> pointers;
     for (const auto& [pointer, value] : flat.items())
-      if (!pointer.starts_with("/model/vocab") && !pointer.starts_with("/model/merges")) places.push_back(pointer);
+      if (!pointer.starts_with("/model/vocab") && !pointer.starts_with("/model/merges")) pointers.push_back(pointer);
     for (int i = 0; i < 12; ++i) {
       Json broken = small;
-      auto pointer = Json::json_pointer(places[stream.below(places.size())]);
+      auto pointer = Json::json_pointer(pointers[stream.below(pointers.size())]);
       if (stream.below(3) == 0 && !pointer.parent_pointer().empty()) pointer = pointer.parent_pointer();
       broken[pointer] = values[stream.below(values.size())];
       INFO(one["name"] << " " << pointer << " = " << broken[pointer]);
       try {
-        const auto encoder = opened(broken);
-        const auto ids = ids_of(*encoder, text);
-        encoder->encode_with_offsets(text);
-        encoder->decode(std::vector<int64_t>(ids.begin(), ids.end()));
-        encoder->files();
+        const auto model = opened(broken);
+        const auto ids = ids_of(*model, text);
+        model->encode_with_offsets(text);
+        model->decode(std::vector<int64_t>(ids.begin(), ids.end()));
+        model->files();
       } catch (const DataError& e) {
         CHECK(std::string(e.what()).size() > 20);
       }
     }
-    // A table of normalisation whose bytes are others.
+    // A normalisation table with changed bytes.
     if (one["name"] != "unigram") continue;
     auto& map = small["normalizer"]["normalizers"][0]["precompiled_charsmap"].get_ref<std::string&>();
     for (int i = 0; i < 300; ++i) {

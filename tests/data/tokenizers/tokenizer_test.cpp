@@ -26,7 +26,7 @@ TEST_CASE("BERT's basic tokenizer cleans, folds and splits", "[data][tokenizer]"
         " \u03BF\u03B4\u03BF\u03C2");  // a sigma at the end of a word
 }
 
-TEST_CASE("WordPiece takes the longest piece first and knows what it does not know", "[data][tokenizer]") {
+TEST_CASE("WordPiece matches the longest token first, and unknown words become [UNK]", "[data][tokenizer]") {
   const auto wordpiece =
       make_wordpiece("[UNK]\nun\n##aff\n##able\nunaff\nable\n,\n", "vocab.txt", WordPieceRules::bert(true));
   const auto encode = [&](const std::string& text) {
@@ -40,17 +40,17 @@ TEST_CASE("WordPiece takes the longest piece first and knows what it does not kn
   CHECK(encode("").empty());
 }
 
-TEST_CASE("broken vocabularies and models are refused in words", "[data][tokenizer]") {
+TEST_CASE("broken vocabularies and models are refused with a message", "[data][tokenizer]") {
   TempDir dir;
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("a/vocab.txt", "[PAD]\nx\n")),
-                    Catch::Contains("the vocabulary has no piece [UNK]"));
+                    Catch::Contains("the vocabulary has no token [UNK]"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("b/vocab.txt", "[UNK]\nx\nx\n")),
-                    Catch::Contains("vocab.txt:3: the piece 'x' is there twice"));
-  CHECK_THROWS_WITH(Tokenizer::open(dir.write("c/vocab.txt", "")), Catch::Contains("is empty; it holds no tokenizer"));
+                    Catch::Contains("vocab.txt:3: the token 'x' is a duplicate"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.write("c/vocab.txt", "")), Catch::Contains("is empty; it has no tokenizer"));
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("d/x.model", "no proto at all")),
                     Catch::Contains("is not a SentencePiece model, or it is damaged"));
   CHECK_THROWS_WITH(Tokenizer::open(dir / "none"), Catch::Contains("no such tokenizer"));
-  CHECK_THROWS_WITH(Tokenizer::open(dir.path.string()), Catch::Contains("holds no tokenizer (vocab.txt, spiece.model"));
+  CHECK_THROWS_WITH(Tokenizer::open(dir.path.string()), Catch::Contains("has no tokenizer (vocab.txt, spiece.model"));
 }
 
 TEST_CASE("special tokens that a vocabulary lacks are appended, and a saved tokenizer opens as it was",
@@ -95,14 +95,14 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
     CHECK(tokenizer.special().cls == 2);
     CHECK(tokenizer.special().sep == 3);
     CHECK(tokenizer.special().mask == 4);
-    // Behind a blank a text goes on as it does behind a word.
+    // The text after a mask continues like a text after a word.
     const auto whole = tokenizer.encode("mat."), head = tokenizer.encode("mat"), dot = tokenizer.encode_after(".");
     CHECK(std::vector<int32_t>(whole.begin() + static_cast<std::ptrdiff_t>(head.size()), whole.end()) == dot);
     CHECK(tokenizer.encode(".") != dot);
     CHECK(tokenizer.encode_after(" sat") == tokenizer.encode("sat"));
     CHECK(tokenizer.encode_after("").empty());
     const auto ids = tokenizer.encode("the cat [MASK] sat");
-    CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is text
+    CHECK(std::find(ids.begin(), ids.end(), 4) == ids.end());  // text that spells a special token is ordinary text
     const auto cat = tokenizer.encode("the cat sat");
     CHECK(tokenizer.decode(std::vector<int64_t>(cat.begin(), cat.end())) == "the cat sat");
   }
@@ -111,7 +111,7 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
 TEST_CASE("ids equal those of the reference implementations on published vocabularies", "[data][tokenizer]") {
   const std::string folder = SOURCE_DIR "/../shared/data/tokenizers/";
   if (!std::filesystem::exists(folder + "expected-ids.jsonl")) {
-    WARN("the published vocabularies are not beside this checkout; hand-worked cases above stand alone");
+    WARN("the published vocabularies are not next to this checkout; only the hand-worked cases above were tested");
     return;
   }
   TempDir dir;
@@ -167,7 +167,7 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
   for (const auto* name : {"albert-base-v2-30k.model", "t5-32000.model", "pegasus-96103.model",
                            "bigbird-roberta-gpt2.model", "hf-test_sentencepiece_bpe.model", "spm-test_ja_model.model"})
     if (std::filesystem::exists(folder + name)) models.push_back(folder + name);
-  // Pieces of text that normalisation moves: accents alone, wide spaces, marks of the tokenizer itself, broken bytes.
+  // Fragments that normalisation changes: single accents, wide spaces, marks of the tokenizer itself, invalid bytes.
   const std::vector<std::string> parts{" ",      "  ",     "a",      "the",     "cat",    "caf\u00E9",  "\u0301",
                                        "\u00A8", "\u00A0", "\u3000", "\u2581",  "\t",     "\u200B",     "\uFF21",
                                        "7",      ".",      ",",      "<s>",     "[MASK]", "\U0001F600", "\u304C",
@@ -204,7 +204,7 @@ TEST_CASE("what transformers passes over next to a vocab.txt is named in a warni
     const auto at = log.find(path);
     return at == std::string::npos ? log : log.substr(at + path.size());
   };
-  const std::string end = ", which transformers passes over since version 5; so does Cloze\n";
+  const std::string end = ", which transformers ignores since version 5; so does Cloze\n";
   CHECK(warned(R"("max_input_chars_per_word": 5)") == ": max_input_chars_per_word is 5" + end);
   CHECK(warned(R"("clean_text": false)") == ": clean_text is false" + end);
   CHECK(warned(R"("never_split": ["x"])") == R"(: never_split is ["x"])" + end);
@@ -254,7 +254,7 @@ TEST_CASE("JSON that is nested thousands deep is refused with file, line and col
 }
 
 TEST_CASE("a tokenizer of 60,000 pieces of each kind is saved and opened", "[data][tokenizer]") {
-  // Objects whose keys are looked up by walking take minutes here.
+  // With linear lookup of keys this takes minutes.
   TempDir dir;
   std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   nlohmann::json vocabulary = nlohmann::json::object(), added = nlohmann::json::object();
@@ -284,12 +284,11 @@ TEST_CASE("a key that is no id of a token is answered with the file and the key"
     INFO(key);
     dir.write("bert/tokenizer_config.json", R"({"tokenizer_class": "BertTokenizer", "added_tokens_decoder": {")" + key +
                                                 R"(": {"content": "<x>"}}})");
-    CHECK_THROWS_WITH(Tokenizer::open(dir / "bert"),
-                      dir / "bert/tokenizer_config.json" + ": '" + key +
-                          "' stands where the id of a token belongs; ids are whole numbers from 0");
+    CHECK_THROWS_WITH(Tokenizer::open(dir / "bert"), dir / "bert/tokenizer_config.json" + ": '" + key +
+                                                         "' is not the id of a token; ids are whole numbers from 0");
   }
   dir.write("ours/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
   dir.write("ours/cloze_tokenizer.json", R"({"format": "cloze-tokenizer", "version": 2, "added": {"6": 7}})");
   CHECK_THROWS_WITH(Tokenizer::open(dir / "ours"),
-                    dir / "ours/cloze_tokenizer.json" + ": token 6 under 'added' is no text; the file is damaged");
+                    dir / "ours/cloze_tokenizer.json" + ": token 6 under 'added' is not a text; the file is damaged");
 }

@@ -1,0 +1,21 @@
+#include "cli/engine.h"
+#include "cli/verbs.h"
+
+namespace cloze {
+
+void add_import(CLI::App& app, Globals& globals) {
+  auto* verb = app.add_subcommand("import", "convert a Hugging Face model folder to a run");
+  auto command = std::make_shared<ImportCommand>();
+  verb->add_option("folder", command->folder,
+                   "folder with config.json, model.safetensors or pytorch_model.bin (also sharded), tokenizer files")
+      ->required();
+  verb->add_option("--out", command->out, "run directory to create")->required();
+  verb->add_option(
+      "--generator", command->generator,
+      "ELECTRA: folder of the generator, if `folder` is the discriminator; the run holds both, for further "
+      "pretraining");
+  verb->footer("Example:\n  cloze import bert-base-uncased --out runs/bert-base");
+  verb->callback([command, &globals] { globals.exit_code = run_engine(*command); });
+}
+
+}  // namespace cloze

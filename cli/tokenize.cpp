@@ -1,0 +1,76 @@
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "data/tokenizer.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+struct Totals {
+  uint64_t texts = 0, bytes = 0, tokens = 0, unknown = 0;
+};
+
+/// Prints the tokens of one text, and adds them to `totals`.
+void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json, Totals& totals) {
+  const auto tokens = tokenizer.encode_with_offsets(text);
+  ++totals.texts, totals.bytes += text.size(), totals.tokens += tokens.size();
+  for (const auto& token : tokens) totals.unknown += token.id == tokenizer.special().unk;
+  if (as_json) {
+    json ids = json::array(), names = json::array(), offsets = json::array();
+    for (const auto& token : tokens) {
+      ids.push_back(token.id);
+      names.push_back(tokenizer.piece(token.id));
+      offsets.push_back({token.begin, token.end});
+    }
+    std::printf("%s\n", json{{"text", text}, {"ids", ids}, {"pieces", names}, {"offsets", offsets}}
+                            .dump(-1, ' ', false, json::error_handler_t::replace)
+                            .c_str());
+    return;
+  }
+  std::printf("%8s  %-24s %s\n", "id", "token", "bytes");
+  for (const auto& token : tokens)
+    std::printf("%8d  %-24s %zu..%zu  %s\n", token.id, tokenizer.piece(token.id).c_str(), token.begin, token.end,
+                text.substr(token.begin, token.end - token.begin).c_str());
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Globals&) {
+  auto* verb = app.add_subcommand("tokenize", "show the tokens, ids and byte offsets of a text");
+  auto path = std::make_shared<std::string>();
+  auto texts = std::make_shared<std::vector<std::string>>();
+  auto as_json = std::make_shared<bool>(false);
+  verb->add_option("tokenizer", *path,
+                   "tokenizer file or folder; runs and prepared folders have one, named `tokenizer`")
+      ->required();
+  verb->add_option("text", *texts, "texts to tokenize (default: lines of standard input)");
+  verb->add_flag("--json", *as_json, "print one line of JSON per text");
+  verb->footer("Example:\n  cloze tokenize tokens/tokenizer \"the mouse ate the cheese\"");
+  verb->callback([=] {
+    const auto tokenizer = Tokenizer::open(*path);
+    Totals totals;
+    for (auto& text : *texts) {
+      if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);
+      tokenize(tokenizer, text, *as_json, totals);
+    }
+    if (texts->empty()) {
+      const InterruptibleReads may_wait;
+      for (std::string line; !interrupted && std::getline(std::cin, line);) tokenize(tokenizer, line, *as_json, totals);
+      if (interrupted) throw Interrupted("stopped before the end of standard input");
+    }
+    if (*as_json) return;
+    const double tokens = static_cast<double>(std::max<uint64_t>(totals.tokens, 1));
+    std::printf("%llu texts, %llu tokens, %.2f bytes per token, %.2f %% unknown\n",
+                static_cast<unsigned long long>(totals.texts), static_cast<unsigned long long>(totals.tokens),
+                static_cast<double>(totals.bytes) / tokens, 100 * static_cast<double>(totals.unknown) / tokens);
+  });
+}
+
+}  // namespace cloze

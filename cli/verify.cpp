@@ -1,0 +1,53 @@
+#include "cli/engine.h"
+#include "cli/verbs.h"
+#include "core/log.h"
+#include "data/token_store.h"
+
+namespace cloze {
+
+namespace {
+
+void verify_data(const std::string& folder) {
+  for (const auto* split : {"train", "valid"}) {
+    const TokenStore store(folder, split);
+    store.verify();
+    log_info("data", words(folder, " ", split, ": ", thousands(store.num_documents()), " documents, ",
+                           thousands(store.num_tokens()), " tokens, checksums match"));
+  }
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Globals& globals) {
+  auto* verify = app.add_subcommand("verify", "check numbers against golden cases, and files against checksums");
+  verify->require_subcommand(1);
+  verify->footer("Example:\n  cloze verify parity tests/parity/bert");
+
+  auto* parity = verify->add_subcommand("parity", "compare every tensor of a golden case, gradients included");
+  auto command = std::make_shared<VerifyParityCommand>();
+  parity->add_option("folder", command->folder, "folder with config.json and model, inputs, expected .safetensors")
+      ->required();
+  parity->add_flag("--json", command->json, json_help);
+  parity->footer("Example:\n  cloze verify parity tests/parity/bert");
+  parity->callback([command, &globals] { globals.exit_code = run_engine(*command); });
+
+  auto path = std::make_shared<std::string>();
+  auto* data = verify->add_subcommand("data", "check prepared tokens against their checksums");
+  data->add_option("folder", *path, "folder made by `cloze prepare`")->required();
+  data->footer("Example:\n  cloze verify data tokens");
+  data->callback([path] { verify_data(*path); });
+  auto* run = verify->add_subcommand("run", "check every checkpoint of a run against its manifest");
+  run->add_option("run", *path, "run directory")->required();
+  run->footer("Example:\n  cloze verify run runs/first");
+  run->callback([path, &globals] { globals.exit_code = run_engine(VerifyRunCommand{*path}); });
+
+  auto* script = verify->add_subcommand("torchscript-run", "");
+  auto inner = std::make_shared<RunTorchScriptCommand>();
+  script->add_option("script", inner->script)->required();
+  script->add_option("cases", inner->cases)->required();
+  script->add_option("out", inner->out)->required();
+  script->group("");  // called by `export` in a new process; not meant for users
+  script->callback([inner, &globals] { globals.exit_code = run_engine(*inner); });
+}
+
+}  // namespace cloze

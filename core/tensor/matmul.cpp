@@ -1,0 +1,255 @@
+#include "core/tensor/matmul.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <optional>
+
+#include "core/error.h"
+#include "core/kernels/cpu.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/gemm.h"
+
+namespace cloze {
+
+namespace {
+
+using kernels::Gemm;
+
+constexpr int64_t min_rows = 48;     // with fewer, packing costs too much
+constexpr int64_t max_depth = 8192;  // summed at once: a panel of 64 columns fits into the second-level cache
+
+const uint16_t* bits(const Tensor& t) { return static_cast<const uint16_t*>(t.data_ptr()); }
+
+/// True if neighbouring numbers of each row form aligned pairs.
+bool has_pairs(const Tensor& t) {
+  return t.size(1) > 0 && t.size(1) % 2 == 0 && t.stride(0) % 2 == 0 &&
+         reinterpret_cast<uintptr_t>(t.data_ptr()) % 4 == 0;
+}
+
+/// The GEMM of two matrices for our kernel, without its output; nullopt where LibTorch has to compute it: other dtypes,
+/// a processor without AVX512-BF16, or one with AMX, which LibTorch uses well.
+std::optional<Gemm> own_gemm(const Tensor& a, bool a_depth_major, const Tensor& b, bool b_depth_major) {
+  static const bool amx = cpu_has_amx();
+  const auto supported = [](const Tensor& t) {
+    return t.is_cpu() && t.scalar_type() == at::kBFloat16 && t.stride(1) == 1;
+  };
+  if (amx || !kernels::gemm_kernel() || !supported(a) || !supported(b) || a.size(0) < min_rows) return std::nullopt;
+  const Gemm p{.rows = a.size(a_depth_major ? 1 : 0),
+               .columns = b.size(b_depth_major ? 1 : 0),
+               .depth = a.size(a_depth_major ? 0 : 1),
+               .a = bits(a),
+               .a_stride = a.stride(0),
+               .a_depth_major = a_depth_major,
+               .b = bits(b),
+               .b_stride = b.stride(0),
+               .b_depth_major = b_depth_major,
+               .bias = nullptr,
+               .c = nullptr,
+               .sum = nullptr,
+               .c_stride = 0,
+               .scratch = nullptr};
+  if (p.depth != b.size(b_depth_major ? 0 : 1) || (!a_depth_major && !has_pairs(a)) ||
+      (!b_depth_major && !has_pairs(b)))
+    return std::nullopt;
+  return p;
+}
+
+/// Runs a GEMM on all threads, each with a part of the rows and columns of the result.
+void run(const Gemm& whole) {
+  constexpr int64_t panel = kernels::gemm_panel, tile_rows = kernels::gemm_rows;
+  const int64_t threads = std::max(1, at::get_num_threads());
+  // Every part packs all that it reads; packing a column costs about as much as computing 16 rows of it, and likewise
+  // for packed rows.
+  const auto up = [](int64_t n, int64_t unit) { return (n + unit - 1) / unit; };
+  int64_t row_parts = 1, min_cost = 0;
+  for (int64_t parts = 1; parts <= threads; ++parts) {
+    if (threads % parts != 0) continue;
+    const int64_t rows = up(up(whole.rows, tile_rows), parts) * tile_rows,
+                  columns = up(up(whole.columns, panel), threads / parts) * panel;
+    const int64_t cost = rows * columns + 16 * (columns + (whole.a_depth_major ? rows : 0));
+    if (min_cost == 0 || cost < min_cost) min_cost = cost, row_parts = parts;
+  }
+  const int64_t column_parts = threads / row_parts;
+  at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const auto range = [&](int64_t k, int64_t parts, int64_t size, int64_t unit) {
+        const int64_t units = up(size, unit);
+        return std::pair{units * k / parts * unit, std::min(size, units * (k + 1) / parts * unit)};
+      };
+      const auto [row, row_end] = range(part / column_parts, row_parts, whole.rows, tile_rows);
+      const auto [column, column_end] = range(part % column_parts, column_parts, whole.columns, panel);
+      if (row >= row_end || column >= column_end) continue;
+      Gemm p = whole;
+      p.rows = row_end - row, p.columns = column_end - column;
+      p.a += row * (p.a_depth_major ? 1 : p.a_stride), p.b += column * (p.b_depth_major ? 1 : p.b_stride);
+      if (p.bias) p.bias += column;
+      if (p.c) p.c += row * p.c_stride + column;
+      if (p.sum) p.sum += row * p.c_stride + column;
+      constexpr size_t line = 64 / sizeof(uint32_t);
+      const auto scratch =
+          std::make_unique_for_overwrite<uint32_t[]>(static_cast<size_t>(kernels::gemm_scratch(p)) + line);
+      p.scratch = scratch.get() + (line - reinterpret_cast<uintptr_t>(scratch.get()) / sizeof(uint32_t) % line) % line;
+      kernels::gemm_kernel()(p);
+    }
+  });
+}
+
+/// The numbers of row parts and column parts.
+struct Grid {
+  int64_t rows = 1, columns = 1;
+  int64_t count() const { return rows * columns; }
+};
+
+/// The parts of each of `matrices` multiplications, a function of the sizes alone: few parts for small ones, more for
+/// large ones.
+Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
+  constexpr int64_t min_work = 1 << 21, few_parts = 16, large_work = 1 << 26, max_parts = 128, min_side = 32;
+  const int64_t work = rows * columns * depth, parts = std::max(std::min(work / min_work, few_parts / matrices),
+                                                                std::min(work / large_work, max_parts / matrices));
+  Grid grid;
+  while (2 * grid.count() <= parts) {
+    const int64_t height = rows / grid.rows, width = columns / grid.columns;
+    if (std::max(height, width) < 2 * min_side) break;
+    if (height >= width)
+      grid.rows *= 2;
+    else
+      grid.columns *= 2;
+  }
+  return grid;
+}
+
+/// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
+/// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A
+/// single part gets a second, empty one, since at::parallel_for opens no region for one.
+template <class F>
+void each_on_one_thread(int64_t count, const F& f) {
+  at::parallel_for(0, std::max<int64_t>(count, 2), 1, [&](int64_t begin, int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView no_graph;
+    for (int64_t part = begin; part < std::min(end, count); ++part) f(part);
+  });
+}
+
+/// What the result is added to.
+enum class Sum { none, out, bias };
+
+/// The first index and the size of the k-th of `parts` parts of `size`.
+std::pair<int64_t, int64_t> part_of(int64_t size, int64_t k, int64_t parts) {
+  constexpr int64_t unit = 16;
+  const int64_t units = (size + unit - 1) / unit, begin = units * k / parts * unit;
+  return {begin, std::min(size, units * (k + 1) / parts * unit) - begin};
+}
+
+/// out = a b, out += a b, or out = bias + a b by LibTorch, in parts that depend on the sizes alone.
+void gemm_in_parts(const Tensor& out, const Tensor& a, const Tensor& b, Sum sum, const Tensor& bias = {}) {
+  const auto grid = grid_of(1, out.size(0), out.size(1), a.size(1));
+  each_on_one_thread(grid.count(), [&](int64_t part) {
+    const auto [row, rows] = part_of(out.size(0), part / grid.columns, grid.rows);
+    const auto [column, columns] = part_of(out.size(1), part % grid.columns, grid.columns);
+    auto c = out.narrow(0, row, rows).narrow(1, column, columns);
+    const auto left = a.narrow(0, row, rows), right = b.narrow(1, column, columns);
+    if (sum == Sum::none)
+      at::mm_out(c, left, right);
+    else
+      at::addmm_out(c, sum == Sum::out ? c : bias.narrow(0, column, columns), left, right);
+  });
+}
+
+/// a b [M, N].
+Tensor mm_in_parts(const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
+  auto out = at::empty({a.size(0), b.size(1)}, a.options().requires_grad(false));
+  gemm_in_parts(out, a, b, bias.defined() ? Sum::bias : Sum::none, bias);
+  return out;
+}
+
+/// sum += x, of the same sizes; fp32 and bf16.
+void add_to(Tensor sum, const Tensor& x) {
+  require<ShapeError>(sum.sizes() == x.sizes(), "a matrix of ", x.size(0), " x ", x.size(1),
+                      " cannot be added to one of ", sum.size(0), " x ", sum.size(1));
+  if (!sum.is_contiguous()) {
+    sum.add_(x);
+    return;
+  }
+  auto* out = sum.data_ptr<float>();
+  const auto* in = bits(x);
+  at::parallel_for(0, (sum.numel() + 15) / 16, 2048, [&](int64_t begin, int64_t end) {
+    kernels::table().bf16.add_to(std::min(16 * end, sum.numel()) - 16 * begin, in + 16 * begin, out + 16 * begin);
+  });
+}
+
+/// The result, rounded to bf16; undefined if our kernel does not apply.
+Tensor run_rounded(std::optional<Gemm> p, const Tensor& bias = {}) {
+  if (!p || p->depth > max_depth) return {};
+  auto result = at::empty({p->rows, p->columns}, at::kBFloat16);
+  p->c = static_cast<uint16_t*>(result.data_ptr()), p->c_stride = p->columns;
+  if (bias.defined()) p->bias = bias.data_ptr<float>();
+  run(*p);
+  return result;
+}
+
+/// sum += result; false if our kernel does not apply.
+bool run_adding(std::optional<Gemm> p, const Tensor& sum) {
+  if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns ||
+      sum.stride(1) != 1)
+    return false;
+  p->sum = sum.data_ptr<float>(), p->c_stride = sum.stride(0);
+  run(*p);
+  return true;
+}
+
+}  // namespace
+
+Tensor matmul_nt(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  if (const auto result = run_rounded(own_gemm(x, false, w, false), bias); result.defined()) return result;
+  return mm_in_parts(x, w.t(), bias.defined() ? bias.detach().to(x.scalar_type()) : Tensor());
+}
+
+Tensor matmul_nn(const Tensor& dy, const Tensor& w) {
+  const auto result = run_rounded(own_gemm(dy, false, w, true));
+  return result.defined() ? result : mm_in_parts(dy, w);
+}
+
+void add_matmul_tn(Tensor grad, const Tensor& dy, const Tensor& x) {
+  if (dy.scalar_type() == at::kFloat)
+    gemm_in_parts(grad, dy.t(), x, Sum::out);
+  else if (!run_adding(own_gemm(dy, true, x, true), grad))
+    add_to(grad, mm_in_parts(dy.t(), x));
+}
+
+void add_matmul_nn(Tensor sum, const Tensor& dy, const Tensor& w) {
+  if (dy.scalar_type() == at::kFloat)
+    gemm_in_parts(sum, dy, w, Sum::out);
+  else if (!run_adding(own_gemm(dy, false, w, true), sum))
+    add_to(sum, mm_in_parts(dy, w));
+}
+
+Tensor batched_matmul(const Tensor& a, const Tensor& b) {
+  const auto leading = at::infer_size(a.sizes().slice(0, a.dim() - 2), b.sizes().slice(0, b.dim() - 2));
+  const auto with = [&leading](int64_t rows, int64_t columns) {
+    auto sizes = leading;
+    sizes.insert(sizes.end(), {rows, columns});
+    return sizes;
+  };
+  if (b.dim() == 2) return matmul_nn(a.reshape({-1, a.size(-1)}), b).view(with(a.size(-2), b.size(-1)));
+  const auto batch = c10::multiply_integers(leading);
+  const auto all = [&](const Tensor& x) {
+    return x.expand(with(x.size(-2), x.size(-1))).reshape({batch, x.size(-2), x.size(-1)});
+  };
+  const auto left = all(a), right = all(b);
+  const auto out = at::empty({batch, a.size(-2), b.size(-1)}, a.options().requires_grad(false));
+  const auto grid = grid_of(std::max<int64_t>(batch, 1), out.size(1), out.size(2), a.size(-1));
+  each_on_one_thread(batch * grid.count(), [&](int64_t k) {
+    const int64_t matrix = k / grid.count(), part = k % grid.count();
+    const auto [row, rows] = part_of(out.size(1), part / grid.columns, grid.rows);
+    const auto [column, columns] = part_of(out.size(2), part % grid.columns, grid.columns);
+    auto c = out.select(0, matrix).narrow(0, row, rows).narrow(1, column, columns);
+    at::mm_out(c, left.select(0, matrix).narrow(0, row, rows), right.select(0, matrix).narrow(1, column, columns));
+  });
+  return out.view(with(a.size(-2), b.size(-1)));
+}
+
+}  // namespace cloze

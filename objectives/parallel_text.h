@@ -1,0 +1,17 @@
+#pragma once
+// Pairs of source and target texts: translation, summaries, questions with answers.
+#include "objectives/terms.h"
+
+namespace cloze {
+
+/// Supervised sequence-to-sequence training on pairs of texts: the decoder generates the second of each.
+/// Source: Sutskever et al. 2014, section 2 (arXiv 1409.3215).
+struct PairsConfig : NextTokenTerms {
+  static constexpr const char* kind = "pairs";
+};
+template <class V>
+void describe(V& v, PairsConfig& c) {
+  describe_next_token(v, c);
+}
+
+}  // namespace cloze

@@ -1,0 +1,29 @@
+#pragma once
+// Segment pairs A and B: the input of next sentence and sentence order prediction.
+#include <vector>
+
+#include "data/sampler.h"
+#include "objectives/config.h"
+
+namespace cloze {
+
+/// How a pair is made of two consecutive segments.
+struct SegmentPairRule {
+  double swap_prob = 0;           ///< probability that A and B are swapped (sop)
+  bool single_sentences = false;  ///< a segment is one sentence
+};
+
+/// Segments A and B of a row, and the label of the pair.
+struct SegmentPair {
+  Span a, b;
+  int64_t label = 0;    ///< 0 = B follows A in the text, 1 = it does not
+  bool forced = false;  ///< B had to be from another document: the label was not drawn here
+};
+
+/// Splits the sentences of `example` into A and B and applies the rule; or, if the example says so, takes all of them
+/// as A and a B from another document. Truncates both to `budget` tokens in total. `store` needs at least two
+/// documents. Source: google-research/bert and google-research/albert, create_pretraining_data.py.
+SegmentPair make_segment_pair(const SegmentPairRule& rule, const TokenStore& store, const Example& example,
+                              uint64_t budget, Stream stream);
+
+}  // namespace cloze

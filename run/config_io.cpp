@@ -1,0 +1,13 @@
+// The templates of core/config.h for a whole run.
+#include "run/config.h"
+
+namespace cloze {
+
+template RunConfig decode<RunConfig>(const ConfigTree&);
+template std::vector<config_detail::Entry> entries<RunConfig>(RunConfig);
+template std::string to_yaml<RunConfig>(const RunConfig&);
+template std::string document<RunConfig>(const RunConfig&);
+template std::string explain<RunConfig>(const ConfigTree&, const std::string&);
+template std::vector<std::string> deviations<RunConfig>(RunConfig);
+
+}  // namespace cloze

@@ -1,0 +1,65 @@
+#include "run/load_config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The value of a key that matches the behaviour of earlier versions, which did not have it. A key is listed here if
+/// today's default or a preset differs from that.
+struct EarlierValue {
+  std::string section, key, value;
+  std::vector<std::string> models{};  ///< model kinds that it applies to; empty: all
+};
+const std::vector<EarlierValue> earlier_values{
+    {"optimizer", "epsilon_hat", "false"},
+    {"optimizer", "decay_score_biases", "true", {"t5", "xlnet"}},  // all matrices decayed
+    {"schedule", "decay_in_warmup", "false"},
+};
+
+bool applies_to(const EarlierValue& key, const ConfigTree& run) {
+  const auto* kind = run.find("model.kind");
+  return key.models.empty() ||
+         (kind && std::find(key.models.begin(), key.models.end(), kind->text) != key.models.end());
+}
+
+/// A quoted YAML string.
+std::string quoted(const std::string& text) {
+  std::string found = "'";
+  for (const char c : text) found += c == '\'' ? "''" : std::string(1, c);
+  return found + "'";
+}
+
+}  // namespace
+
+ConfigTree load_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
+                               const std::string& run_yaml) {
+  const auto run = ConfigTree::load(run_yaml), given = ConfigTree::load(path);
+  std::map<std::string, std::string> missing;  // section -> its lines
+  for (const auto& key : earlier_values) {
+    const auto name = key.section + "." + key.key;
+    if (!run.find(name) && !given.find(name) && applies_to(key, run))
+      missing[key.section] += "  " + key.key + ": " + key.value + "\n";
+  }
+  if (missing.empty()) return ConfigTree::load(path, overrides);
+  auto yaml = "base: " + quoted(fs::path(path).filename().string()) + "\n";
+  for (const auto& [section, lines] : missing) yaml += section + ":\n" + lines;
+  return ConfigTree::parse(yaml, path + " (of an earlier version)", overrides);
+}
+
+ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::string>& overrides) {
+  return load_resumed_config(run_yaml, overrides, run_yaml);
+}
+
+ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides) {
+  const bool in_run_directory =
+      fs::path(path).filename() == "run.yaml" && fs::exists(fs::path(path).replace_filename("provenance.json"));
+  return in_run_directory ? load_run_config(path, overrides) : ConfigTree::load(path, overrides);
+}
+
+}  // namespace cloze

@@ -1,0 +1,23 @@
+#pragma once
+// Loading configs: those of run directories keep the defaults of the version that wrote them.
+#include <string>
+#include <vector>
+
+#include "core/config.h"
+
+namespace cloze {
+
+/// The config of a run directory from its run.yaml. That file names every key, so a missing key is newer than the run:
+/// it gets the value that matches the behaviour of the version that wrote the file, whatever today's presets say.
+/// Overrides take precedence over both. Throws ConfigError as ConfigTree::load does.
+ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::string>& overrides = {});
+
+/// The config for resuming a run: keys that are named neither in the file, nor in the overrides, nor in the run's
+/// run.yaml get the same values as in load_run_config.
+ConfigTree load_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
+                               const std::string& run_yaml);
+
+/// load_run_config where `path` is the run.yaml of a run directory, ConfigTree::load for every other file.
+ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides = {});
+
+}  // namespace cloze

@@ -1,0 +1,101 @@
+#include "core/tensor/matmul.h"
+
+#include <ATen/Parallel.h>
+
+#include "core/kernels/gemm.h"
+#include "tests/support/compare.h"
+#include "tests/support/isa.h"
+
+using namespace cloze;
+
+namespace {
+
+/// Matrix multiplication in double, by loops.
+Tensor by_loops(const Tensor& a, const Tensor& b) {
+  const auto x = a.to(at::kDouble).contiguous(), y = b.to(at::kDouble).contiguous();
+  auto out = at::zeros({a.size(0), b.size(1)}, at::kDouble);
+  for (int64_t i = 0; i < a.size(0); ++i)
+    for (int64_t j = 0; j < b.size(1); ++j)
+      for (int64_t k = 0; k < a.size(1); ++k)
+        out.data_ptr<double>()[i * b.size(1) + j] +=
+            x.data_ptr<double>()[i * a.size(1) + k] * y.data_ptr<double>()[k * b.size(1) + j];
+  return out;
+}
+
+double max_error(const Tensor& found, const Tensor& wanted) {
+  return ((found.to(at::kDouble) - wanted).abs() / (wanted.abs() + 1)).max().item<double>();
+}
+
+constexpr double rounding = 1.0 / 256;  // of a bf16 number
+
+}  // namespace
+
+TEST_CASE("bf16 matrix multiplications equal loops in double, at every edge of panels and tiles", "[kernels]") {
+  const int threads = GENERATE(1, 2);  // a single thread processes more columns than it packs at a time
+  at::set_num_threads(threads);
+  struct Sizes {
+    int64_t rows, outputs, inputs;
+  };
+  // Rows that are no multiple of six, columns that fill no vector or panel, pairs that fill no block of sixteen, odd
+  // sizes, one block of 512 pairs and more.
+  for (const auto& [rows, outputs, inputs] :
+       {Sizes{48, 64, 64}, Sizes{49, 1, 2}, Sizes{53, 70, 30}, Sizes{150, 129, 66}, Sizes{60, 17, 1100},
+        Sizes{1101, 23, 34}, Sizes{64, 2055, 8}, Sizes{64, 8, 2054}, Sizes{64, 400, 1100}, Sizes{48, 2050, 64},
+        Sizes{48, 8200, 6}, Sizes{51, 33, 7}, Sizes{3, 5, 6}}) {
+    INFO("rows " << rows << ", outputs " << outputs << ", inputs " << inputs
+                 << ", own kernel: " << (kernels::gemm_kernel() != nullptr));
+    const auto x = numbers({rows, inputs}, 0.1).to(at::kBFloat16),
+               w = numbers({outputs, inputs}, 0.2).to(at::kBFloat16),
+               dy = numbers({rows, outputs}, 0.3).to(at::kBFloat16);
+    const auto bias = numbers({outputs}, 0.4);
+    const auto forward = by_loops(x, w.t()), back = by_loops(dy, w), outer = by_loops(dy.t(), x);
+    const auto gradient = at::ones({outputs, inputs}), sum = at::ones({rows, inputs});
+    CHECK(max_error(matmul_nt(x, w), forward) < rounding);
+    CHECK(max_error(matmul_nt(x, w, bias), forward + bias.to(at::kDouble)) < 2 * rounding);
+    CHECK(max_error(matmul_nn(dy, w), back) < rounding);
+    add_matmul_tn(gradient, dy, x);
+    add_matmul_nn(sum, dy, w);
+    const bool exact = kernels::gemm_kernel() && !cpu_has_amx() && rows >= 48;  // no intermediate rounding
+    CHECK(max_error(gradient, outer + 1) < (exact ? 1e-5 : rounding));
+    CHECK(max_error(sum, back + 1) < (exact && outputs % 2 == 0 ? 1e-5 : rounding));
+  }
+  at::set_num_threads(2);
+}
+
+TEST_CASE("views of a larger matrix are multiplied in place, and nothing outside them is touched", "[kernels]") {
+  const auto all = numbers({80, 96}, 0.1).to(at::kBFloat16), table = numbers({90, 64}, 0.2).to(at::kBFloat16);
+  const auto x = all.narrow(1, 16, 64), w = table.narrow(0, 10, 70);
+  CHECK(max_error(matmul_nt(x, w), by_loops(x, w.t())) < rounding);
+  const auto gradient = at::zeros({90, 64});
+  const auto dy = numbers({80, 70}, 0.3).to(at::kBFloat16);
+  add_matmul_tn(gradient.narrow(0, 10, 70), dy, x);
+  CHECK(max_error(gradient.narrow(0, 10, 70), by_loops(dy.t(), x)) < rounding);
+  CHECK(gradient.narrow(0, 0, 10).abs().max().item<float>() == 0);
+  CHECK(gradient.narrow(0, 80, 10).abs().max().item<float>() == 0);
+}
+
+TEST_CASE("matrices whose shapes do not match are rejected", "[kernels]") {
+  const auto x = numbers({64, 64}, 0.1).to(at::kBFloat16), narrow = numbers({64, 62}, 0.2).to(at::kBFloat16);
+  CHECK_THROWS(matmul_nt(x, narrow));
+  CHECK_THROWS(matmul_nn(narrow, x));
+  CHECK_THROWS_WITH(add_matmul_tn(at::zeros({64, 64}), narrow, x),
+                    Catch::Contains("a matrix of 62 x 64 cannot be added to one of 64 x 64"));
+  CHECK_THROWS(add_matmul_nn(at::zeros({64, 62}), x, x));
+  CHECK(matmul_nt(x.narrow(1, 0, 0), x.narrow(1, 0, 0)).abs().max().item<float>() == 0);  // an empty sum
+}
+
+TEST_CASE("matrix multiplications are bit-identical for any number of threads", "[kernels]") {
+  const auto x = numbers({700, 130}, 0.1).to(at::kBFloat16), w = numbers({190, 130}, 0.2).to(at::kBFloat16),
+             dy = numbers({700, 190}, 0.3).to(at::kBFloat16);
+  if (!kernels::gemm_kernel() || cpu_has_amx()) return not_tested("the bf16 GEMM kernel");  // LibTorch is used here
+  std::vector<std::vector<Tensor>> found;
+  for (const int threads : {1, 2, 3, 8}) {
+    at::set_num_threads(threads);
+    const auto gradient = at::zeros({190, 130});
+    add_matmul_tn(gradient, dy, x);
+    found.push_back({matmul_nt(x, w), matmul_nn(dy, w), gradient});
+  }
+  at::set_num_threads(2);
+  for (const auto& other : found)
+    for (size_t k = 0; k < other.size(); ++k) CHECK(at::equal(other[k], found[0][k]));
+}
