@@ -73,10 +73,9 @@ class Inspector {
       : config_(config),
         store_(config.data.tokens, "train"),
         vocabulary_(store_.tokenizer()),
-        maskings_(masking_of(config.objectives) ? maskings_of(*masking_of(config.objectives))
-                                                : std::vector<MaskingPart>()),
+        maskings_(maskings_of(config.objectives)),
         collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train",
-                  config.model, {config.train.batch_size, config.train.accumulation}) {}
+                  config.model, {config.train.batch_size, config.train.accumulation, config.train.budget.steps}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
     const int64_t rows = config_.train.batch_size;
