@@ -172,6 +172,7 @@ class MntpInspector {
                                                           causal_rows(mntp_.causal_share, step * rows));
       found_.checks.push_back(strict_check("steps with a wrong number of causal rows", wrong_steps));
       found_.checks.push_back(strict_check("causal rows that differ from the rows of clm", wrong_causal_));
+      found_.checks.push_back(strict_check("masked rows with a wrong prefix", wrong_prefixes_));
     }
     test_masking(mntp_, masked_, found_.lengths[0], vocabulary_, found_);
   }
@@ -185,7 +186,7 @@ class MntpInspector {
   MaskingCounts masked_, causal_;
   std::vector<int64_t> causal_in_step_;
   int64_t sequences_ = 0, tokens_ = 0, positions_ = 0;
-  int64_t wrong_labels_ = 0, wrong_tokens_ = 0, wrong_causal_ = 0;
+  int64_t wrong_labels_ = 0, wrong_tokens_ = 0, wrong_causal_ = 0, wrong_prefixes_ = 0;
   int64_t text_ = 0, used_ = 0;  // tokens of the examples, and those used in rows
   Inspection found_;
 };

@@ -95,6 +95,8 @@ TEST_CASE("a row of mntp that is broken is found by the rule that it breaks", "[
       found_by([](Batch& batch) { batch.prefix[batch.prefix.gt(0).nonzero().flatten()[0].item<int64_t>()] = 0; });
   CHECK(has(kinds, steps));
   CHECK(has(kinds, causal));
+  CHECK(found_by([](Batch& batch) { batch.prefix.clamp_max_(10); }) ==
+        std::vector<std::string>{"masked rows with a wrong prefix"});
   // Masks that were left out: the text stands in their place.
   CHECK(has(found_by([](Batch& batch) { batch.input_ids.masked_fill_(batch.input_ids.eq(4), 7); }), split));
   // A prediction that is lost.

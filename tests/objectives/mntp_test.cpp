@@ -35,6 +35,7 @@ Config decoder_of(const TokenStore& store) {
 /// A row of a batch: what is read, and the label at each position, -100 = none.
 struct Row {
   std::vector<int64_t> ids, labels;
+  int64_t prefix = 0;
   bool causal = false;
   bool operator==(const Row&) const = default;
 };
@@ -48,7 +49,8 @@ std::vector<Row> rows_in(const Batch& batch) {
     const auto* ids = batch.input_ids.data_ptr<int64_t>() + row * width;
     rows[r].ids.assign(ids, ids + length);
     rows[r].labels.assign(static_cast<size_t>(length), -100);
-    rows[r].causal = !batch.prefix.defined() || batch.prefix[row].item<int64_t>() == 0;
+    if (batch.prefix.defined()) rows[r].prefix = batch.prefix[row].item<int64_t>();
+    rows[r].causal = rows[r].prefix == 0;
   }
   for (int64_t i = 0; i < batch.positions.numel(); ++i) {
     const auto at = batch.positions.data_ptr<int64_t>()[i];
@@ -118,6 +120,7 @@ TEST_CASE("labels stand one position before their tokens, and a causal row is th
         CHECK(row.labels == text.labels);
         continue;
       }
+      CHECK(row.prefix == static_cast<int64_t>(row.ids.size()));
       for (size_t t = 0; t < row.ids.size(); ++t) {
         const bool predicted = row.labels[t] != -100;
         if (predicted) CHECK(row.labels[t] == text.labels[t]);  // clm's label: the token after this position
