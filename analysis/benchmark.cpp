@@ -96,6 +96,8 @@ Batch synthetic_batch(const RunConfig& config, uint64_t number) {
   }
   batch.positions = at::tensor(positions, at::kLong);
   batch.labels = at::tensor(labels, at::kLong);
+  if (model.is_decoder() && first_of<MntpConfig>(config.objectives))
+    batch.prefix = at::full({rows}, length, at::kLong);  // masked rows are bidirectional
   batch.pair_label = at::arange(rows, at::kLong).remainder(2);
   batch.tokens = rows * length;
   return batch;
@@ -126,9 +128,9 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   if (!config.data.tokens.empty()) {
     const TokenStore store(config.data.tokens, "train");
     if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
-    collator =
-        std::make_unique<Collator>(store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)),
-                                   "train", config.model, StepRows{config.train.batch_size, config.train.accumulation});
+    collator = std::make_unique<Collator>(
+        store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", config.model,
+        StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
   } else if (model.vocab_size == 0) {
     model.vocab_size = 30522;
   }

@@ -22,15 +22,29 @@ double target_share(const RunConfig& config) {
                            static_cast<double>(config.data.max_seq_length));
 }
 
+/// The share of a hybrid's rows that are causal.
+double causal_share(const Objectives& objectives) {
+  for (const auto& o : objectives)
+    if (const auto* mntp = std::get_if<MntpConfig>(&o)) return mntp->causal_share;
+  return 0;
+}
+
+/// The share of a decoder's rows that are bidirectional.
+double bidirectional_share(const Objectives& objectives) {
+  const bool some = std::any_of(objectives.begin(), objectives.end(),
+                                [](const auto& o) { return std::holds_alternative<MntpConfig>(o); });
+  return some ? 1 - causal_share(objectives) : 0;
+}
+
 /// The share of predicted tokens in a sequence of `length`.
 double predicted_share(const Objectives& objectives, double length) {
   for (const auto& o : objectives)
     if (const auto* plm = std::get_if<PlmConfig>(&o))
       return plm->num_predict > 0 ? std::min(1.0, static_cast<double>(plm->num_predict) / length) : 1.0 / 6;
   double share = 0;
-  if (const auto* mlm = masking_of(objectives))
-    for (const auto& masking : maskings_of(*mlm)) share += masking.share * masking.mlm_probability;
-  return share;
+  for (const auto& masking : maskings_of(objectives)) share += masking.share * masking.mlm_probability;
+  const double causal = causal_share(objectives);
+  return (1 - causal) * share + causal;
 }
 
 }  // namespace
@@ -46,7 +60,8 @@ Cost cost_of(const RunConfig& config, double length) {
   const double feed_forward_matrices = m.feed_forward == FeedForward::gated ? 3 : 2,
                heads = static_cast<double>(m.heads_width());
   cost.linear = layers * inner * (4 * h * heads + feed_forward_matrices * h * f) + projection;
-  double keys = length * layers * (m.is_decoder() ? 0.5 : 1);  // per query, over all layers
+  const double attended = m.is_decoder() ? 0.5 + 0.5 * bidirectional_share(config.objectives) : 1;
+  double keys = length * layers * attended;  // per query, over all layers
   if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
     const auto& windows = window->attention_window;
     keys = 0;
@@ -78,7 +93,7 @@ Cost cost_of(const RunConfig& config, double length) {
     const double tail = h * heads + feed_forward_matrices * h * f;
     cost.linear -= tail;
     for (const auto& objective : config.objectives) {
-      if (std::holds_alternative<MlmConfig>(objective))
+      if (std::holds_alternative<MlmConfig>(objective) || std::holds_alternative<MntpConfig>(objective))
         cost.head += tail;
       else if (!std::holds_alternative<SboConfig>(objective))
         cost.pooled += tail;
@@ -121,9 +136,8 @@ Cost cost_of(const RunConfig& config, double length) {
       cost.head += gh * e + e * vocab;
     } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
       cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
-    } else if (generative_of({objective}) || std::holds_alternative<PlmConfig>(objective)) {
-      const auto* clm = std::get_if<ClmConfig>(&objective);
-      cost.head += e * vocab + (clm && clm->transform ? h * e : 0);
+    } else if (head_of(objective) == "lm") {
+      cost.head += e * vocab + (has_transform(objective) ? h * e : 0);
     } else {
       cost.pooled += h * h + 2 * h;
     }

@@ -1,7 +1,9 @@
 #pragma once
 // Effects of an objective on real text, measured on its batches and tested against its rules.
+#include <functional>
 #include <nlohmann/json.hpp>
 
+#include "objectives/batch.h"
 #include "run/config.h"
 #include "analysis/rule_checks.h"
 
@@ -10,10 +12,11 @@ namespace cloze {
 /// One sequence as ids, and as text.
 struct InspectedExample {
   std::vector<int64_t> input_ids, labels,
-      token_type_ids;                          ///< labels: -100 = not predicted; of a decoder: its targets
-  std::vector<int64_t> decoder_input_ids{};    ///< of an encoder-decoder model
-  int64_t pair_label = -1;                     ///< -1: the objective has no pairs
-  int64_t masking = -1;                        ///< index in the mixture; -1: no mixture
+      token_type_ids;                        ///< labels: -100 = not predicted; of a decoder: its targets
+  std::vector<int64_t> decoder_input_ids{};  ///< of an encoder-decoder model
+  int64_t prefix = -1;      ///< of mntp in a decoder: length of the bidirectional prefix, 0 = a causal row
+  int64_t pair_label = -1;  ///< -1: the objective has no pairs
+  int64_t masking = -1;     ///< index in the mixture; -1: no mixture
   std::string text{}, corrupted{}, targets{};  ///< `corrupted` marks predicted tokens: {masked} <random> (kept)
 };
 
@@ -44,6 +47,10 @@ void add_to_bin(std::vector<Count>& histogram, int64_t n) {
 /// Inspects the first `sequences` sequences of training, in batches of train.batch_size, and returns the first
 /// `examples` of them in full.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
+/// The same for mntp, whose labels stand at the positions that predict them. `change` alters each batch before it is
+/// counted.
+Inspection inspect_mntp(const RunConfig& config, int64_t examples, int64_t sequences,
+                        const std::function<void(Batch&)>& change = {});
 /// The same for a generative objective.
 Inspection inspect_generative(const RunConfig& config, int64_t examples, int64_t sequences);
 

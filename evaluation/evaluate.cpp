@@ -104,7 +104,7 @@ std::vector<Measure> held_out_measures(const RunConfig& config, const TokenStore
                                                   .weight = weight,
                                                   .collator = collator,
                                                   .sequences = scored});
-    const bool of_tokens = masking_of(objectives) || measure.head == "lm";
+    const bool of_tokens = !maskings_of(objectives).empty() || measure.head == "lm";
     if (of_tokens && has_counts)
       measure.unigram = unigram_baseline(collator, train_counts, scored, config.train.batch_size);
   }
@@ -132,7 +132,10 @@ std::vector<HeldOut> evaluate(Network& network, const std::vector<Measure>& meas
     if (active_only && head != heads.end() && !(*head)->active()) continue;
     const auto losses = [&](const Batch& batch, uint64_t key) { return network.losses_at(measure.head, batch, key); };
     const int64_t rows = measure.head == RtdConfig::kind ? rtd_batch_size : batch_size;
-    for (auto& part : score(network, measure.collator, measure.sequences, rows, device, losses)) {
+    auto parts = score(network, measure.collator, measure.sequences, rows, device, losses);
+    if (parts.size() > 1)  // of a hybrid's two losses, these rows have one
+      std::erase_if(parts, [](const HeldOut& part) { return part.count == 0; });
+    for (auto& part : parts) {
       const bool generator = part.name == "generator";
       if (!part.baseline) part.baseline = measure.unigram;
       if (!generator) part.weight = measure.weight;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "objectives/permutation.h"
+#include "objectives/rows.h"
 #include "generation/generate.h"
 
 namespace cloze {
@@ -21,6 +22,9 @@ std::vector<std::string> segments_of(const std::string& text) {
   return segments;
 }
 
+/// Hidden states of the run predict the token after their own position.
+bool predicts_next(const LoadedRun& run) { return first_of<MntpConfig>(run.config.objectives) != nullptr; }
+
 /// Logits [masks, V] at the `masked` positions of a text. Two-stream models predict them as target positions that no
 /// token attends to; other models read [MASK] there.
 Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::vector<int64_t>& masked) {
@@ -37,6 +41,18 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
                    .target_positions = row(masked)})
         .back()
         .second[0];
+  }
+  if (predicts_next(run)) {
+    const auto& model = backbone_of(run.config.model);
+    // The text begins and ends like the rows of training; a separator precedes a mask at the beginning of a text.
+    const bool has_bos = !model.is_decoder() || model.prepend_bos;
+    const int64_t begins = has_bos || masked[0] == 0 ? 1 : 0;
+    if (begins) text.insert(text.begin(), has_bos ? special.cls : special.sep);
+    if (!model.is_decoder()) text.push_back(special.sep);
+    Inputs inputs{.input_ids = row(text)};
+    if (model.is_decoder()) inputs.prefix = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+    for (const auto& [name, tensor] : run.network->outputs(inputs))
+      if (name == "logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + begins - 1);
   }
   text.insert(text.begin(), special.cls), text.push_back(special.sep);
   for (const auto& [name, tensor] : run.network->outputs({.input_ids = row(text)}))
@@ -55,12 +71,13 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
   const auto segments = segments_of(text);
   require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
   const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) {
-    return std::holds_alternative<MlmConfig>(o) || std::holds_alternative<PlmConfig>(o);
+    return std::holds_alternative<MlmConfig>(o) || std::holds_alternative<PlmConfig>(o) ||
+           std::holds_alternative<MntpConfig>(o);
   });
   require<ConfigError>(
       predicts, run.folder,
       ": was trained without masked or permutation language modelling, so it cannot fill blanks; train a model with "
-      "`kind: mlm`, `kind: plm`, or an encoder-decoder with span_corruption or denoising");
+      "`kind: mlm`, `kind: mntp`, `kind: plm`, or an encoder-decoder with span_corruption or denoising");
   require<CheckpointError>(run.has_tokenizer, run.folder,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
   const auto& special = run.tokenizer.special();

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/interrupt.h"
+#include "core/log.h"
 #include "data/tokenizers/utf8.h"
 #include "objectives/generative_rows.h"
 
@@ -158,6 +159,11 @@ std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::ve
     if (model.is_encoder_decoder()) prompt.prefix = {decoding.decoder_start_token_id};
     prompt.number = prompts.size() - 1;
   }
+  const auto* mntp = first_of<MntpConfig>(run.config.objectives);
+  if (mntp && mntp->causal_share == 0)
+    log_warning("generate", words(run.folder,
+                                  ": was trained by mntp with causal_share 0, so it has not learned causal "
+                                  "prediction; for better text, train it with causal rows"));
   const PackedWeights packed(*run.network);
   std::vector<std::vector<Generated>> all;
   for (size_t first = 0; first < prompts.size(); first += static_cast<size_t>(options.batch_size)) {

@@ -78,7 +78,7 @@ std::string architecture_of(const ModelConfig& model, const Objectives& objectiv
   const auto& c = backbone_of(model);
   if (c.is_encoder_decoder()) return name + (objectives.empty() ? "Model" : "ForConditionalGeneration");
   if (has(objectives, "plm")) return name + "LMHeadModel";
-  if (c.is_generative() && !objectives.empty() && is_generative(objectives[0]))
+  if (c.is_generative() && !objectives.empty() && head_of(objectives[0]) == "lm")
     return name + (name == "GPT2" || name == "Bert" ? "LMHeadModel" : "ForCausalLM");
   if (std::holds_alternative<T5Config>(model)) return name + "EncoderModel";
   const bool pairs = has(objectives, "nsp") || has(objectives, "sop");
@@ -291,7 +291,7 @@ void require_decoder_class(const RunConfig& config) {
   const auto architecture = single_stack ? (t5 ? Architecture::encoder : Architecture::decoder) : standard.architecture;
   same("architecture", name_of(c.architecture), name_of(architecture));
   same("prefix_lm", text(c.prefix_lm), "false");
-  const bool generative = !config.objectives.empty() && is_generative(config.objectives[0]);
+  const bool generative = !config.objectives.empty() && head_of(config.objectives[0]) == "lm";
   require<ConfigError>(!single_stack || (t5 ? config.objectives.empty() : generative),
                        t5 ? "Hugging Face's class of T5's encoder has no head"
                           : "Hugging Face's class of a decoder without encoder needs a head, and this model has none",
@@ -318,6 +318,9 @@ void require_huggingface(const RunConfig& config) {
                        "model.position_embeddings '", c.position_embeddings,
                        "' has a class at Hugging Face only for distilbert; export to torchscript");
   const auto model = kind_of(config.model);
+  require<ConfigError>(c.is_generative() || !has(config.objectives, "mntp"),
+                       "Hugging Face has no class for an encoder whose hidden states predict the next token (mntp); "
+                       "export to torchscript");
   const std::string attention = std::visit([](const auto& a) { return a.kind; }, c.attention);
   require<ConfigError>(model != "performer", "performer has no class at Hugging Face; export to torchscript");
   require<ConfigError>(model == "longformer" ? attention == "window"
@@ -349,10 +352,10 @@ void require_huggingface(const RunConfig& config) {
     require<ConfigError>(model == "bert" || model == "roberta" || model == "electra" || model == "bigbird",
                          "Hugging Face has no decoder class for ", model, "; export to torchscript");
     for (const auto& o : config.objectives) {
-      const auto* clm = std::get_if<ClmConfig>(&o);
-      require<ConfigError>(!is_generative(o) || (clm && clm->transform),
+      require<ConfigError>(head_of(o) != "lm" || has_transform(o),
                            "a language modeling head without a transform has no class at Hugging Face for ", model,
-                           "; train with `kind: clm, transform: true`, or export to torchscript");
+                           "; train with `kind: ", has(config.objectives, "mntp") ? "mntp" : "clm",
+                           ", transform: true`, or export to torchscript");
     }
   }
   for (const auto& o : config.objectives) {

@@ -62,10 +62,12 @@ namespace {
 struct Case {
   Tensor ids, mask, types, global;  // global: for sliding-window attention, else undefined
   Tensor decoder_ids{};             // for an encoder-decoder model, else undefined
+  Tensor prefix{};                  // for a decoder that takes one, else undefined
 };
 
 /// Inputs of other shapes than in tracing, with and without padding.
-std::vector<Case> make_cases(const BackboneConfig& c, bool generative) {
+std::vector<Case> make_cases(const Network& network, bool generative) {
+  const auto& c = backbone_of(network.model_config());
   std::vector<Case> cases;
   const int64_t longest = std::min<int64_t>(c.max_input_length(), 160);
   for (const auto& [rows, length] :
@@ -78,9 +80,9 @@ std::vector<Case> make_cases(const BackboneConfig& c, bool generative) {
       global = ids.remainder(7).eq(3);
       global[0].fill_(false);  // one row without any
     }
-    cases.push_back(
-        {ids, mask, ids.remainder(c.type_vocab_size), global,
-         c.is_encoder_decoder() ? ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size) : Tensor()});
+    cases.push_back({ids, mask, generative ? Tensor() : ids.remainder(c.type_vocab_size), global,
+                     c.is_encoder_decoder() ? ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size) : Tensor(),
+                     takes_prefix(network) ? at::arange(rows, at::kLong).mul(length).floor_divide(2) : Tensor()});
   }
   return cases;
 }
@@ -93,6 +95,7 @@ std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const 
                           .attention_mask = c.mask,
                           .token_type_ids = c.types,
                           .global_attention_mask = c.global,
+                          .prefix = c.prefix,
                           .decoder_input_ids = c.decoder_ids});
 }
 
@@ -228,13 +231,14 @@ std::string length_check(const BackboneConfig& model, const std::string& length,
 
 namespace {
 
-/// True if the model is exported with generative_module(): an encoder-decoder model, or GPT-2.
-bool is_exported_as_generative(const ModelConfig& model) {
-  return backbone_of(model).is_encoder_decoder() || std::holds_alternative<Gpt2Config>(model);
+/// True if the model is exported with generative_module(): an encoder-decoder model, GPT-2, or a decoder with a prefix.
+bool is_exported_as_generative(const Network& network) {
+  const auto& model = network.model_config();
+  return backbone_of(model).is_encoder_decoder() || std::holds_alternative<Gpt2Config>(model) || takes_prefix(network);
 }
 
 torch::jit::Module traced_module(Network& network) {
-  if (is_exported_as_generative(network.model_config())) return generative_module(network);
+  if (is_exported_as_generative(network)) return generative_module(network);
   if (backbone_of(network.model_config()).is_two_stream()) return two_stream_module(network);
   auto module = mirror(network, "Cloze");
   const bool window = std::holds_alternative<WindowAttention>(backbone_of(network.model_config()).attention);
@@ -343,8 +347,8 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
     if (stored.contains("global_attention_mask." + number))
       arguments.emplace_back(stored.get("global_attention_mask." + number));
     if (stored.contains("token_type_ids." + number)) arguments.emplace_back(stored.get("token_type_ids." + number));
-    if (stored.contains("decoder_input_ids." + number))
-      arguments.emplace_back(stored.get("decoder_input_ids." + number));
+    for (const char* optional : {"decoder_input_ids.", "prefix."})
+      if (stored.contains(optional + number)) arguments.emplace_back(stored.get(optional + number));
     for (const auto& search : test_searches) {
       const auto key = words("generate.", search.name, ".", number);
       if (!stored.contains(key)) continue;
@@ -393,8 +397,8 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   } cleaner{{staged, cases_file, results_file, receipt_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
-  const bool generative = is_exported_as_generative(run.config.model);
-  const auto cases = make_cases(encoder, generative);
+  const bool generative = is_exported_as_generative(*run.network);
+  const auto cases = make_cases(*run.network, generative);
   // Searches are compared in float32: rounding to bf16 makes ties. A text must leave room for the generated tokens.
   const bool generates = generative && !bf16 && can_generate(*run.network);
   const auto tests_generate = [&](const Case& c) {
@@ -407,6 +411,7 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
     inputs.push_back({"attention_mask." + number, cases[k].mask});
     if (!generative) inputs.push_back({"token_type_ids." + number, cases[k].types});
     if (cases[k].decoder_ids.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].decoder_ids});
+    if (cases[k].prefix.defined()) inputs.push_back({"prefix." + number, cases[k].prefix});
     for (const auto& search : test_searches) {
       const auto mask = prompt_mask(encoder, cases[k], search);
       if (tests_generate(cases[k]))

@@ -356,11 +356,11 @@ std::string trace_forward(torch::jit::Module& module, Network& network, const Sh
       return std::vector<Tensor>{network.backbone->encode({.input_ids = in[0], .attention_mask = in[1]}).states};
     });
   } else {
-    add_traced(
-        module, "_traced", {s.ids, s.mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
-        [&](const auto& in) {
-          return outputs({.input_ids = in[0], .attention_mask = in[1], .prefix = c.prefix_lm ? in[2] : Tensor()});
-        });
+    add_traced(module, "_traced", {s.ids, s.mask, at::zeros({2}, at::kLong)}, {"input_ids", "attention_mask", "prefix"},
+               [&](const auto& in) {
+                 return outputs(
+                     {.input_ids = in[0], .attention_mask = in[1], .prefix = takes_prefix(network) ? in[2] : Tensor()});
+               });
   }
   return outputs_code(names);
 }
@@ -403,6 +403,12 @@ Placeholders placeholders_of(const ModelConfig& model, const Shapes& s, const st
 
 }  // namespace
 
+bool takes_prefix(const Network& network) {
+  return backbone_of(network.model_config()).prefix_lm ||
+         std::any_of(network.objectives.begin(), network.objectives.end(),
+                     [](const auto& objective) { return objective->uses_prefix(); });
+}
+
 bool can_generate(Network& network) {
   const at::NoGradGuard no_grad;
   const auto& c = backbone_of(network.model_config());
@@ -420,7 +426,7 @@ torch::jit::Module generative_module(Network& network) {
     define(encoder_decoder_forward_method);
     define(encode_method);
   } else {
-    define(c.prefix_lm ? prefix_forward_method : decoder_forward_method);
+    define(takes_prefix(network) ? prefix_forward_method : decoder_forward_method);
   }
   if (!can_generate(network)) return module;
   if (c.is_encoder_decoder()) {

@@ -29,6 +29,9 @@ using Placeholders = std::vector<std::pair<std::string, std::string>>;
 /// A TorchScript dictionary of the elements of the tuple `out`, by these names.
 std::string outputs_code(const std::vector<std::string>& names);
 
+/// True for a decoder whose `forward` takes the prefix of each row that is bidirectional.
+bool takes_prefix(const Network& network);
+
 /// True if the exported file has `generate`: the network has a next-token head and a key-value cache.
 bool can_generate(Network& network);
 

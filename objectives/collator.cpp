@@ -16,6 +16,7 @@ struct Collator::Impl {
     const auto& objectives = context.objectives;
     require_special_tokens(objectives, backbone_of(context.model), context.store.tokenizer(), context.data.tokens);
     if (const auto* generative = generative_of(objectives)) return make_generative_row_maker(context, *generative);
+    if (const auto* mntp = first_of<MntpConfig>(objectives)) return make_mntp_rows(context, *mntp);
     if (const auto* plm = first_of<PlmConfig>(objectives)) return make_permuted_rows(context, *plm);
     return make_masked_rows(context);
   }

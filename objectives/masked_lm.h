@@ -14,12 +14,14 @@ constexpr auto choices(CountRule) {
 }
 
 /// The unit of masking.
-enum class MaskingUnit { token, word, ngram, span };
+enum class MaskingUnit { token, word, ngram, span, token_span };
 constexpr auto choices(MaskingUnit) {
   using enum MaskingUnit;
-  return std::array{Choice{token, "token"}, Choice{word, "word", "whole words"},
-                    Choice{ngram, "ngram", "up to max_ngram words, P(n) proportional to 1/n"},
-                    Choice{span, "span", "a number of words from a clipped geometric distribution"}};
+  return std::array{
+      Choice{token, "token"}, Choice{word, "word", "whole words"},
+      Choice{ngram, "ngram", "up to max_ngram words, P(n) proportional to 1/n"},
+      Choice{span, "span", "a number of words from a clipped geometric distribution"},
+      Choice{token_span, "token_span", "spans of tokens that tile the text, lengths from the same distribution"}};
 }
 
 /// The distribution of random replacement tokens.
@@ -42,6 +44,8 @@ constexpr auto choices(DrawPer) {
 struct Masking {
   std::string like;
   double mlm_probability = 0.15;
+  double initial_mlm_probability = 0;  // 0: mlm_probability throughout
+  int64_t decay_steps = 0;             // 0: all steps of the run
   CountRule count = CountRule::rounded;
   int64_t max_predictions_per_seq = 0;
   bool count_special = true;
@@ -89,6 +93,20 @@ inline constexpr MaskingRules spanbert_masking{.count = CountRule::ceil,
                                                .random_from = RandomFrom::unigram,
                                                .draw_per = DrawPer::span};
 inline constexpr MaskingRules electra_masking{.mask_prob = 0.85, .random_prob = 0};
+/// Spans of 1 to 3 tokens, all lengths equally likely, with one draw of mask, random or keep per span. Source:
+/// ltgoslo/gpt-bert, pretraining/dataset.py, SpanMaskingStrategy; shares of train_multi_gpu.py. Differs: the last span
+/// is truncated at the number of chosen tokens (there it is kept whole); tokens that earlier epochs masked are as
+/// likely as others (there less likely).
+inline constexpr MaskingRules gpt_bert_masking{.count = CountRule::stochastic,
+                                               .count_special = false,
+                                               .unit = MaskingUnit::token_span,
+                                               .random_from = RandomFrom::words,
+                                               .draw_per = DrawPer::span};
+inline void apply_gpt_bert(Masking& m) {
+  apply_rules(m, gpt_bert_masking);
+  m.span_p = 0;
+  m.max_span_length = 3;
+}
 
 template <class V>
 void describe(V& v, Masking& c) {
@@ -99,8 +117,14 @@ void describe(V& v, Masking& c) {
           {"albert", [](Masking& m) { apply_rules(m, albert_masking); }},
           {"megatron", [](Masking& m) { apply_rules(m, albert_masking); }},
           {"spanbert", [](Masking& m) { apply_rules(m, spanbert_masking); }},
-          {"electra", [](Masking& m) { apply_rules(m, electra_masking); }}});
+          {"electra", [](Masking& m) { apply_rules(m, electra_masking); }},
+          {"gpt-bert", apply_gpt_bert}});
   v("mlm_probability", c.mlm_probability, "share of the tokens that are predicted", in_range(0, 1));
+  v("initial_mlm_probability", c.initial_mlm_probability,
+    "share at the start of training, which changes linearly to mlm_probability; held-out rows use mlm_probability; 0 = "
+    "mlm_probability throughout",
+    in_range(0, 1));
+  v("decay_steps", c.decay_steps, "optimizer steps of that change; 0 = train.budget.steps", at_least(0));
   v("count", c.count, "how the number of chosen tokens is computed");
   v("max_predictions_per_seq", c.max_predictions_per_seq, "maximum number of predictions in a sequence; 0 = no limit",
     at_least(0));
@@ -108,8 +132,9 @@ void describe(V& v, Masking& c) {
   v("mask_special", c.mask_special, "[CLS] and [SEP] may be chosen too");
   v("unit", c.unit, "unit of masking");
   v("max_ngram", c.max_ngram, "unit ngram: maximum number of words", in_range(1, 16));
-  v("span_p", c.span_p, "unit span: P(length) is proportional to (1 - p)^(length - 1)", in_range(0, 1));
-  v("max_span_length", c.max_span_length, "unit span: maximum number of words", in_range(1, 64));
+  v("span_p", c.span_p, "units span and token_span: P(length) is proportional to (1 - p)^(length - 1)", in_range(0, 1));
+  v("max_span_length", c.max_span_length, "maximum length: unit span in words, unit token_span in tokens",
+    in_range(1, 64));
   v("mask_prob", c.mask_prob, "share of the chosen tokens that become [MASK]", in_range(0, 1));
   v("random_prob", c.random_prob, "share of the chosen tokens that become a random token; the rest are kept",
     in_range(0, 1));

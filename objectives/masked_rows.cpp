@@ -39,8 +39,8 @@ class MaskedRows final : public RowMaker {
       : in_(context),
         pairs_(pairs_of(context.objectives, context.data.packing)),
         budget_(static_cast<uint64_t>(context.data.max_seq_length - (pairs_ ? 3 : 2))),
-        sampler_(context.sampler(sampling())) {
-    if (const auto* masking = masking_of(context.objectives)) maskings_ = maskings_of(*masking);
+        sampler_(context.sampler(sampling())),
+        maskings_(maskings_of(context.objectives)) {
     if (pairs_) require_documents();
   }
 
@@ -57,7 +57,7 @@ class MaskedRows final : public RowMaker {
       layout = pairs_ ? fill_pair_row(in_, *pairs_, example, budget_, row_ids) : fill_text_row(in_, example, row_ids);
       auto* drawn = draws ? &(*draws)[static_cast<size_t>(row)] : nullptr;
       if (drawn) record_text_usage(example, layout, *drawn);
-      if (!maskers.empty()) mask(maskers, example, row, buffer, drawn);
+      if (!maskers.empty()) mask(maskers, example, sequences[static_cast<size_t>(row)], row, buffer, drawn);
     }
     return padded(buffer);
   }
@@ -89,10 +89,11 @@ class MaskedRows final : public RowMaker {
   }
 
   /// Chooses and corrupts the tokens of a row.
-  void mask(std::vector<Masker>& maskers, const Example& example, int64_t row, RowBuffer& buffer,
+  void mask(std::vector<Masker>& maskers, const Example& example, uint64_t sequence, int64_t row, RowBuffer& buffer,
             RowDraws* drawn) const {
     const auto masking = draw_masking(maskings_, Stream(in_.mixture_key, example.epoch, example.item));
     if (drawn) drawn->masking = masking;
+    maskers[masking].set_share(masking_share(maskings_[masking], in_.step, sequence));
     maskers[masking].corrupt(buffer.row_ids(row), buffer.rows[static_cast<size_t>(row)].length, row * buffer.width,
                              Stream(in_.mask_key, example.epoch, example.item), buffer.positions, buffer.labels,
                              drawn ? &drawn->lengths : nullptr);

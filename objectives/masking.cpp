@@ -23,16 +23,20 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
   return drawn;
 }
 
-Masker::Masker(const Masking& config, const Vocabulary& vocabulary) : config_(config), vocabulary_(vocabulary) {
-  const bool spans = config.unit == MaskingUnit::span;
+Masker::Masker(const Masking& config, const Vocabulary& vocabulary)
+    : config_(config), share_(config.mlm_probability), vocabulary_(vocabulary) {
+  const bool spans = config.unit != MaskingUnit::ngram;
   double sum = 0;
   for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
     lengths_.push_back(sum +=
                        spans ? std::pow(1 - config.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
 }
 
-void Masker::find_units(const int64_t* ids, int64_t length) {
-  const bool words = config_.unit != MaskingUnit::token;
+void Masker::find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
+  const bool token_spans = config_.unit == MaskingUnit::token_span,
+             words = config_.unit != MaskingUnit::token && !token_spans;
+  int64_t span_left = 0;  // tokens missing from the current span
+  begins_.assign(static_cast<size_t>(length), 0);
   units_.clear();
   for (int64_t i = 0; i < length; ++i) {
     const auto id = static_cast<size_t>(ids[i]);
@@ -40,10 +44,19 @@ void Masker::find_units(const int64_t* ids, int64_t length) {
     if (special && !config_.mask_special) continue;
     // A continuation joins the preceding word only if they are adjacent: not across a separator.
     if (words && !special && !vocabulary_.starts_word[id] && !units_.empty() &&
-        units_.back().first + units_.back().count == i)
+        units_.back().first + units_.back().count == i) {
       ++units_.back().count;
-    else
-      units_.push_back({static_cast<uint32_t>(i), 1});
+      continue;
+    }
+    const bool follows = !units_.empty() && units_.back().first + units_.back().count == i;
+    if (token_spans && follows && span_left > 0) {
+      ++units_.back().count;
+      --span_left;
+      continue;
+    }
+    if (token_spans) span_left = draw_length(stream, drawn) - 1;
+    begins_[static_cast<size_t>(i)] = 1;
+    units_.push_back({static_cast<uint32_t>(i), 1});
   }
 }
 
@@ -52,22 +65,24 @@ void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn)
   if (config_.count == CountRule::bernoulli &&
       (config_.unit == MaskingUnit::token || config_.unit == MaskingUnit::word)) {
     for (const auto& unit : units_)
-      if (stream.bernoulli(config_.mlm_probability)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
+      if (stream.bernoulli(share_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
     return;
   }
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
-  const double share = config_.mlm_probability * static_cast<double>(config_.count_special ? length : candidates);
+  const double share = share_ * static_cast<double>(config_.count_special ? length : candidates);
   int64_t wanted = config_.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(share))  // half to even
                    : config_.count == CountRule::ceil  ? static_cast<int64_t>(std::ceil(share - 1e-9))
                                                        : static_cast<int64_t>(share + stream.uniform());
-  if (config_.mlm_probability == 0) wanted = 0;
+  if (share_ == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
   wanted = std::min(wanted, candidates);
   if (config_.unit == MaskingUnit::span)
     choose_spans(wanted, stream, drawn);
   else if (config_.unit == MaskingUnit::ngram)
     choose_ngrams(wanted, stream, drawn);
+  else if (config_.unit == MaskingUnit::token_span)
+    choose_token_spans(wanted, stream);
   else
     choose_units(wanted, stream);
 }
@@ -79,6 +94,16 @@ void Masker::choose_units(int64_t wanted, Stream& stream) {
     if (units_[i].count > wanted) continue;
     std::fill_n(chosen_.begin() + units_[i].first, units_[i].count, uint8_t{1});
     wanted -= units_[i].count;
+  }
+}
+
+/// Spans in random order, the last one truncated at `wanted` tokens. Source: gpt_bert_masking.
+void Masker::choose_token_spans(int64_t wanted, Stream& stream) {
+  for (size_t i = 0; i < units_.size() && wanted > 0; ++i) {
+    std::swap(units_[i], units_[i + stream.below(units_.size() - i)]);
+    const auto count = std::min<int64_t>(units_[i].count, wanted);
+    std::fill_n(chosen_.begin() + units_[i].first, count, uint8_t{1});
+    wanted -= count;
   }
 }
 
@@ -146,13 +171,16 @@ int64_t Masker::random_token(Stream& stream) const {
 
 void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
                      std::vector<int64_t>& labels, std::vector<int64_t>* drawn) {
-  find_units(ids, length);
+  find_units(ids, length, stream, drawn);
   choose(length, stream, drawn);
   const bool per_word = config_.draw_per == DrawPer::word, per_span = config_.draw_per == DrawPer::span;
+  const auto goes_on = [&](int64_t i) {  // in the span of the token before it
+    return per_span && !(config_.unit == MaskingUnit::token_span && begins_[static_cast<size_t>(i)]);
+  };
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {
     if (!chosen_[i]) continue;
-    const bool continues = i > 0 && chosen_[i - 1] && (per_span || (per_word && !vocabulary_.starts_word[ids[i]]));
+    const bool continues = i > 0 && chosen_[i - 1] && (goes_on(i) || (per_word && !vocabulary_.starts_word[ids[i]]));
     if (!continues) draw = stream.bits() * 0x1p-32;
     positions.push_back(offset + i);
     labels.push_back(ids[i]);

@@ -25,6 +25,8 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream);
 class Masker {
  public:
   Masker(const Masking& config, const Vocabulary& vocabulary);
+  /// Sets the share of predicted tokens for the rows that follow; initially mlm_probability.
+  void set_share(double share) { share_ = share; }
   /// Corrupts ids[0, length) in place, and appends the chosen indices, ascending, plus `offset`, and their original
   /// ids. `drawn` receives the length of each n-gram or span in words as drawn, before truncation by the budget, the
   /// end of the row or a neighbour.
@@ -35,18 +37,21 @@ class Masker {
   struct Unit {
     uint32_t first, count;
   };
-  void find_units(const int64_t* ids, int64_t length);
+  void find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn);
   void choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn);
   void choose_units(int64_t wanted, Stream& stream);
+  void choose_token_spans(int64_t wanted, Stream& stream);
   void choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
   void choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
   int64_t draw_length(Stream& stream, std::vector<int64_t>* drawn) const;
   int64_t random_token(Stream& stream) const;
 
   const Masking& config_;
+  double share_;
   const Vocabulary& vocabulary_;
   std::vector<Unit> units_;      // candidates: tokens or words
   std::vector<uint8_t> chosen_;  // [length]
+  std::vector<uint8_t> begins_;  // [length], true = first token of a unit
   std::vector<uint32_t> order_, unit_of_;
   std::vector<double> lengths_;  // cumulative probabilities of 1, 2, ... words
 };

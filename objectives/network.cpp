@@ -18,6 +18,7 @@ struct Make {
   std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
   std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
   std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
+  std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, model); }
   template <std::derived_from<NextTokenTerms> Config>
   std::shared_ptr<Objective> operator()(const Config& c) const {
     return make_next_token(Config::kind, c, model);

@@ -17,6 +17,8 @@ class Objective : public Layer {
   /// The loss counts in the step last given to set_step.
   bool active() const { return terms_.active(step_); }
   void set_step(int64_t step) { step_ = step; }
+  /// `prefix` makes rows of this objective bidirectional in a decoder.
+  virtual bool uses_prefix() const { return false; }
   /// `losses` uses the backbone's hidden states.
   virtual bool reads_backbone() const { return true; }
   /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.

@@ -9,6 +9,7 @@ std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfi
 std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const Backbone& backbone);
+std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
 /// Cross entropy of the target tokens of any next-token objective; `name` is the objective's kind.
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,

@@ -35,6 +35,8 @@ struct RtdConfig : ObjectiveTerms {
   MlmConfig mlm{};
 };
 
+inline std::vector<MaskingPart> maskings_of(const RtdConfig& rtd) { return maskings_of(rtd.mlm); }
+
 template <class V>
 void describe(V& v, RtdConfig& c) {
   describe_terms(v, c, "factor of the discriminator's loss in the sum");

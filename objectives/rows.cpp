@@ -7,6 +7,14 @@
 
 namespace cloze {
 
+double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence) {
+  const int64_t steps = masking.decay_steps > 0 ? masking.decay_steps : rows.steps;
+  if (masking.initial_mlm_probability == 0 || rows.batch_size == 0 || steps == 0) return masking.mlm_probability;
+  const auto step = sequence / static_cast<uint64_t>(rows.batch_size * rows.accumulation);
+  const double progress = std::min(1.0, static_cast<double>(step) / static_cast<double>(steps));
+  return masking.initial_mlm_probability + (masking.mlm_probability - masking.initial_mlm_probability) * progress;
+}
+
 RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const Rng& rng,
                        const std::string& stage_name, const ModelConfig& model_config, StepRows rows)
     : store(std::move(tokens)),

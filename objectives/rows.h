@@ -31,7 +31,11 @@ struct RowDraws {
 struct StepRows {
   int64_t batch_size = 0;  ///< 0: no training steps, rows are shuffled
   int64_t accumulation = 1;
+  int64_t steps = 0;  ///< of the run; 0: unknown
 };
+/// The share of predicted tokens in sequence number `sequence`, which changes linearly over the training steps.
+/// Source: ltgoslo/gpt-bert, pretraining/dataset.py, apply_mask; Ankner et al. 2023 (arXiv 2305.15096).
+double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequence);
 
 /// The data and options that all rows of a run are made from.
 struct RowContext {
@@ -71,6 +75,7 @@ class RowMaker {
 
 std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context);
 std::unique_ptr<RowMaker> make_generative_row_maker(const RowContext& context, const ObjectiveConfig& objective);
+std::unique_ptr<RowMaker> make_mntp_rows(const RowContext& context, const MntpConfig& config);
 std::unique_ptr<RowMaker> make_permuted_rows(const RowContext& context, const PlmConfig& config);
 
 /// The first objective of type `Kind`, or null.

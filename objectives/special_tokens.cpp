@@ -27,11 +27,12 @@ void require_special_tokens(const Objectives& objectives, const BackboneConfig& 
                             const std::string& tokens) {
   if (objectives.empty()) return;
   const auto* generative = generative_of(objectives);
+  const bool rows_of_clm = model.is_decoder() && std::holds_alternative<MntpConfig>(objectives[0]);
   const NeededTokens needs = generative
                                  ? generative_needs(*generative, model)
                                  : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,
-                                                .cls = true,
-                                                .mask = masking_of(objectives) != nullptr};
+                                                .cls = model.prepend_bos || !rows_of_clm,
+                                                .mask = !maskings_of(objectives).empty()};
   const auto kind =
       std::visit([](const auto& o) -> std::string { return o.kind; }, generative ? *generative : objectives[0]);
   const auto& special = tokenizer.special();

@@ -84,15 +84,24 @@ void check_masking(const std::string& name, const Masking& o, std::vector<std::s
   if (o.mask_prob + o.random_prob > 1 + 1e-9)
     broken.push_back(words(name, ": mask_prob ", shortest(o.mask_prob), " and random_prob ", shortest(o.random_prob),
                            " add up to more than 1; lower one of them"));
-  if (o.draw_per == DrawPer::word && o.unit == MaskingUnit::token)
+  if (o.draw_per == DrawPer::word && (o.unit == MaskingUnit::token || o.unit == MaskingUnit::token_span))
     broken.push_back(
         name + ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
-  if (o.count == CountRule::bernoulli && (o.unit == MaskingUnit::ngram || o.unit == MaskingUnit::span))
+  if (o.count == CountRule::bernoulli && o.unit != MaskingUnit::token && o.unit != MaskingUnit::word)
     broken.push_back(words(name, ": count: bernoulli draws single tokens or words; with unit: ", o.unit,
                            " choose count: rounded, ceil or stochastic"));
   if (o.mask_special && o.unit == MaskingUnit::span)
     broken.push_back(
         name + ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
+}
+
+/// A masking whose share changes over training needs the number of steps.
+void check_decay(const std::string& name, const Masking& o, int64_t steps, std::vector<std::string>& broken) {
+  if (o.initial_mlm_probability > 0 && o.decay_steps == 0 && steps == 0)
+    broken.push_back(
+        words(name, ": initial_mlm_probability ", shortest(o.initial_mlm_probability),
+              " changes to mlm_probability over train.budget.steps, which is 0; set it, or decay_steps, or set "
+              "initial_mlm_probability to 0"));
 }
 
 void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std::string>& broken) {
@@ -101,6 +110,21 @@ void check_maskings(const std::string& name, const MlmConfig& o, std::vector<std
   if (!o.mixture.empty() &&
       std::all_of(o.mixture.begin(), o.mixture.end(), [](const auto& part) { return part.share == 0; }))
     broken.push_back(name + ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
+}
+
+/// The limits of an objective within this run.
+std::vector<std::string> limits_of(const ObjectiveConfig& objective, const RunConfig& c) {
+  ObjectiveSetting setting{
+      .model = c.model, .data = c.data, .rows_per_step = c.train.batch_size * c.train.accumulation};
+  for (const auto& other : c.objectives)
+    if (&other != &objective)
+      setting.companions.push_back(std::visit([](const auto& o) { return std::string(o.kind); }, other));
+  return std::visit(
+      [&](const auto& o) -> std::vector<std::string> {
+        if constexpr (requires { limits_of(o, setting); }) return limits_of(o, setting);
+        return {};
+      },
+      objective);
 }
 
 /// Rows of plm: mems, segment pairs, backward text.
@@ -161,19 +185,24 @@ void validate(const RunConfig& c) {
     if (++given[name] == 2) broken.push_back("objective " + name + " is given twice; keep one of them");
     if (const auto* o = std::get_if<MlmConfig>(&objective)) check_maskings("mlm", *o, broken);
     if (const auto* o = std::get_if<RtdConfig>(&objective)) check_maskings("rtd.mlm", o->mlm, broken);
+    if (const auto* o = std::get_if<MntpConfig>(&objective)) check_masking("mntp", *o, broken);
+    for (const auto& masking : maskings_of({objective})) check_decay(name, masking, c.train.budget.steps, broken);
   }
   const auto kind = kind_of(c.model);
   for (const auto& objective : c.objectives) {
     const std::string name = std::visit([](const auto& o) { return std::string(o.kind); }, objective);
-    const bool generates = is_generative(objective), permutes = name == PlmConfig::kind;
+    const bool generates = is_generative(objective), permutes = name == PlmConfig::kind,
+               shifts = name == MntpConfig::kind;
     if (const auto* streams = as<TwoStreamConfig>(c.model); permutes && streams)
       check_permuted_rows(c, *streams, broken);
-    const auto* clm = std::get_if<ClmConfig>(&objective);
-    const bool has_transform = clm && clm->transform;
-    if (generates && !has_transform && model.tie_word_embeddings && model.embedding_width() != model.hidden_size)
+    for (const auto& limit : limits_of(objective, c)) broken.push_back(limit);
+    const bool uses_lm_head = generates || shifts;
+    if (uses_lm_head && !has_transform(objective) && model.tie_word_embeddings &&
+        model.embedding_width() != model.hidden_size)
       broken.push_back(words("objective ", name, " multiplies hidden states of width ", model.hidden_size,
                              " by the token embeddings of width ", model.embedding_width(),
-                             "; set model.embedding_size to 0, tie_word_embeddings to false, or give clm a transform"));
+                             "; set model.embedding_size to 0, tie_word_embeddings to false, or give ",
+                             shifts ? name : "clm", " a transform"));
     if (model.prefix_lm && (!generates || name == "clm"))
       broken.push_back(words("objective ", name,
                              " has no input prefix, which model.prefix_lm needs; choose "
@@ -192,11 +221,11 @@ void validate(const RunConfig& c) {
       broken.push_back(words("objective ", name, " needs a generative model, ", kind,
                              " is bidirectional; choose gpt2, t5, bart, mbart, pegasus or transformer, or set "
                              "model.architecture: decoder"));
-    if (!generates && model.is_encoder_decoder())
+    if (!generates && !shifts && model.is_encoder_decoder())
       broken.push_back(
           words("objective ", name, " needs an encoder-only model, ", kind,
                 " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model"));
-    if (!generates && !permutes && kind == "gpt2")
+    if (!generates && !permutes && !shifts && kind == "gpt2")
       broken.push_back(words("objective ", name,
                              " needs bidirectional attention, and gpt2 is causal; choose clm, or another model"));
     if (generates && c.data.short_seq_prob != 0 && c.data.short_seq_prob != DataConfig{}.short_seq_prob)

@@ -228,7 +228,7 @@ void describe(V& v, EvaluationConfig& c) {
   v("objectives", c.objectives,
     "objectives to evaluate, each on its own rows; [] = the kinds of `objectives`, each in its standard form: the "
     "defaults of its kind (mlm: 15 % single tokens), except that span_corruption keeps its `corruption` and rtd its "
-    "networks");
+    "networks; a hybrid of mntp is evaluated as mntp and clm");
 }
 
 /// Checkpoints and logging.

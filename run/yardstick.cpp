@@ -13,7 +13,7 @@ std::string kind_of_objective(const ObjectiveConfig& objective) {
 
 /// The key of the value after the colon of a short form; empty: the kind has none.
 std::string share_key(const std::string& kind) {
-  if (kind == MlmConfig::kind) return "mlm_probability";
+  if (kind == MlmConfig::kind || kind == MntpConfig::kind) return "mlm_probability";
   if (kind == NspConfig::kind) return "random_next_prob";
   if (kind == SopConfig::kind) return "swap_prob";
   if (kind == RtdConfig::kind) return "mlm.mlm_probability";
@@ -31,9 +31,11 @@ ObjectiveConfig from_keys(const std::string& kind, const std::string& name, cons
   return decode<RunConfig>(tree).evaluation.objectives.at(0);
 }
 
-/// True for keys that affect training only.
+/// True for keys that affect training or the network's head only, and no held-out row.
 bool is_training_only(const std::string& key) {
-  static const std::set<std::string> keys{"weight", "from_step", "until_step", "label_smoothing", "z_loss"};
+  static const std::set<std::string> keys{
+      "weight",     "from_step", "until_step", "label_smoothing", "z_loss", "transform", "initial_mlm_probability",
+      "decay_steps"};
   const auto last = key.substr(key.rfind('.') == std::string::npos ? 0 : key.rfind('.') + 1);
   return keys.count(last) > 0;
 }
@@ -67,6 +69,10 @@ ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
           standard.mlm = RtdConfig{}.mlm;
         }
         if constexpr (std::is_same_v<Kind, SpanCorruptionConfig>) standard.corruption = own.corruption;
+        if constexpr (std::is_same_v<Kind, MntpConfig>) {
+          standard.causal_share = own.causal_share;
+          standard.transform = own.transform;
+        }
         standard.weight = own.weight;
         standard.from_step = 0;
         standard.until_step = 0;
@@ -75,10 +81,26 @@ ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
       objective);
 }
 
+Objectives separate_losses(const ObjectiveConfig& objective) {
+  const auto* hybrid = std::get_if<MntpConfig>(&objective);
+  if (!hybrid || hybrid->causal_share == 0) return {objective};
+  MntpConfig masked = *hybrid;
+  masked.causal_share = 0;
+  masked.weight *= 1 - hybrid->causal_share;
+  ClmConfig causal;
+  static_cast<NextTokenTerms&>(causal) = *hybrid;
+  causal.weight *= hybrid->causal_share;
+  return {masked, causal};
+}
+
 EvaluationConfig resolved_evaluation(const RunConfig& config) {
   auto evaluation = config.evaluation;
+  Objectives named;
   if (evaluation.objectives.empty())
     for (const auto& own : config.objectives) evaluation.objectives.push_back(standard_form(own));
+  for (const auto& objective : evaluation.objectives)
+    for (const auto& part : separate_losses(objective)) named.push_back(part);
+  evaluation.objectives = named;
   if (evaluation.max_seq_length == 0) evaluation.max_seq_length = config.data.max_seq_length;
   return evaluation;
 }

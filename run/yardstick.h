@@ -9,8 +9,13 @@
 namespace cloze {
 
 /// The form of an objective by which runs are compared by default: the defaults of its kind, whatever its training
-/// options. Kept are every weight, the `corruption` of span_corruption and the networks of rtd.
+/// options. Kept are every weight, the `corruption` of span_corruption, the networks of rtd and mntp's share of
+/// causal rows.
 ObjectiveConfig standard_form(const ObjectiveConfig& objective);
+
+/// The objectives that are scored for one: itself; for a hybrid of mntp its masked and its causal loss, each on rows of
+/// its own and weighted by its share.
+Objectives separate_losses(const ObjectiveConfig& objective);
 
 /// `evaluation` of a run with its defaults resolved: objectives (the run's own in standard form) and max_seq_length.
 EvaluationConfig resolved_evaluation(const RunConfig& config);
@@ -26,8 +31,8 @@ ModelConfig held_out_model(const ModelConfig& model);
 Objectives row_objectives(const ObjectiveConfig& objective);
 
 /// An objective in the short form of the command line: KIND[:SHARE][,KEY=VALUE]..., for instance `mlm:0.4` or
-/// `mlm,unit=word`. SHARE is the kind's own: mlm_probability, random_next_prob, swap_prob, noise_density, mask_ratio,
-/// gap_sentences_ratio. Throws ConfigError.
+/// `mlm,unit=word`. SHARE is the kind's own: mlm_probability (mlm, mntp), random_next_prob, swap_prob, noise_density,
+/// mask_ratio, gap_sentences_ratio. Throws ConfigError.
 ObjectiveConfig parse_objective(const std::string& text);
 
 /// The short form of an objective: its kind and its differences from the defaults of that kind. Objectives that need

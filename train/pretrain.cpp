@@ -128,7 +128,7 @@ class Run {
         config_(resolved(given, store_)),
         rng_(static_cast<uint64_t>(config_.train.seed)),
         collator_(store_, config_.objectives, config_.data, rng_, "train", config_.model,
-                  {config_.train.batch_size, config_.train.accumulation}),
+                  {config_.train.batch_size, config_.train.accumulation, config_.train.budget.steps}),
         measures_(held_out_measures(config_, held_out_store_)) {}
 
   PretrainReport train() {

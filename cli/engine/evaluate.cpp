@@ -150,7 +150,8 @@ EvaluationConfig common_evaluation(const EvaluateCommand& c, const std::vector<S
   first.objectives = runs[0].run.config.objectives;
   auto evaluation = resolved_evaluation(first);
   if (!c.objectives.empty()) evaluation.objectives.clear();
-  for (const auto& text : c.objectives) evaluation.objectives.push_back(parse_objective(text));
+  for (const auto& text : c.objectives)
+    for (const auto& objective : separate_losses(parse_objective(text))) evaluation.objectives.push_back(objective);
   if (c.sequences > 0) evaluation.sequences = c.sequences;
   if (!named && runs.size() > 1) keep_common(evaluation, runs);
   for (const auto& one : runs)
@@ -415,7 +416,7 @@ void score(Scored& one, int64_t batch_size) {
   if (!missing.empty()) log_info("evaluate", words(one.path, ": ", missing));
   one.losses = evaluate(*one.run.network, measures, batch_size, at::kCPU);
   for (size_t k = 0; k < measures.size() && !one.bits_per_byte; ++k) {
-    if (measures[k].head != "lm" || std::holds_alternative<PlmConfig>(one.config.evaluation.objectives[k])) continue;
+    if (!is_generative(one.config.evaluation.objectives[k])) continue;
     const auto part =
         std::find_if(one.losses.begin(), one.losses.end(), [&](const auto& p) { return p.name == measures[k].name; });
     const auto bytes = label_bytes(measures[k].collator, measures[k].sequences, batch_size);

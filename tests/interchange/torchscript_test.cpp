@@ -431,3 +431,51 @@ TEST_CASE("an exported file refuses invalid inputs with a clear message", "[inte
   CHECK_THROWS_WITH(file.get_method("decode")({ids, states, c10::IValue(), at::zeros({1, 2, 0, 4})}),
                     Catch::Contains("past must be the cache that decode returned for these rows"));
 }
+
+TEST_CASE("an exported hybrid is causal without a prefix and bidirectional with one, and generates",
+          "[interchange][torchscript][mntp]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 2);
+  const auto small = [](auto model) {
+    model.architecture = Architecture::decoder;
+    model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 48,
+    model.max_position_embeddings = 40;
+    return model;
+  };
+  MntpConfig mntp;
+  mntp.causal_share = 0.5, mntp.transform = true;
+  base.objectives = {mntp};
+  at::NoGradGuard no_grad;
+  const auto ids = at::arange(21, at::kLong).mul(7).remainder(16).add(5).view({3, 7});
+  for (const ModelConfig& model : {ModelConfig(small(Gpt2Config{})), ModelConfig(small(BertConfig{}))}) {
+    const auto kind = kind_of(model);
+    INFO(kind);
+    base.model = model;
+    pretrain(base, {.run = dir / kind});
+    CHECK(export_torchscript(dir / kind, dir / (kind + ".pt"), "float32", BINARY_DIR "/cloze").passed);
+    auto file = torch::jit::load(dir / (kind + ".pt"));
+    CHECK(file.find_method("generate").has_value());
+    const auto run = open_run(dir / kind);
+    for (const auto& prefix : {at::tensor({int64_t{0}, int64_t{3}, int64_t{7}}, at::kLong), Tensor()}) {
+      const auto found = file.forward({ids, c10::IValue(), prefix.defined() ? c10::IValue(prefix) : c10::IValue()})
+                             .toGenericDict()
+                             .at("logits")
+                             .toTensor();
+      CHECK(error_of(found, run.network->outputs({.input_ids = ids, .prefix = prefix}).back().second) < 1e-6);
+    }
+    CHECK(export_torchscript(dir / kind, dir / (kind + "-bf16.pt"), "bfloat16", BINARY_DIR "/cloze").passed);
+  }
+  // Hugging Face's class is that of clm.
+  export_huggingface(dir / "bert", dir / "hf", "");
+  import_huggingface(dir / "hf", dir / "back");
+  const auto back = open_run(dir / "back"), run = open_run(dir / "bert");
+  CHECK(std::get<ClmConfig>(back.config.objectives[0]).transform);
+  CHECK(error_of(back.network->outputs({.input_ids = ids}).back().second,
+                 run.network->outputs({.input_ids = ids}).back().second) < 1e-6);
+  auto encoder = tiny_run(dir, 1);
+  encoder.objectives = {MntpConfig{}};
+  pretrain(encoder, {.run = dir / "encoder"});
+  CHECK_THROWS_WITH(export_huggingface(dir / "encoder", dir / "hf2", ""),
+                    Catch::Contains("Hugging Face has no class of an encoder whose states predict the next token"));
+  CHECK(export_torchscript(dir / "encoder", dir / "encoder.pt", "float32", BINARY_DIR "/cloze").passed);
+}

@@ -357,3 +357,45 @@ TEST_CASE("special tokens are chosen if the rule allows it", "[objectives]") {
   const auto c = run(f, config, 3000);
   CHECK(std::abs(sigmas(c.special_chosen, c.chosen, 2.0 / 64)) < 4.5);
 }
+
+TEST_CASE("gpt-bert's spans cover the text, each length is as likely, and a span is masked as one",
+          "[objectives][mntp]") {
+  Fixture f;
+  MlmConfig config;
+  apply_gpt_bert(config);
+  config.mlm_probability = 0.3;
+  const auto c = run(f, config, 10000);
+  CHECK(c.special_touched == 0);
+  CHECK(c.random_special == 0);
+  CHECK(c.chosen >= c.rows * 18);  // 0.3 * 62 = 18.6, rounded at random
+  CHECK(c.chosen <= c.rows * 19);
+  CHECK(std::abs(sigmas(c.chosen - c.rows * 18, c.rows, 0.6)) < 5);
+  Masker masker(config, f.vocabulary);
+  std::array<double, 4> lengths{};
+  int64_t rows_of_masks = 0, alike = 0, spans = 0, masks = 0;
+  for (int64_t row = 0; row < 4000; ++row) {
+    std::vector<int64_t> ids(64, 7), positions, labels, drawn;
+    ids[0] = f.vocabulary.special.cls, ids[63] = ids[20] = f.vocabulary.special.sep;
+    masker.corrupt(ids.data(), 64, 0, Rng(1).stream("mask", 0, row), positions, labels, &drawn);
+    for (const auto n : drawn) ++lengths.at(static_cast<size_t>(n));
+    rows_of_masks +=
+        std::accumulate(drawn.begin(), drawn.end(), int64_t{0}) >= 61;  // they cover all that may be chosen
+    for (size_t k = 0; k + 1 < positions.size(); ++k) {
+      if (positions[k + 1] != positions[k] + 1) continue;
+      ++spans;
+      const bool here = ids[positions[k]] == f.vocabulary.special.mask,
+                 next = ids[positions[k + 1]] == f.vocabulary.special.mask;
+      alike += here == next;
+      masks += here;
+    }
+  }
+  CHECK(rows_of_masks == 4000);
+  const double all = lengths[1] + lengths[2] + lengths[3];
+  for (size_t n = 1; n <= 3; ++n)
+    CHECK(std::abs(sigmas(static_cast<int64_t>(lengths[n]), static_cast<int64_t>(all), 1.0 / 3)) < 5);
+  // Of two adjacent tokens most are of one span and share its draw; of two spans they would be alike in 68 %.
+  CHECK(static_cast<double>(alike) / static_cast<double>(spans) > 0.85);
+  CHECK(static_cast<double>(alike) / static_cast<double>(spans) < 0.97);
+  // Adjacent spans draw apart: with draws for whole runs all would be alike.
+  CHECK(alike < spans);
+}

@@ -1,0 +1,188 @@
+#include "analysis/masking_checks.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace cloze {
+
+using nlohmann::json;
+
+MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c) {
+  all.sequences += c.sequences, all.tokens += c.tokens, all.candidates += c.candidates, all.predicted += c.predicted,
+      all.special_predicted += c.special_predicted, all.unknown += c.unknown, all.empty += c.empty;
+  all.masked += c.masked, all.random += c.random, all.kept += c.kept;
+  return all;
+}
+
+double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
+
+json facts_of(const MaskingCounts& c) {
+  return {{"sequences", c.sequences},
+          {"tokens", c.tokens},
+          {"special_tokens_predicted", c.special_predicted},
+          {"sequences_without_prediction", c.empty},
+          {"predicted_share", share(c.predicted, c.tokens)},
+          {"predicted_share_of_candidates", share(c.predicted, c.candidates)}};
+}
+
+json mask_split_of(const MaskingCounts& c) {
+  const int64_t draws = c.masked + c.random + c.kept;
+  return {{"mask", share(c.masked, draws)}, {"random", share(c.random, draws)}, {"keep", share(c.kept, draws)}};
+}
+
+namespace {
+
+/// Probabilities P(n) [n] proportional to weight(n), n = 1 ... max.
+template <class Weight>
+std::vector<double> proportional_to(int64_t max, const Weight& weight) {
+  std::vector<double> p{0};
+  double sum = 0;
+  for (int64_t n = 1; n <= max; ++n) sum += p.emplace_back(weight(static_cast<double>(n)));
+  for (auto& x : p) x /= sum;
+  return p;
+}
+
+/// Length distribution of n-grams or spans (Joshi et al. 2020, section 3.1).
+std::vector<double> lengths_of(const Masking& m) {
+  if (m.unit == MaskingUnit::ngram) return ngram_lengths(m.max_ngram);
+  return proportional_to(m.max_span_length, [&](double n) { return std::pow(1 - m.span_p, n - 1); });
+}
+
+/// The masking chooses whole words.
+bool chooses_words(const Masking& m) {
+  return m.unit == MaskingUnit::word || m.unit == MaskingUnit::ngram || m.unit == MaskingUnit::span;
+}
+
+/// Checks the number of predictions of one sequence against the rule.
+void check_count(MaskingCounts& c, const Masking& m, int64_t length, int64_t candidates, int64_t predicted,
+                 double squares) {
+  const double p = m.mlm_probability, wanted = p * static_cast<double>(m.count_special ? length : candidates);
+  if (m.count == CountRule::bernoulli) {
+    c.expected += p * static_cast<double>(candidates),
+        c.variance += p * (1 - p) * (m.unit == MaskingUnit::word ? squares : static_cast<double>(candidates));
+    return;
+  }
+  if (m.count == CountRule::stochastic) {
+    const bool all = wanted >= static_cast<double>(candidates);
+    const double over = wanted - std::floor(wanted);
+    c.expected += all ? static_cast<double>(candidates) : wanted, c.variance += all ? 0 : over * (1 - over);
+  }
+  int64_t min = m.count == CountRule::ceil      ? std::llround(std::ceil(wanted - 1e-9))
+                : m.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(wanted))
+                                                : static_cast<int64_t>(wanted),
+          max = min;
+  if (m.count == CountRule::stochastic) max = min + 1;
+  if (m.mlm_probability == 0) min = max = 0;
+  if (m.max_predictions_per_seq > 0)
+    min = std::min(min, m.max_predictions_per_seq), max = std::min(max, m.max_predictions_per_seq);
+  min = std::min(min, candidates), max = std::min(max, candidates);
+  if (m.unit == MaskingUnit::word || m.unit == MaskingUnit::ngram)
+    min = 0;  // a unit that would exceed the budget is skipped
+  c.wrong_counts += predicted < min || predicted > max;
+}
+
+}  // namespace
+
+std::vector<double> ngram_lengths(int64_t max) {
+  return proportional_to(max, [](double n) { return 1 / n; });
+}
+
+int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row, const Masking* m,
+                  const Vocabulary& vocabulary) {
+  ++c.sequences;
+  const auto length = static_cast<int64_t>(row.ids.size());
+  c.tokens += length;
+  int64_t candidates = 0, predicted = 0, run = 0, run_words = 0;
+  const auto end_run = [&] {
+    if (run == 0) return;
+    add_to_bin(lengths.runs, run), add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
+    run = run_words = 0;
+  };
+  int64_t word_length = 0, chosen = 0, chosen_words = 0, split_words = 0;  // tokens of the current word; words
+  double squares = 0;                                                      // tokens of each word, squared
+  const auto end_word = [&] {
+    chosen_words += chosen > 0, split_words += chosen > 0 && chosen < word_length;
+    squares += static_cast<double>(word_length * word_length);
+    word_length = chosen = 0;
+  };
+  for (size_t i = 0; i < row.ids.size(); ++i) {
+    const int64_t text = row.labels[i] == -100 ? row.ids[i] : row.labels[i];
+    const bool unknown = text == vocabulary.special.unk,
+               special = vocabulary.is_special[static_cast<size_t>(text)] != 0,
+               candidate = !special || (m && m->mask_special) || (row.masks_unknown && unknown),
+               starts = vocabulary.starts_word[static_cast<size_t>(text)] != 0;
+    if (starts || special) end_word();
+    candidates += candidate, word_length += candidate;
+    c.unknown += unknown;
+    if (row.labels[i] == -100) {
+      end_run();
+      continue;
+    }
+    ++predicted, ++chosen;
+    c.special_predicted += special;
+    // One draw per token, word or run, by draw_per.
+    const bool draw = !m || m->draw_per == DrawPer::token || run == 0 || (m->draw_per == DrawPer::word && starts);
+    if (draw && row.ids[i] >= 0)
+      ++(row.ids[i] == vocabulary.special.mask ? c.masked : row.ids[i] == text ? c.kept : c.random);
+    ++run, run_words += starts;
+  }
+  end_run(), end_word();
+  c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
+  for (const auto n : row.lengths) add_to_bin(lengths.drawn, n);
+  if (!m) return predicted;
+  check_count(c, *m, length, candidates, predicted, squares);
+  const bool spans = m->unit == MaskingUnit::span;
+  if (chooses_words(*m))
+    c.split_words += std::max<int64_t>(0, split_words - spans);  // the budget may cut the last span
+  if (spans || m->unit == MaskingUnit::ngram)
+    c.more_than_drawn += chosen_words > std::accumulate(row.lengths.begin(), row.lengths.end(), int64_t{0});
+  return predicted;
+}
+
+void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& lengths, const Vocabulary& words,
+                  Inspection& found) {
+  const auto name = [&](const char* rule) { return lengths.name.empty() ? rule : lengths.name + ": " + rule; };
+  const bool drawn_tokens =
+      m.count == CountRule::bernoulli || (m.count == CountRule::stochastic && m.max_predictions_per_seq == 0 &&
+                                          m.unit != MaskingUnit::word && m.unit != MaskingUnit::ngram);
+  if (drawn_tokens)
+    found.checks.push_back(
+        sum_check(name("predicted tokens"), static_cast<double>(c.predicted), c.expected, c.variance));
+  if (m.count != CountRule::bernoulli)
+    found.checks.push_back(strict_check(name(wrong_number_of_predictions), c.wrong_counts));
+  const double draws = static_cast<double>(c.masked + c.random + c.kept), vocabulary = static_cast<double>(words.size);
+  // A random token may equal the original one, or [MASK]. Drawn by unigram frequency, it equals the original one with
+  // unknown probability.
+  const double random_is_mask = m.random_from == RandomFrom::vocabulary ? m.random_prob / vocabulary : 0,
+               random_is_original = m.random_prob / vocabulary;
+  if (draws > 0 && m.random_from == RandomFrom::unigram)
+    found.checks.push_back(sum_check(name("draws of [MASK]"), static_cast<double>(c.masked), m.mask_prob * draws,
+                                     m.mask_prob * (1 - m.mask_prob) * draws));
+  else if (draws > 0)
+    found.checks.push_back(fit_check(
+        name("split into mask, random, keep (chi-square)"),
+        {static_cast<double>(c.masked), static_cast<double>(c.random), static_cast<double>(c.kept)},
+        {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
+         (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
+  if (!m.mask_special) found.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
+  if (chooses_words(m)) found.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
+  if (m.unit == MaskingUnit::token_span) {
+    lengths.unit = "tokens";
+    fit_lengths(lengths, lengths_of(m), name("drawn span lengths in tokens (chi-square)"), found);
+  }
+  if (m.unit != MaskingUnit::ngram && m.unit != MaskingUnit::span) return;
+  fit_lengths(lengths, lengths_of(m),
+              name(m.unit == MaskingUnit::span ? "drawn span lengths in words (chi-square)"
+                                               : "drawn n-gram lengths in words (chi-square)"),
+              found);
+  found.checks.push_back(strict_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
+}
+
+void fit_lengths(LengthCounts& lengths, std::vector<double> probabilities, const std::string& name, Inspection& found) {
+  const double all = std::accumulate(lengths.drawn.begin(), lengths.drawn.end(), 0.0);
+  for (auto& n : probabilities) n *= all;
+  lengths.expected = std::move(probabilities);
+  found.checks.push_back(fit_check(name, lengths.drawn, lengths.expected));
+}
+
+}  // namespace cloze

@@ -1,0 +1,148 @@
+#include "objectives/mntp.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "objectives/generative_rows.h"
+#include "objectives/next_token.h"
+
+namespace cloze {
+
+namespace {
+
+/// Rows of a decoder: the rows of clm, causal, or masked and bidirectional.
+class HybridRows final : public RowMaker {
+ public:
+  HybridRows(const RowContext& context, const MntpConfig& config)
+      : in_(context), config_(config), sampler_(context.sampler(sampling())) {}
+
+  Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
+    const auto sequences = in_.sequences(sampler_, first, count);
+    const auto texts = make_builder(ClmConfig{}, in_);
+    std::vector<SourceTarget> rows(static_cast<size_t>(count));
+    std::vector<Example> examples(rows.size());
+    for (size_t r = 0; r < rows.size(); ++r) {
+      sampler_.sample(sequences[r], examples[r]);
+      texts->build(examples[r], Stream(in_.mask_key, examples[r].epoch, examples[r].item), rows[r], nullptr);
+      if (!draws) continue;
+      for (const auto& span : examples[r].spans) (*draws)[r].example_tokens += static_cast<int64_t>(span.count);
+      (*draws)[r].used_tokens = texts->used_tokens();
+    }
+    auto batch = texts->batch(rows);
+    const int64_t width = batch.input_ids.size(1);
+    batch.prefix = at::zeros({count}, at::kLong);
+    std::vector<int64_t> positions, labels;
+    Masker masker(config_, in_.vocabulary);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const auto& text = rows[r].target;
+      const int64_t begin = static_cast<int64_t>(r) * width, length = static_cast<int64_t>(text.size()) - 1;
+      const size_t first_label = labels.size();
+      if (is_causal_row(config_.causal_share, sequences[r])) {
+        for (int64_t t = 0; t < length; ++t) positions.push_back(begin + t);
+        labels.insert(labels.end(), text.begin() + 1, text.end());
+      } else {
+        // Without the first token, the masker's indices are those of the states that predict: one position earlier. The
+        // last token is a label only, as in causal rows.
+        auto corrupted = text;
+        masker.set_share(masking_share(config_, in_.step, sequences[r]));
+        masker.corrupt(corrupted.data() + 1, length, begin, Stream(in_.mask_key, examples[r].epoch, examples[r].item),
+                       positions, labels, draws ? &(*draws)[r].lengths : nullptr);
+        std::copy_n(corrupted.begin(), length, batch.input_ids.data_ptr<int64_t>() + begin);
+        batch.prefix.data_ptr<int64_t>()[r] = length;
+      }
+      for (size_t k = first_label; draws && k < labels.size(); ++k)
+        (*draws)[r].label_offsets.push_back(rows[r].target_offsets[static_cast<size_t>(positions[k] - begin + 1)]);
+    }
+    batch.positions = to_tensor(positions);
+    batch.labels = to_tensor(labels);
+    return batch;
+  }
+
+  uint64_t size() const override { return sampler_.size(); }
+
+ private:
+  SamplerOptions sampling() const {
+    const auto texts = make_builder(ClmConfig{}, in_);
+    return {.packing = texts->packing(), .length = texts->length()};
+  }
+
+  const RowContext& in_;
+  const MntpConfig& config_;
+  Sampler sampler_;
+};
+
+/// Rows of an encoder: the rows of mlm with labels one position earlier. [CLS], which has no earlier position, is never
+/// chosen.
+class ShiftedRows final : public RowMaker {
+ public:
+  explicit ShiftedRows(std::unique_ptr<RowMaker> masked) : masked_(std::move(masked)) {}
+
+  Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
+    auto batch = masked_->batch(first, count, draws);
+    batch.positions = batch.positions - 1;
+    return batch;
+  }
+  uint64_t size() const override { return masked_->size(); }
+  double text_share() const override { return masked_->text_share(); }
+  double random_next_share() const override { return masked_->random_next_share(); }
+
+ private:
+  std::unique_ptr<RowMaker> masked_;
+};
+
+/// The loss of masked rows and the loss of causal rows, with one LM head.
+struct Mntp final : NextTokenPrediction {
+  Mntp(const MntpConfig& c, const BackboneConfig& m)
+      : NextTokenPrediction(MntpConfig::kind, c, m), causal_share(c.causal_share), is_decoder(m.is_decoder()) {}
+
+  bool uses_prefix() const override { return is_decoder; }
+
+  /// bool [N], true = the prediction is of a causal row.
+  Tensor causal(const Batch& batch) const {
+    if (!is_decoder) return at::zeros_like(batch.positions, at::kBool);
+    if (!batch.prefix.defined()) return at::ones_like(batch.positions, at::kBool);
+    return batch.prefix.index_select(0, batch.positions.div(batch.input_ids.size(1), "floor")).eq(0);
+  }
+
+  /// The loss of masked rows, and that of causal rows if there may be any: held-out batches of clm have no others.
+  std::vector<LossPart> parts(const Batch& batch) const override {
+    const int64_t all = batch.positions.numel(), of_causal = causal(batch).sum().item<int64_t>();
+    std::vector<LossPart> list{
+        {.name = MntpConfig::kind, .weight = terms.weight * (1 - causal_share), .count = all - of_causal}};
+    if (causal_share > 0 || of_causal > 0)
+      list.push_back({.name = ClmConfig::kind, .weight = terms.weight * causal_share, .count = of_causal});
+    return list;
+  }
+
+  Tensor read_positions(const Batch& batch) const override { return batch.positions; }
+
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
+    auto list = parts(batch);
+    const auto of_causal = causal(batch);
+    for (auto& part : list) {
+      part.sum = at::zeros({}, hidden.options().dtype(at::kFloat));
+      if (part.count == 0) continue;
+      const auto own = (part.name == ClmConfig::kind ? of_causal : of_causal.logical_not()).nonzero().flatten();
+      fill(part, backbone, hidden, batch.positions.index_select(0, own), batch.labels.index_select(0, own));
+    }
+    return list;
+  }
+
+  double causal_share;
+  bool is_decoder;
+};
+
+}  // namespace
+
+std::unique_ptr<RowMaker> make_mntp_rows(const RowContext& context, const MntpConfig& config) {
+  if (!backbone_of(context.model).is_decoder()) return std::make_unique<ShiftedRows>(make_masked_rows(context));
+  return std::make_unique<HybridRows>(context, config);
+}
+
+std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model) {
+  require<ConfigError>(model.is_encoder() || model.is_decoder(),
+                       "objective 'mntp' trains one stack; set model.architecture to decoder or encoder");
+  return std::make_shared<Mntp>(config, model);
+}
+
+}  // namespace cloze

@@ -1,0 +1,44 @@
+#pragma once
+// The LM head, and the loss of next-token objectives.
+#include "objectives/objective.h"
+
+namespace cloze {
+
+/// The LM head: the tied token embedding, or an untied output embedding.
+struct NextTokenHead : Layer {
+  explicit NextTokenHead(const BackboneConfig& m);
+  Tensor scaled(const Tensor& hidden) const { return scale == 1 ? hidden : hidden * scale; }
+  const Param& table(const Param& token_embedding) const { return decoder.defined() ? decoder : token_embedding; }
+
+  double scale;
+  Param decoder, bias;
+};
+
+/// Cross entropy of the label at each predicted position, from the hidden state at that position.
+struct NextTokenPrediction : Objective {
+  NextTokenPrediction(const std::string& kind, const NextTokenTerms& terms, const BackboneConfig& model);
+
+  std::string name() const override { return kind_name; }
+  std::string head_name() const override { return "lm"; }
+  std::vector<LossPart> parts(const Batch& batch) const override;
+  std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override;
+  std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override;
+
+  NextTokenTerms terms;
+
+ protected:
+  /// Fills `part` with the loss at `positions` int64 [N], flat indices into hidden [B, T, D].
+  void fill(LossPart& part, const Backbone& backbone, const Tensor& hidden, const Tensor& positions,
+            const Tensor& labels) const;
+
+ private:
+  Tensor transformed(const Tensor& hidden) const;
+  const Param& table(const Backbone& backbone) const;
+  const Param& bias() const { return head ? head->bias : token_head->bias; }
+
+  std::string kind_name;
+  std::shared_ptr<NextTokenHead> head;  // exactly one of the two is set
+  std::shared_ptr<TokenHead> token_head;
+};
+
+}  // namespace cloze
