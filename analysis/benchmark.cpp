@@ -135,7 +135,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     model.vocab_size = 30522;
   }
   const auto network = std::make_shared<Network>(config.model, config.objectives);
-  initialize(collect_params(*network), model.initializer_range, model.initializer == Initializer::truncated_normal,
+  initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
              Rng(static_cast<uint64_t>(config.train.seed)));
   Stepper stepper(config, *network);
   Loader loader(

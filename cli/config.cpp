@@ -31,7 +31,8 @@ std::string documented(const std::string& kind) {
   };
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
   each(static_cast<const ModelConfig*>(nullptr)), each(static_cast<const ObjectiveConfig*>(nullptr));
-  part(WindowAttention{}), part(LinformerAttention{});  // performer and bigbird are documented with their models
+  part(WindowAttention{}), part(AlternatingAttention{}),
+      part(LinformerAttention{});  // performer and bigbird are documented with their models
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{});

@@ -370,7 +370,8 @@ void decode_list(const ConfigNode& node, const std::string& path, const Rule& ru
   for (size_t i = 0; i < items.size(); ++i)
     decode_scalar(items[i], items.size() == 1 ? path : join_path(path, std::to_string(i)), rule, issues,
                   numbers.emplace_back());
-  if (items.empty()) issues.push_back({node.where, "'" + path + "' is an empty list; give a number, or several"});
+  if (items.empty() && !rule.may_be_none)
+    issues.push_back({node.where, "'" + path + "' is an empty list; give a number, or several"});
   if (issues.size() == before) out = numbers;
 }
 

@@ -36,9 +36,14 @@ struct Rule {
   bool open_high = false;              ///< `high` itself is not allowed
   int64_t multiple_of = 1;             ///< of whole numbers
   std::vector<std::string> allowed{};  ///< the only values of a text; empty: any
+  bool may_be_none = false;            ///< a list may be empty
 };
 inline Rule multiples_of(int64_t step, double high) {
   return {.low = static_cast<double>(step), .high = high, .multiple_of = step};
+}
+inline Rule or_none(Rule of_each) {
+  of_each.may_be_none = true;
+  return of_each;
 }
 struct OpenEnd {};
 inline constexpr OpenEnd open_end{};

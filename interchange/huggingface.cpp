@@ -189,6 +189,7 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
     model.tensors = std::move(full);
   }
   tie_tables(config, model.tensors);
+  split_wholes(config, model.tensors);
   // BigBird's masked language model has a pooler that it does not use.
   c.pooler = std::holds_alternative<BigBirdConfig>(config) && !model.config.objectives.empty() &&
              model.tensors.count("bert.pooler.weight") > 0;
@@ -240,7 +241,7 @@ void load_huggingface(const HuggingFaceModel& model, Network& network, std::vect
     if (parts.empty()) {
       const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") ||
                             name.starts_with("backbone.pooler.") || param.fixed();
-      require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : names[0],
+      require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : name_of_whole(names[0]),
                                "'; they do not belong to this config.json");
       if (!param.fixed()) fresh.push_back(name);
       continue;
@@ -271,12 +272,16 @@ json huggingface_config(const RunConfig& config) {
 
 namespace {
 
+/// The default config of a family.
+BackboneConfig standard_of(const ModelConfig& model) {
+  return std::visit([](const auto& m) -> BackboneConfig { return std::decay_t<decltype(m)>{}; }, model);
+}
+
 /// Throws ConfigError unless a generative model has the architecture of its class, whatever its sizes.
 void require_decoder_class(const RunConfig& config) {
   const auto& c = backbone_of(config.model);
   const auto kind = kind_of(config.model);
-  const auto standard =
-      std::visit([](const auto& m) -> BackboneConfig { return std::decay_t<decltype(m)>{}; }, config.model);
+  const auto standard = standard_of(config.model);
   const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
   const bool single_stack = standard.is_encoder_decoder() && !c.is_encoder_decoder(), t5 = kind == "t5";
   const auto same = [&](const char* option, const std::string& value, const std::string& expected) {
@@ -313,33 +318,39 @@ void require_huggingface(const RunConfig& config) {
       "model.share '", c.share,
       "' has no class at Hugging Face, which only shares whole layers; export to torchscript");
   if (c.is_two_stream()) return;
-  require<ConfigError>(c.position_embeddings == PositionEmbeddings::learned || c.has_relative_keys() ||
+  const auto model = kind_of(config.model);
+  const auto standard = standard_of(config.model);
+  const bool rotary = c.position_embeddings == PositionEmbeddings::rotary;
+  require<ConfigError>(rotary == (model == "modernbert"), "model.position_embeddings ", c.position_embeddings,
+                       " has no class at Hugging Face for ", model, "; export to torchscript");
+  require<ConfigError>(rotary || c.position_embeddings == PositionEmbeddings::learned || c.has_relative_keys() ||
                            std::holds_alternative<DistilBertConfig>(config.model),
                        "model.position_embeddings '", c.position_embeddings,
                        "' has a class at Hugging Face only for distilbert; export to torchscript");
-  const auto model = kind_of(config.model);
   require<ConfigError>(c.is_generative() || !has(config.objectives, "mntp"),
                        "Hugging Face has no class for an encoder whose hidden states predict the next token (mntp); "
                        "export to torchscript");
-  const std::string attention = std::visit([](const auto& a) { return a.kind; }, c.attention);
+  const auto kind_of_attention = [](const AttentionConfig& kind) {
+    return std::string(std::visit([](const auto& a) { return a.kind; }, kind));
+  };
+  const auto attention = kind_of_attention(c.attention);
   require<ConfigError>(model != "performer", "performer has no class at Hugging Face; export to torchscript");
-  require<ConfigError>(model == "longformer" ? attention == "window"
-                                             : attention == "full" || (model == "bigbird" && attention == "bigbird"),
-                       "model.attention of kind ", attention, " has no class at Hugging Face for ", model,
-                       "; export to torchscript");
+  require<ConfigError>(
+      attention == kind_of_attention(standard.attention) || (model == "bigbird" && attention == "full"),
+      "model.attention of kind ", attention, " has no class at Hugging Face for ", model, "; export to torchscript");
   if (const auto* window = std::get_if<WindowAttention>(&c.attention)) {
     const auto& steps = window->attention_dilation;
     require<ConfigError>(std::all_of(steps.begin(), steps.end(), [](int64_t d) { return d == 1; }),
                          "model.attention.attention_dilation ", *std::max_element(steps.begin(), steps.end()),
                          " has no class at Hugging Face, whose windows are not dilated; export to torchscript");
   }
-  for (const auto& [option, value, plain] :
-       {std::tuple<const char*, std::string, const char*>{"norm_place", name_of(c.norm_place), "post"},
-        {"norm_kind", name_of(c.norm_kind), "layer"},
-        {"feed_forward", name_of(c.feed_forward), "plain"},
-        {"relative_positions", std::to_string(c.relative_positions), "0"},
-        {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
-    require<ConfigError>(value == plain, "model.", option, " ", value, " has no class at Hugging Face for ", model,
+  for (const auto& [option, value, there] : {std::tuple<const char*, std::string, const char*>{
+                                                 "norm_place", name_of(c.norm_place), name_of(standard.norm_place)},
+                                             {"norm_kind", name_of(c.norm_kind), "layer"},
+                                             {"feed_forward", name_of(c.feed_forward), name_of(standard.feed_forward)},
+                                             {"relative_positions", std::to_string(c.relative_positions), "0"},
+                                             {"prefix_lm", c.prefix_lm ? "true" : "false", "false"}})
+    require<ConfigError>(value == there, "model.", option, " ", value, " has no class at Hugging Face for ", model,
                          "; export to torchscript");
   if (c.has_relative_keys()) {
     require<ConfigError>(model == "bert" || model == "roberta" || model == "albert" || model == "electra",
@@ -544,6 +555,14 @@ void export_huggingface(const std::string& run, const std::string& out, const st
       for (const auto& alias : huggingface_aliases(opened.config.model, name))
         tensors.push_back({alias, param.value().detach()});
   }
+  std::map<std::string, Tensor> parts;
+  std::erase_if(tensors, [&](const auto& t) {
+    const bool is_part = name_of_whole(t.name) != t.name;
+    if (is_part) parts.emplace(t.name, t.tensor);
+    return is_part;
+  });
+  join_parts(parts);
+  for (const auto& [name, tensor] : parts) tensors.push_back({name, tensor});
   write_all_tables(opened, bare, tensors);
   StagedFolder staged(out);
   const auto& model = backbone_of(opened.config.model);

@@ -116,6 +116,7 @@ std::string joined(std::string_view first, std::string_view second) { return std
 
 std::string huggingface_prefix(const ModelConfig& model) {
   if (backbone_of(model).is_two_stream()) return "transformer.";
+  if (std::holds_alternative<ModernBertConfig>(model)) return "model.";
   if (decoder_family(model))
     return std::holds_alternative<T5Config>(model)     ? ""
            : std::holds_alternative<Gpt2Config>(model) ? "transformer."
@@ -131,6 +132,7 @@ bool huggingface_transposed(const ModelConfig& model, const std::string& name) {
 std::vector<std::string> huggingface_names(const ModelConfig& model, const std::string& name) {
   if (decoder_family(model)) return decoder_names(model, name);
   if (backbone_of(model).is_two_stream()) return xlnet_names(name);
+  if (std::holds_alternative<ModernBertConfig>(model)) return modernbert_names(name);
   const auto& family = std::visit(FamilyOf{}, model);
   const std::string_view whole = name;
   if (whole.starts_with("backbone.stack.")) {

@@ -2,6 +2,7 @@
 // Parameter names of Hugging Face, by family. The functions for other files are in huggingface.h.
 #include <ATen/ATen.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,15 @@ bool decoder_family(const ModelConfig& model);
 std::vector<std::string> decoder_names(const ModelConfig& model, const std::string& name);
 /// Names of the token embedding tables: first the one that others are tied to, last the output head.
 std::vector<std::string> token_tables(const ModelConfig& model);
+
+/// huggingface_names() of ModernBERT. Its tensor "Wi.weight" is two parameters of Cloze, which are named "Wi[0].weight"
+/// and "Wi[1].weight".
+std::vector<std::string> modernbert_names(const std::string& name);
+/// The name of the tensor that contains a part such as "Wi[1].weight".
+std::string name_of_whole(const std::string& part);
+/// Splits tensors of Hugging Face that are several parameters of Cloze into their parts, and concatenates parts.
+void split_wholes(const ModelConfig& model, std::map<std::string, at::Tensor>& tensors);
+void join_parts(std::map<std::string, at::Tensor>& tensors);
 
 /// huggingface_names() of XLNet.
 std::vector<std::string> xlnet_names(const std::string& name);

@@ -256,6 +256,7 @@ void compare_gradients(const SafeTensors& expected, const Network& network, Comp
     for (size_t i = 0; i < names.size(); ++i) gradients[names[i]] = parts[i];
     for (const auto& alias : huggingface_aliases(model, name)) gradients.emplace(alias, param.value().grad());
   }
+  join_parts(gradients);
   // Some gradients are zero up to rounding (a bias of keys changes no probability); they are compared relative to the
   // largest of all.
   double largest = 0;

@@ -55,7 +55,7 @@ constexpr auto choices(Sharing) {
 }
 
 /// A stack of blocks.
-struct StackConfig : AttentionSizes {
+struct StackConfig : AttentionSizes, NormConfig {
   int64_t num_hidden_layers = 12;
   int64_t intermediate_size = 3072;
   std::string hidden_act = "gelu";
@@ -64,27 +64,31 @@ struct StackConfig : AttentionSizes {
   double attention_probs_dropout_prob = 0.1;
   double activation_dropout = 0;
   NormPlacement norm_place = NormPlacement::post;
-  NormKind norm_kind = NormKind::layer;
-  double layer_norm_eps = 1e-12;
   int64_t num_hidden_groups = 0;  // 0: no sharing between layers
   int64_t inner_group_num = 1;
   Sharing share = Sharing::all;
   int64_t relative_attention_num_buckets = 0;
   int64_t relative_attention_max_distance = 128;
   // ---- set by the code, not options
-  bool causal = false;           ///< a token attends to itself and to earlier tokens
-  bool cross_attention = false;  ///< blocks attend to the output of another stack
-  bool final_dropout = false;    ///< dropout after the final norm
+  bool causal = false;               ///< a token attends to itself and to earlier tokens
+  bool cross_attention = false;      ///< blocks attend to the output of another stack
+  bool final_dropout = false;        ///< dropout after the final norm
+  bool mlp_bias = true;              ///< feed-forward layers have biases
+  bool first_attention_norm = true;  ///< pre-norm: false leaves out the norm before the first block's attention
 };
 
 /// The distribution of the initial weights.
-enum class Initializer { truncated_normal, normal, normal_scaled, fan_in, xavier };
+enum class Initializer { truncated_normal, normal, normal_scaled, truncated_normal_scaled, fan_in, xavier };
 constexpr auto choices(Initializer) {
   using enum Initializer;
   return std::array{
-      Choice{truncated_normal, "truncated_normal", "truncated at two standard deviations"}, Choice{normal, "normal"},
+      Choice{truncated_normal, "truncated_normal", "truncated at two standard deviations"},
+      Choice{normal, "normal"},
       Choice{normal_scaled, "normal_scaled",
              "normal, projections into the residual stream divided by sqrt(2 layers), as in GPT-2"},
+      Choice{truncated_normal_scaled, "truncated_normal_scaled",
+             "normal_scaled truncated at two standard deviations, the dense layer of the prediction head divided too, "
+             "as in ModernBERT"},
       Choice{fan_in, "fan_in", "T5's deviations, 1 / sqrt(inputs), for query projections also divided by sqrt(d_kv)"},
       Choice{xavier, "xavier", "uniform, with deviation 1 / sqrt of the mean of inputs and outputs of each matrix"}};
 }
@@ -92,8 +96,13 @@ constexpr auto choices(Initializer) {
 /// The bias of the output logits.
 enum class LogitsBias { none, fixed, trained };
 
+/// A normal distribution truncated at two standard deviations.
+constexpr bool is_truncated(Initializer initializer) {
+  return initializer == Initializer::truncated_normal || initializer == Initializer::truncated_normal_scaled;
+}
+
 /// The options of every backbone. The members below the first line are properties of a family, not options.
-struct BackboneConfig : StackConfig {
+struct BackboneConfig : StackConfig, TokenHeadConfig {
   Architecture architecture = Architecture::encoder;
   std::string like;
   int64_t vocab_size = 0;
@@ -139,7 +148,8 @@ struct BackboneConfig : StackConfig {
     const bool sized = position_embeddings != PositionEmbeddings::none ||
                        std::holds_alternative<LinformerAttention>(attention) ||
                        std::holds_alternative<BigBirdAttention>(attention);
-    return sized ? max_position_embeddings - (positions_after_padding ? pad_token_id + 1 : 0) : unlimited_length;
+    const bool after_padding = positions_after_padding && position_embeddings != PositionEmbeddings::rotary;
+    return sized ? max_position_embeddings - (after_padding ? pad_token_id + 1 : 0) : unlimited_length;
   }
 };
 
@@ -252,6 +262,7 @@ void describe_backbone(V& v, Config& c) {
     "longformer",
     in_range(1, limits::tokens));
   v("position_embeddings", c.position_embeddings, "the position embeddings");
+  v("rope_theta", c.rope_theta, "base of the wavelengths of rotary positions", in_range(1, 1e12));
   v("relative_positions", c.relative_positions,
     "maximum distance of relative position embeddings, which are added to keys and values in every layer (Shaw et al. "
     "2018); 0 = none",

@@ -19,6 +19,7 @@ Init position_init(PositionEmbeddings kind) {
       return Init::sinusoid;
     case PositionEmbeddings::learned:
     case PositionEmbeddings::none:
+    case PositionEmbeddings::rotary:
     case PositionEmbeddings::relative_key:
     case PositionEmbeddings::relative_key_query:
       return Init::embedding;
@@ -34,16 +35,13 @@ std::shared_ptr<Embeddings> make_embeddings(const BackboneConfig& c, const TiedT
                        " leaves no position after the padding id ", c.pad_token_id, "; raise it");
   require<ConfigError>(!c.freeze_pad_embedding || c.pad_token_id < c.vocab_size, "model.pad_token_id ", c.pad_token_id,
                        " lies outside model.vocab_size ", c.vocab_size, "; choose an id of the vocabulary");
-  const bool has_table = c.position_embeddings != PositionEmbeddings::none && !c.has_relative_keys();
   auto made = std::make_shared<Embeddings>(
       EmbeddingSizes{.vocab = c.vocab_size,
                      .width = c.embedding_width(),
-                     .positions = has_table ? c.max_position_embeddings + c.position_offset : 0,
+                     .positions = c.has_position_table() ? c.max_position_embeddings + c.position_offset : 0,
                      .types = c.token_types ? c.type_vocab_size : 0,
                      .position = position_init(c.position_embeddings),
-                     .norm = c.embedding_norm,
-                     .norm_eps = c.layer_norm_eps,
-                     .norm_kind = c.norm_kind,
+                     .norm = c.embedding_norm ? std::optional<NormConfig>(c) : std::nullopt,
                      .scale = c.scale_embedding ? std::sqrt(static_cast<double>(c.hidden_size)) : 1},
       tied);
   if (tied.word.defined()) return made;

@@ -61,7 +61,10 @@ void set_init_ranges(const Layer& root_layer, const BackboneConfig& c) {
     const bool drawn = param.init() == Init::weight || param.init() == Init::embedding;
     const bool is_matrix = param.init() == Init::weight && param.role() == Role::weight && param.value().dim() == 2;
     if (!drawn) continue;
-    if (c.initializer == Initializer::normal_scaled && is_matrix && is_residual_projection(named.name))
+    const bool truncated = c.initializer == Initializer::truncated_normal_scaled,
+               scaled = truncated || c.initializer == Initializer::normal_scaled;
+    if (scaled && is_matrix &&
+        (is_residual_projection(named.name) || (truncated && named.name == "head.transform.weight")))
       param.set_init_range(c.initializer_range * inverse_sqrt(2.0 * static_cast<double>(c.num_hidden_layers)));
     if (c.initializer == Initializer::xavier && is_matrix) set_xavier_of(named);
     if (c.initializer == Initializer::xavier && param.role() == Role::embedding)

@@ -18,14 +18,13 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 }  // namespace
 
 Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c) {
-  const auto norm = [&](const char* name) {
-    return own(name, std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
-  };
+  const auto norm = [&](const char* name) { return own(name, std::make_shared<Norm>(c.hidden_size, c)); };
   if (from && c.share == Sharing::attention) {
     attention = from->attention, attention_norm = from->attention_norm;
   } else {
     attention = own("attention", make_attention(c, layer));
-    attention_norm = norm("attention_norm");
+    if (layer > 0 || c.first_attention_norm || c.norm_place == NormPlacement::post)
+      attention_norm = norm("attention_norm");
   }
   if (c.cross_attention) {
     cross_attention = own("cross_attention", std::make_shared<CrossAttention>(c));
@@ -35,10 +34,10 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
     intermediate = from->intermediate, gate = from->gate, output = from->output, output_norm = from->output_norm;
   } else {
     output_norm = norm("output_norm");
-    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
+    intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.mlp_bias));
     if (c.feed_forward == FeedForward::gated)
-      gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.linear_bias));
-    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.linear_bias));
+      gate = own("gate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.mlp_bias));
+    output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size, c.mlp_bias));
   }
 }
 
@@ -55,30 +54,32 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
   const auto on_branch = [&](uint32_t k) { return at_site(drop, config.hidden_dropout_prob, site + k); };
   const bool pre = config.norm_place == NormPlacement::pre;
   // The input of a sublayer, and the residual connection after it.
-  const auto input_of = [&](const Tensor& stream, const Norm& norm) { return pre ? norm.forward(stream) : stream; };
+  using NormPointer = std::shared_ptr<Norm>;
+  const auto input_of = [&](const Tensor& stream, const NormPointer& norm) {
+    return pre && norm ? norm->forward(stream) : stream;
+  };
   const auto join = [&](const Tensor& branch, const Linear& project, const Dropout& at, const Tensor& stream,
-                        const Norm& norm) {
+                        const NormPointer& norm) {
     return pre ? linear_dropout_add(branch, project.weight, project.bias, at, stream)
-               : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm.weight, norm.bias,
-                                         norm.eps);
+               : linear_dropout_add_norm(branch, project.weight, project.bias, at, stream, norm->params);
   };
   const auto narrowed = [&](const Tensor& of_all) {
     return indices.defined() ? take_rows(of_all.flatten(0, 1), indices) : of_all;
   };
-  auto in = input_of(x, *attention_norm);
+  auto in = input_of(x, attention_norm);
   const auto mixed =
       cache ? attention->mix_cached(in, cache->self, context) : attention->mix(in, context, on_scores(0));
-  auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), *attention_norm);
+  auto stream = join(narrowed(mixed), *attention->output, on_branch(1), narrowed(x), attention_norm);
   if (cross_attention) {
     require<ShapeError>(encoded != nullptr && !indices.defined(),
                         "a decoder with cross-attention was run without an encoder's output, or with read_positions");
     if (cache && !cache->cross.defined()) cache->cross = cross_attention->keys_and_values(*encoded);
-    in = input_of(stream, *cross_norm);
+    in = input_of(stream, cross_norm);
     stream = join(cross_attention->mix(in, *encoded, cache ? cache->cross : Tensor(), context, on_scores(3)),
-                  *cross_attention->output, on_branch(4), stream, *cross_norm);
+                  *cross_attention->output, on_branch(4), stream, cross_norm);
   }
-  return join(feed_forward(input_of(stream, *output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
-              on_branch(2), stream, *output_norm);
+  return join(feed_forward(input_of(stream, output_norm), at_site(drop, config.activation_dropout, site + 5)), *output,
+              on_branch(2), stream, output_norm);
 }
 
 Stack::Stack(const StackConfig& c) : config(c) {
@@ -107,8 +108,7 @@ Stack::Stack(const StackConfig& c) : config(c) {
         own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
                   Role::score_bias);
   }
-  if (c.norm_place == NormPlacement::pre)
-    final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps, c.norm_kind));
+  if (c.norm_place == NormPlacement::pre) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c));
 }
 
 int64_t Stack::depth() const {

@@ -24,7 +24,7 @@ struct Block : Layer {
   StackConfig config;
   std::shared_ptr<Attention> attention;
   std::shared_ptr<CrossAttention> cross_attention;
-  std::shared_ptr<Norm> attention_norm, cross_norm, output_norm;
+  std::shared_ptr<Norm> attention_norm, cross_norm, output_norm;  ///< attention_norm may be null, pre-norm
   std::shared_ptr<Linear> intermediate, gate, output;
 
  private:

@@ -82,8 +82,8 @@ struct TwoStreamAttention : Layer {
 struct TwoStreamBlock : Layer {
   explicit TwoStreamBlock(const StackConfig& c) : config(c) {
     attention = own("attention", std::make_shared<TwoStreamAttention>(c));
-    attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
-    output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c.layer_norm_eps));
+    attention_norm = own("attention_norm", std::make_shared<Norm>(c.hidden_size, c));
+    output_norm = own("output_norm", std::make_shared<Norm>(c.hidden_size, c));
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size));
     output = own("output", std::make_shared<Linear>(c.intermediate_size, c.hidden_size));
   }
@@ -99,13 +99,12 @@ struct TwoStreamBlock : Layer {
     const auto mixed =
         attention->mix(x, content, mem, shared, at_site(on_scores, 0), at_site(on_scores, 4), probabilities);
     const auto after_attention = [&](const Tensor& in, const Tensor& heads, uint32_t site) {
-      const auto sum =
-          linear_dropout_add_norm(heads, attention->output->weight, Param(), at_site(config.hidden_dropout_prob, site),
-                                  in, attention_norm->weight, attention_norm->bias, attention_norm->eps);
+      const auto sum = linear_dropout_add_norm(heads, attention->output->weight, Param(),
+                                               at_site(config.hidden_dropout_prob, site), in, attention_norm->params);
       const auto inner = linear_activation(sum, intermediate->weight, intermediate->bias, config.hidden_act,
                                            at_site(config.activation_dropout, site + 1));
       return linear_dropout_add_norm(inner, output->weight, output->bias, at_site(config.hidden_dropout_prob, site + 2),
-                                     sum, output_norm->weight, output_norm->bias, output_norm->eps);
+                                     sum, output_norm->params);
     };
     return {content ? after_attention(x.h, mixed.h, 1) : Tensor(),
             x.g.defined() ? after_attention(x.g, mixed.g, 5) : Tensor()};

@@ -36,9 +36,13 @@ struct MaskedLm final : Objective {
 }  // namespace
 
 std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& m) {
-  return std::make_shared<TokenHead>(m.hidden_size, m.embedding_width(), m.vocab_size,
-                                     m.gelu_head ? "gelu" : m.hidden_act, m.layer_norm_eps, m.norm_kind,
-                                     m.tie_word_embeddings);
+  return std::make_shared<TokenHead>(TokenHeadSizes{.hidden = m.hidden_size,
+                                                    .embedding = m.embedding_width(),
+                                                    .vocab = m.vocab_size,
+                                                    .activation = m.gelu_head ? "gelu" : m.hidden_act,
+                                                    .norm = m,
+                                                    .biases = m,
+                                                    .tied = m.tie_word_embeddings});
 }
 
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model) {

@@ -46,9 +46,11 @@ struct SpanBoundary final : Objective {
         position_embeddings(
             own_param("position_embeddings", {c.max_pair_targets, c.position_embedding_size}, Init::embedding)),
         first(own("linear1", std::make_shared<Linear>(2 * m.hidden_size + c.position_embedding_size, m.hidden_size))),
-        first_norm(own("layer_norm1", std::make_shared<Norm>(m.hidden_size, m.layer_norm_eps))),
+        first_norm(
+            own("layer_norm1", std::make_shared<Norm>(m.hidden_size, NormConfig{.layer_norm_eps = m.layer_norm_eps}))),
         second(own("linear2", std::make_shared<Linear>(m.hidden_size, m.embedding_width()))),
-        second_norm(own("layer_norm2", std::make_shared<Norm>(m.embedding_width(), m.layer_norm_eps))),
+        second_norm(own("layer_norm2",
+                        std::make_shared<Norm>(m.embedding_width(), NormConfig{.layer_norm_eps = m.layer_norm_eps}))),
         bias(own_param("bias", {m.vocab_size}, Init::zero)) {}
 
   std::string name() const override { return SboConfig::kind; }

@@ -40,6 +40,24 @@ void check_model(const BackboneConfig& m, std::vector<std::string>& broken) {
     broken.push_back(words("model.position_embeddings ", m.position_embeddings,
                            " needs an encoder-only or decoder-only model, attention of kind full, and neither other "
                            "relative positions nor prefix_lm; choose other position embeddings"));
+  const bool rotary = m.position_embeddings == PositionEmbeddings::rotary;
+  const auto* alternating = std::get_if<AlternatingAttention>(&m.attention);
+  if (rotary && ((!std::holds_alternative<FullAttention>(m.attention) && !alternating) || m.relative_positions > 0))
+    broken.push_back(
+        words("model.position_embeddings rotary needs attention of kind full or alternating and "
+              "relative_positions 0, they are ",
+              attention, " and ", m.relative_positions, "; choose those, or other positions"));
+  if (rotary && m.head_width() % 2 != 0)
+    broken.push_back(words("model.position_embeddings rotary rotates pairs of numbers, and heads of width ",
+                           m.head_width(),
+                           " are odd; choose model.hidden_size and num_attention_heads with an even "
+                           "quotient"));
+  if (alternating && !alternating->global_layers.empty()) {
+    const auto last = *std::max_element(alternating->global_layers.begin(), alternating->global_layers.end());
+    if (last >= m.num_hidden_layers)
+      broken.push_back(words("model.attention.global_layers names layer ", last, " of a stack with ",
+                             m.num_hidden_layers, ", whose first one is 0; leave it out"));
+  }
   if (m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0)
     broken.push_back(words("model.hidden_size ", m.hidden_size, " is not a multiple of model.num_attention_heads ",
                            m.num_attention_heads, "; choose a width that is divisible by the number of heads"));

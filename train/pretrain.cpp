@@ -139,7 +139,7 @@ class Run {
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = backbone_of(config_.model);
-    initialize(params, model.initializer_range, model.initializer == Initializer::truncated_normal, rng_);
+    initialize(params, model.initializer_range, is_truncated(model.initializer), rng_);
     const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
     const auto source = checkpoint.empty() ? initial_checkpoint() : "";
     const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());

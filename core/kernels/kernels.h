@@ -28,8 +28,8 @@ inline Dropout make_dropout(double p, uint64_t key, uint32_t site) {
 
 enum class Activation { gelu, gelu_tanh, relu, silu };
 
-/// The end of a sublayer: bias, dropout, residual and norm. A norm without beta is an RMS norm, whose mean is taken as
-/// 0. Every pointer to [rows, width] starts at the first row of the range, whose index is `first_row`.
+/// The end of a sublayer: bias, dropout, residual and norm. A norm that is not centred is an RMS norm, whose mean is
+/// taken as 0. Every pointer to [rows, width] starts at the first row of the range, whose index is `first_row`.
 template <class T>
 struct NormForward {
   int64_t rows, first_row, width;
@@ -38,8 +38,9 @@ struct NormForward {
   const T* residual;  ///< or null
   Dropout drop;
   T* z;  ///< receives residual + dropout(y + bias); may be y; null without bias, residual and dropout
-  const float *gamma, *beta;  ///< beta null: RMS norm
+  const float *gamma, *beta;  ///< beta null: no bias
   float eps;
+  bool centred;
   T* out;              ///< (z - mean) rstd gamma + beta
   float *mean, *rstd;  ///< [rows]
 };
@@ -49,10 +50,11 @@ struct NormBackward {
   int64_t rows, first_row, width;
   const T *dout, *z;
   const float *mean, *rstd, *gamma;
+  bool centred;
   Dropout drop;
   T* dresidual;                   ///< gradient of z
   T* dy;                          ///< gradient of y, or null without dropout (it equals dresidual)
-  float *dgamma, *dbeta, *dbias;  ///< [width], added to; dbeta is null for an RMS norm, dbias may be null
+  float *dgamma, *dbeta, *dbias;  ///< [width], added to; dbeta and dbias may be null
 };
 
 /// norm(word[id] + type[t] + position[p]), then dropout. Tables fp32; `positions` null: 0, 1, 2, ... in every sequence
@@ -61,8 +63,9 @@ template <class T>
 struct EmbedForward {
   int64_t rows, first_row, width, length;
   const int64_t *ids, *types, *positions;              ///< types may be null: all 0
-  const float *word, *type, *position, *gamma, *beta;  ///< gamma null: no norm; beta null: RMS norm
+  const float *word, *type, *position, *gamma, *beta;  ///< gamma null: no norm; beta null: no bias
   float scale, eps;                                    ///< of the rows of `word`
+  bool centred;
   Dropout drop;
   T* out;
   float *mean, *rstd;
@@ -74,10 +77,26 @@ struct EmbedBackward {
   const int64_t *ids, *types, *positions;
   const float *word, *type, *position, *gamma, *mean, *rstd;
   float scale;
+  bool centred;
   Dropout drop;
   const T* dout;
   float* dsum;            ///< [rows, width]: gradient of the summed rows
-  float *dgamma, *dbeta;  ///< [width], added to; dbeta is null for an RMS norm, both are without a norm
+  float *dgamma, *dbeta;  ///< [width], added to; dbeta may be null, both are without a norm
+};
+
+/// Rotary position embeddings: in the first `rotated` columns of y = x + bias, heads of width C, elements i and
+/// i + C / 2 are a vector that is rotated by the angle of its position; the other columns are y as it is. The backward
+/// pass is the same with `inverse`. Source: Su et al. 2021, equation 34 (arXiv 2104.09864), in the order of GPT-NeoX.
+template <class T>
+struct Rotation {
+  int64_t rows, first_row, length;     ///< row r stands at position (first_row + r) mod length
+  int64_t width, rotated, head_width;  ///< columns; rotated ones are a multiple of C, which is even
+  const float* table;                  ///< [length, C]: C / 2 cosines, then their sines
+  const T* x = nullptr;
+  T* out = nullptr;             ///< may be x
+  const float* bias = nullptr;  ///< [width] or null
+  bool inverse = false;         ///< rotates by the negative angle
+  float* sums = nullptr;        ///< [width], added to: the columns of out; or null
 };
 
 /// Softmax cross entropy over a range of the columns of logits [rows, V], bias not yet added.
@@ -115,6 +134,7 @@ struct Typed {
   void (*norm_backward)(const NormBackward<T>&);
   void (*embed_forward)(const EmbedForward<T>&);
   void (*embed_backward)(const EmbedBackward<T>&);
+  void (*rotate)(const Rotation<T>&);
   /// u += bias in place, out = dropout(activation(u)). [rows, width]; bias may be null.
   void (*activation_forward)(Activation, int64_t rows, int64_t first_row, int64_t width, T* u, const float* bias,
                              const Dropout&, T* out);

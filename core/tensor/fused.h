@@ -9,10 +9,11 @@ namespace cloze::fused {
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
 Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
                          const Dropout& drop = {});
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
+Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
+Tensor layer_norm(const Tensor& x, const NormParams& norm);
 Tensor dropout(const Tensor& x, const Dropout& drop);
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+                               const Tensor& residual, const NormParams& norm);
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop);

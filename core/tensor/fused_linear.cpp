@@ -101,6 +101,64 @@ struct LinearActivationFunction : Function<LinearActivationFunction> {
   }
 };
 
+struct RotaryFunction : Function<RotaryFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Tensor& angles, const Param& w,
+                        const Param& b) {
+    const auto rows = as_rows(x), table = angles.contiguous();
+    auto y = times_transposed(rows, w.compute());  // [R, 3 H C], rotated in place
+    by_type(y, [&](auto element) {
+      using T = decltype(element);
+      parallel_rows(y.size(0), y.size(1), [&](int64_t begin, int64_t end) {
+        auto rotation = rotation_of<T>(y, table, begin, end);
+        rotation.x = rotation.out = data<T>(y) + begin * y.size(1);
+        rotation.bias = b.defined() ? b.value().data_ptr<float>() : nullptr;
+        kernels::typed<T>().rotate(rotation);
+      });
+    });
+    context->save_for_backward({rows, table});
+    keep(context, "w", w);
+    keep(context, "b", b);
+    auto sizes = x.sizes().vec();
+    sizes.back() = y.size(1);
+    return y.view(sizes);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &table = saved[1];
+    const auto w = kept(context, "w"), b = kept(context, "b");
+    const auto grad = as_rows(grads[0]);
+    auto dy = at::empty_like(grad);
+    by_type(dy, [&](auto element) {
+      using T = decltype(element);
+      rows_with_sums(dy.size(0), {{b.defined() ? grad_data(b) : nullptr, dy.size(1)}},
+                     [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
+                       auto rotation = rotation_of<T>(dy, table, begin, end);
+                       rotation.x = data<T>(grad) + begin * dy.size(1);
+                       rotation.out = data<T>(dy) + begin * dy.size(1);
+                       rotation.inverse = true;
+                       rotation.sums = sums[0];
+                       kernels::typed<T>().rotate(rotation);
+                     });
+    });
+    add_weight_gradient(w, dy, x);
+    auto sizes = grads[0].sizes().vec();
+    sizes.back() = x.size(-1);
+    return {times(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+  }
+
+  /// Rows [begin, end) of queries, keys and values side by side.
+  template <class T>
+  static kernels::Rotation<T> rotation_of(const Tensor& qkv, const Tensor& table, int64_t begin, int64_t end) {
+    return {.rows = end - begin,
+            .first_row = begin,
+            .length = table.size(0),
+            .width = qkv.size(1),
+            .rotated = qkv.size(1) / 3 * 2,
+            .head_width = table.size(1),
+            .table = table.data_ptr<float>()};
+  }
+};
+
 struct MatmulFunction : Function<MatmulFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& a, const Tensor& b) {
     context->save_for_backward({a, b});
@@ -139,6 +197,12 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
   const auto act = kernel_activation(name);
   if (!act) return fused::dropout(plain::activation(fused::linear(x, w, b), name), drop);
   return LinearActivationFunction::apply(x, w.value(), w, b, static_cast<int64_t>(*act), drop);
+}
+
+Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
+  require<ShapeError>(x.size(-2) == table.size(0), "a sequence has ", x.size(-2), " tokens, the angles are those of ",
+                      table.size(0));
+  return RotaryFunction::apply(x, w.value(), table, w, b);
 }
 
 Tensor matmul(const Tensor& a, const Tensor& b) { return MatmulFunction::apply(a, b); }

@@ -21,8 +21,7 @@ Tensor masked(const Tensor& rows, const kernels::Dropout& drop) {
 /// norm(residual + dropout(x W' + b)), or norm(x) without a linear layer.
 struct NormFunction : Function<NormFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& residual, const Tensor&,
-                        const Param& w, const Param& b, const Dropout& drop, const Param& gamma, const Param& beta,
-                        double eps) {
+                        const Param& w, const Param& b, const Dropout& drop, const NormParams& norm) {
     const auto rows = as_rows(x);
     const bool has_linear = w.defined();
     const auto skip = has_linear ? as_rows(residual) : Tensor();
@@ -42,9 +41,10 @@ struct NormFunction : Function<NormFunction> {
                                           .residual = has_linear ? data<T>(skip) + at : nullptr,
                                           .drop = kernel_dropout(drop),
                                           .z = has_linear ? data<T>(z) + at : nullptr,
-                                          .gamma = gamma.value().data_ptr<float>(),
-                                          .beta = beta.defined() ? beta.value().data_ptr<float>() : nullptr,
-                                          .eps = static_cast<float>(eps),
+                                          .gamma = norm.gamma.value().data_ptr<float>(),
+                                          .beta = norm.beta.defined() ? norm.beta.value().data_ptr<float>() : nullptr,
+                                          .eps = static_cast<float>(norm.eps),
+                                          .centred = norm.centred,
                                           .out = data<T>(out) + at,
                                           .mean = mean.data_ptr<float>() + begin,
                                           .rstd = rstd.data_ptr<float>() + begin});
@@ -56,8 +56,9 @@ struct NormFunction : Function<NormFunction> {
       keep(context, "w", w);
       keep(context, "b", b);
     }
-    keep(context, "gamma", gamma);
-    keep(context, "beta", beta);  // undefined: RMS norm
+    keep(context, "gamma", norm.gamma);
+    keep(context, "beta", norm.beta);
+    context->saved_data["centred"] = norm.centred;
     keep(context, drop);
     auto sizes = x.sizes().vec();
     sizes.back() = width;
@@ -67,7 +68,7 @@ struct NormFunction : Function<NormFunction> {
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto &x = saved[0], &z = saved[1], &mean = saved[2], &rstd = saved[3];
-    const bool has_linear = context->saved_data["linear"].toBool();
+    const bool has_linear = context->saved_data["linear"].toBool(), centred = context->saved_data["centred"].toBool();
     const auto gamma = kept(context, "gamma"), beta = kept(context, "beta");
     const auto drop = kept_dropout(context);
     const auto dout = as_rows(grads[0]);
@@ -90,6 +91,7 @@ struct NormFunction : Function<NormFunction> {
                                                           .mean = mean.data_ptr<float>() + begin,
                                                           .rstd = rstd.data_ptr<float>() + begin,
                                                           .gamma = gamma.value().data_ptr<float>(),
+                                                          .centred = centred,
                                                           .drop = drop,
                                                           .dresidual = data<T>(dz) + at,
                                                           .dy = dy.defined() ? data<T>(dy) + at : nullptr,
@@ -103,7 +105,7 @@ struct NormFunction : Function<NormFunction> {
       sizes.back() = rows.size(1);
       return rows.view(sizes);
     };
-    variable_list out(9);
+    variable_list out(7);
     if (!has_linear) {
       out[0] = shaped(dz);
       return out;
@@ -187,10 +189,11 @@ struct EmbedFunction : Function<EmbedFunction> {
                                            .word = table(t.word),
                                            .type = table(t.type),
                                            .position = table(t.position),
-                                           .gamma = table(t.gamma),
-                                           .beta = table(t.beta),
+                                           .gamma = table(t.norm.gamma),
+                                           .beta = table(t.norm.beta),
                                            .scale = static_cast<float>(t.scale),
-                                           .eps = static_cast<float>(t.eps),
+                                           .eps = static_cast<float>(t.norm.eps),
+                                           .centred = t.norm.centred,
                                            .drop = kernel_dropout(drop),
                                            .out = data<T>(out) + begin * width,
                                            .mean = mean.data_ptr<float>() + begin,
@@ -215,8 +218,8 @@ struct EmbedFunction : Function<EmbedFunction> {
     by_type(dout, [&](auto element) {
       using T = decltype(element);
       rows_with_sums(rows,
-                     {{t.gamma.defined() ? grad_data(t.gamma) : nullptr, width},
-                      {t.beta.defined() ? grad_data(t.beta) : nullptr, width}},
+                     {{t.norm.gamma.defined() ? grad_data(t.norm.gamma) : nullptr, width},
+                      {t.norm.beta.defined() ? grad_data(t.norm.beta) : nullptr, width}},
                      [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                        kernels::typed<T>().embed_backward({.rows = end - begin,
                                                            .first_row = begin,
@@ -228,10 +231,11 @@ struct EmbedFunction : Function<EmbedFunction> {
                                                            .word = table(t.word),
                                                            .type = table(t.type),
                                                            .position = table(t.position),
-                                                           .gamma = table(t.gamma),
+                                                           .gamma = table(t.norm.gamma),
                                                            .mean = mean.data_ptr<float>() + begin,
                                                            .rstd = rstd.data_ptr<float>() + begin,
                                                            .scale = static_cast<float>(t.scale),
+                                                           .centred = t.norm.centred,
                                                            .drop = drop,
                                                            .dout = data<T>(dout) + begin * width,
                                                            .dsum = dsum.data_ptr<float>() + begin * width,
@@ -278,13 +282,13 @@ struct EmbedFunction : Function<EmbedFunction> {
 
 }  // namespace
 
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
-  return NormFunction::apply(x, x.detach(), gamma.value(), Param(), Param(), Dropout{}, gamma, beta, eps);
+Tensor layer_norm(const Tensor& x, const NormParams& norm) {
+  return NormFunction::apply(x, x.detach(), norm.gamma.value(), Param(), Param(), Dropout{}, norm);
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return NormFunction::apply(x, residual, w.value(), w, b, drop, gamma, beta, eps);
+                               const Tensor& residual, const NormParams& norm) {
+  return NormFunction::apply(x, residual, w.value(), w, b, drop, norm);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,

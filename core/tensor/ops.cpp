@@ -64,8 +64,12 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
 
 Tensor activation(const Tensor& x, const std::string& name) { return plain::activation(x, name); }
 
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
-  return use_fused(x) ? fused::layer_norm(x, gamma, beta, eps) : plain::layer_norm(x, gamma, beta, eps);
+Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
+  return use_fused(x) ? fused::linear_rotary(x, w, b, table) : plain::linear_rotary(x, w, b, table);
+}
+
+Tensor layer_norm(const Tensor& x, const NormParams& norm) {
+  return use_fused(x) ? fused::layer_norm(x, norm) : plain::layer_norm(x, norm);
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) {
@@ -73,9 +77,9 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps)
-                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, gamma, beta, eps);
+                               const Tensor& residual, const NormParams& norm) {
+  return use_fused(x) ? fused::linear_dropout_add_norm(x, w, b, drop, residual, norm)
+                      : plain::linear_dropout_add_norm(x, w, b, drop, residual, norm);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,

@@ -50,16 +50,28 @@ Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const 
 /// The activation alone.
 Tensor activation(const Tensor& x, const std::string& name);
 
-/// gamma (x - mean) / sqrt(var + eps) + beta over the last axis; beta undefined: gamma x / sqrt(mean of squares + eps).
-/// Source: Ba et al. 2016, equation 4; Zhang and Sennrich 2019, equation 4.
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps);
+/// x W' + b with rotary position embeddings: queries, keys and values [..., T, 3 H C], of which queries and keys are
+/// rotated. table fp32 [T, C]: for each position C / 2 cosines, then their sines; elements i and i + C / 2 of a head
+/// are rotated together, in fp32. Source: Su et al. 2021, equation 34 (arXiv 2104.09864), in the order of GPT-NeoX.
+Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
+
+/// A norm over the last axis. Source: Ba et al. 2016, equation 4; Zhang and Sennrich 2019, equation 4.
+struct NormParams {
+  Param gamma;          ///< [D]
+  Param beta{};         ///< [D], or undefined: no bias
+  double eps = 1e-12;   ///< added to the variance
+  bool centred = true;  ///< false: RMS norm, whose mean is taken as 0
+};
+
+/// gamma (x - mean) / sqrt(var + eps) + beta.
+Tensor layer_norm(const Tensor& x, const NormParams& norm);
 
 /// Dropout alone.
 Tensor dropout(const Tensor& x, const Dropout& drop);
 
 /// layer_norm(residual + dropout(x W' + b)): the end of each half of a post-norm block.
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const Param& gamma, const Param& beta, double eps);
+                               const Tensor& residual, const NormParams& norm);
 
 /// residual + dropout(x W' + b): the end of each half of a pre-norm block.
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop, const Tensor& residual);
@@ -130,13 +142,11 @@ Tensor marked_positions(const Tensor& mask);
 
 /// The tables of an embedding and the norm after them.
 struct EmbeddingTables {
-  Param word;        ///< [V, E]
-  Param position{};  ///< [P, E], or undefined: no position embeddings
-  Param type{};      ///< [types, E], or undefined: no type embeddings
-  Param gamma{};     ///< [E], or undefined: no norm
-  Param beta{};      ///< [E], or undefined: RMS norm
-  double eps = 1e-12;
-  double scale = 1;  ///< of the rows of `word`
+  Param word;         ///< [V, E]
+  Param position{};   ///< [P, E], or undefined: no position embeddings
+  Param type{};       ///< [types, E], or undefined: no type embeddings
+  NormParams norm{};  ///< gamma undefined: no norm
+  double scale = 1;   ///< of the rows of `word`
 };
 /// The ids to look up: int64 [B, T] each. types undefined: all 0; positions undefined: 0, 1, 2, ...
 struct EmbeddingIds {

@@ -103,11 +103,27 @@ Tensor activation(const Tensor& x, const std::string& name) {
   fail<ConfigError>("activation '", name, "' is unknown");
 }
 
-Tensor layer_norm(const Tensor& x, const Param& gamma, const Param& beta, double eps) {
+Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
+  const auto qkv = plain::linear(x, w, b);  // [..., T, 3 H C]
+  const int64_t half = table.size(-1) / 2;
+  const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  const auto heads = qkv.unflatten(-1, {-1, 2, half});          // [..., T, 3 H, 2, C / 2]
+  const auto angles = table.to(wide).unflatten(-1, {2, half});  // [T, 2, C / 2]
+  const auto cosines = angles.select(1, 0).unsqueeze(1), sines = angles.select(1, 1).unsqueeze(1);  // [T, 1, C / 2]
+  const int64_t rotated = w.value().size(0) / 3 / half;                                             // 2 H
+  const auto both = heads.narrow(-3, 0, rotated).to(wide);
+  const auto u = both.select(-2, 0), v = both.select(-2, 1);  // [..., T, 2 H, C / 2]
+  const auto turned = at::stack({u * cosines - v * sines, v * cosines + u * sines}, -2).to(x.scalar_type());
+  return at::cat({turned, heads.narrow(-3, rotated, rotated / 2)}, -3).flatten(-3);
+}
+
+Tensor layer_norm(const Tensor& x, const NormParams& norm) {
   const auto dtype = x.scalar_type();
-  if (beta.defined()) return at::layer_norm(x, gamma.value().sizes(), weight(gamma, dtype), weight(beta, dtype), eps);
+  const auto gamma = weight(norm.gamma, dtype);
+  if (norm.centred) return at::layer_norm(x, gamma.sizes(), gamma, weight(norm.beta, dtype), norm.eps);
   const auto wide = dtype == at::kBFloat16 ? x.to(at::kFloat) : x;
-  return (wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + eps)).to(dtype) * weight(gamma, dtype);
+  const auto scaled = (wide * at::rsqrt(wide.square().mean(-1, /*keepdim=*/true) + norm.eps)).to(dtype) * gamma;
+  return norm.beta.defined() ? scaled + weight(norm.beta, dtype) : scaled;
 }
 
 Tensor dropout(const Tensor& x, const Dropout& drop) {
@@ -116,8 +132,8 @@ Tensor dropout(const Tensor& x, const Dropout& drop) {
 }
 
 Tensor linear_dropout_add_norm(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
-                               const Tensor& residual, const Param& gamma, const Param& beta, double eps) {
-  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), gamma, beta, eps);
+                               const Tensor& residual, const NormParams& norm) {
+  return plain::layer_norm(plain::linear_dropout_add(x, w, b, drop, residual), norm);
 }
 
 Tensor linear_dropout_add(const Tensor& x, const Param& w, const Param& b, const Dropout& drop,
@@ -197,6 +213,7 @@ Tensor attention_mask(const Heads& h, const AttentionContext& context) {
                     ? past.logical_or(positions_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1))
                     : past);
   }
+  if (context.window >= 0) also(distances(h).abs().le(context.window).unsqueeze(0).unsqueeze(0));  // [1, 1, T, S]
   return mask;
 }
 
@@ -329,6 +346,8 @@ Tensor window_heads(const WindowHeads& part, const Tensor& real, const Attention
 Tensor window_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                         const Dropout& drop) {
   const auto [q, k, v] = split_heads(qkv, bias, heads);  // [B, H, T, C]
+  if (context.probabilities && !context.global_mask.defined() && context.dilation == 1)
+    context.probabilities->push_back(probabilities_of({q, k, v}, context).detach());
   const auto real =
       context.key_mask.defined() ? context.key_mask : at::ones_like(qkv.select(-1, 0), at::kBool);  // [B, T]
   const auto part = [&](int64_t first, int64_t count, int64_t dilation) {
@@ -475,7 +494,7 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& t, const Dropout& dr
     const auto position = t.position.fixed() ? weight(t.position, dtype).detach() : weight(t.position, dtype);
     sum = sum + at::embedding(position, positions, t.position.padding_row());
   }
-  return plain::dropout(t.gamma.defined() ? plain::layer_norm(sum, t.gamma, t.beta, t.eps) : sum, drop);
+  return plain::dropout(t.norm.gamma.defined() ? plain::layer_norm(sum, t.norm) : sum, drop);
 }
 
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,

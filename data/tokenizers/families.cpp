@@ -45,7 +45,7 @@ std::vector<TokenizerFamily> all_families() {
        .model_types = {"bert", "distilbert", "electra", "mobilebert", "convbert", "dpr", "ernie", "layoutlm", "lxmert",
                        "megatron-bert", "nezha", "nomic_bert", "qdqbert", "realm", "retribert", "squeezebert",
                        "visual_bert"},
-       .kinds = {"bert", "distilbert", "electra", "performer"},
+       .kinds = {"bert", "distilbert", "electra", "performer", "modernbert"},
        .frame = bert_frame},
       {.name = "roberta",
        .classes = {"RobertaTokenizer", "LongformerTokenizer", "BartTokenizer", "LEDTokenizer"},

@@ -1,7 +1,10 @@
 #pragma once
 // The attention layers. One that does not support an option of the context throws ShapeError.
+#include <optional>
+
 #include "core/tensor/plain.h"
 #include "models/attention/config.h"
+#include "models/attention/rotary.h"
 #include "models/layers/layers.h"
 
 namespace cloze {
@@ -12,8 +15,8 @@ namespace cloze {
 struct Attention : Layer {
   explicit Attention(const AttentionSizes& c)
       : heads(c.num_attention_heads),
-        output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.linear_bias))),
-        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.linear_bias, 3))) {}
+        output(own("output", std::make_shared<Linear>(c.heads_width(), c.hidden_size, c.attention_bias))),
+        qkv(own("qkv", std::make_shared<Linear>(c.hidden_size, 3 * c.heads_width(), c.attention_bias, 3))) {}
   /// x [B, T, D]; returns the concatenated heads [B, T, H C], before the output projection.
   virtual Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) = 0;
   /// The same with a key-value cache: `past` [B, S, 2 H C] holds the keys and values of earlier tokens, and those of x

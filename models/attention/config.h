@@ -114,8 +114,39 @@ void describe(V& v, BigBirdAttention& c) {
     "random blocks that a query block attends to, besides the global and the neighbouring ones", in_range(0, 1 << 16));
 }
 
-using AttentionConfig =
-    std::variant<FullAttention, WindowAttention, PerformerAttention, LinformerAttention, BigBirdAttention>;
+/// Full attention in every n-th layer, from the first on, and a sliding window in the others. Where positions are
+/// rotary, each of the two has a base of its own. Source: Warner et al. 2024, section 2.1.2 (arXiv 2412.13663).
+struct AlternatingAttention {
+  static constexpr const char* kind = "alternating";
+  int64_t global_attn_every_n_layers = 3;
+  std::vector<int64_t> global_layers{};
+  int64_t local_attention = 128;
+  double global_rope_theta = 160000;
+  double local_rope_theta = 10000;
+
+  bool is_global(int64_t layer) const {
+    if (global_layers.empty()) return layer % global_attn_every_n_layers == 0;
+    return std::find(global_layers.begin(), global_layers.end(), layer) != global_layers.end();
+  }
+  /// Keys on either side of its own that a query of a windowed layer attends to.
+  int64_t window() const { return local_attention / 2; }
+};
+template <class V>
+void describe(V& v, AlternatingAttention& c) {
+  v("global_attn_every_n_layers", c.global_attn_every_n_layers, "layers 0, n, 2 n, ... have full attention",
+    in_range(1, 1 << 12));
+  v("global_layers", c.global_layers, "layers with full attention, where they are not every n-th one; [] = they are",
+    or_none(in_range(0, 1 << 12)));
+  v("local_attention", c.local_attention,
+    "keys that a query of the other layers attends to besides its own, half of them on either side [tokens]",
+    in_range(0, 1 << 24));
+  v("global_rope_theta", c.global_rope_theta,
+    "base of the wavelengths of rotary positions in layers with full attention", in_range(1, 1e12));
+  v("local_rope_theta", c.local_rope_theta, "the same in the other layers", in_range(1, 1e12));
+}
+
+using AttentionConfig = std::variant<FullAttention, WindowAttention, AlternatingAttention, PerformerAttention,
+                                     LinformerAttention, BigBirdAttention>;
 
 /// Position embeddings of a stack; relative biases of the scores are separate.
 enum class PositionEmbeddings {
@@ -125,21 +156,24 @@ enum class PositionEmbeddings {
   sinusoidal_start,
   none,
   relative_key,
-  relative_key_query
+  relative_key_query,
+  rotary
 };
 constexpr auto choices(PositionEmbeddings) {
   using enum PositionEmbeddings;
-  return std::array{Choice{learned, "learned", "a trained table"},
-                    Choice{sinusoidal, "sinusoidal", "sines and cosines, not trained"},
-                    Choice{sinusoidal_halves, "sinusoidal_halves", "the same, all sines before all cosines"},
-                    Choice{sinusoidal_start, "sinusoidal_start", "a trained table, initialised to sines and cosines"},
-                    Choice{none, "none", "no table, positions enter in attention only"},
-                    Choice{relative_key, "relative_key",
-                           "no table, every layer has an embedding for each distance, whose product with the query is "
-                           "added to the score "
-                           "(Shaw et al. 2018, equation 5)"},
-                    Choice{relative_key_query, "relative_key_query",
-                           "the product with the key is added too (Huang et al. 2020, method 4)"}};
+  return std::array{
+      Choice{learned, "learned", "a trained table"},
+      Choice{sinusoidal, "sinusoidal", "sines and cosines, not trained"},
+      Choice{sinusoidal_halves, "sinusoidal_halves", "the same, all sines before all cosines"},
+      Choice{sinusoidal_start, "sinusoidal_start", "a trained table, initialised to sines and cosines"},
+      Choice{none, "none", "no table, positions enter in attention only"},
+      Choice{relative_key, "relative_key",
+             "no table, every layer has an embedding for each distance, whose product with the query is "
+             "added to the score "
+             "(Shaw et al. 2018, equation 5)"},
+      Choice{relative_key_query, "relative_key_query",
+             "the product with the key is added too (Huang et al. 2020, method 4)"},
+      Choice{rotary, "rotary", "no table, queries and keys are rotated by angles of their positions (Su et al. 2021)"}};
 }
 
 /// Sizes and options of the attention in every layer of a stack.
@@ -149,15 +183,20 @@ struct AttentionSizes {
   int64_t d_kv = 0;  ///< head width; 0: hidden_size / num_attention_heads
   int64_t max_position_embeddings = 512;
   PositionEmbeddings position_embeddings = PositionEmbeddings::learned;
+  double rope_theta = 10000;
   int64_t relative_positions = 0;
   AttentionConfig attention{};
-  bool linear_bias = true;   ///< linear layers of blocks have biases
-  bool scale_scores = true;  ///< by 1 / sqrt(C)
+  bool attention_bias = true;  ///< projections of attention have biases
+  bool scale_scores = true;    ///< by 1 / sqrt(C)
 
   /// Scores use embeddings of distances (relative_key, relative_key_query); there is no position table.
   bool has_relative_keys() const {
     return position_embeddings == PositionEmbeddings::relative_key ||
            position_embeddings == PositionEmbeddings::relative_key_query;
+  }
+  bool has_position_table() const {
+    return position_embeddings != PositionEmbeddings::none && position_embeddings != PositionEmbeddings::rotary &&
+           !has_relative_keys();
   }
   int64_t head_width() const { return d_kv > 0 ? d_kv : hidden_size / num_attention_heads; }
   /// Width of all heads together.

@@ -16,9 +16,9 @@ struct WindowAttentionLayer final : Attention {
         window(of_layer(kind.attention_window, layer) / 2),
         dilation(of_layer(kind.attention_dilation, layer)),
         dilated_heads(kind.dilated_heads),
-        query_global(own("query_global", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.linear_bias))),
-        key_value_global(
-            own("key_value_global", std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.linear_bias, 2))) {}
+        query_global(own("query_global", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.attention_bias))),
+        key_value_global(own("key_value_global",
+                             std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.attention_bias, 2))) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
     auto context = given;

@@ -11,6 +11,7 @@
 #include "models/families/gpt2.h"
 #include "models/families/longformer.h"
 #include "models/families/mbart.h"
+#include "models/families/modernbert.h"
 #include "models/families/pegasus.h"
 #include "models/families/performer.h"
 #include "models/families/roberta.h"
@@ -21,8 +22,8 @@
 namespace cloze {
 
 using ModelConfig = std::variant<BertConfig, RobertaConfig, AlbertConfig, ElectraConfig, DistilBertConfig,
-                                 LongformerConfig, BigBirdConfig, PerformerConfig, Gpt2Config, T5Config, BartConfig,
-                                 MBartConfig, PegasusConfig, TransformerConfig, XlnetConfig>;
+                                 LongformerConfig, BigBirdConfig, PerformerConfig, ModernBertConfig, Gpt2Config,
+                                 T5Config, BartConfig, MBartConfig, PegasusConfig, TransformerConfig, XlnetConfig>;
 
 /// The options that every family has.
 inline BackboneConfig& backbone_of(ModelConfig& model) {

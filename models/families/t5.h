@@ -33,7 +33,7 @@ struct T5Config : EncoderDecoderConfig {
     token_types = false;
     base_model_has_pooler = false;
     embedding_norm = false;
-    linear_bias = false;
+    attention_bias = mlp_bias = false;
     scale_scores = false;
   }
 };

@@ -4,16 +4,24 @@
 
 namespace cloze {
 
+/// Sizes and options of an MLM head.
+struct TokenHeadSizes {
+  int64_t hidden, embedding, vocab;
+  std::string activation;
+  NormConfig norm;
+  TokenHeadConfig biases;
+  bool tied;
+};
+
 /// The MLM head: dense, activation, norm, then the output embedding (tied or untied) and a bias.
 /// Source: Devlin et al. 2019, section 3.1, and the transform of google-research/bert.
 struct TokenHead : Layer {
-  TokenHead(int64_t hidden_size, int64_t embedding_size, int64_t vocab_size, std::string activation_name,
-            double norm_eps, NormKind norm_kind, bool tied)
-      : transform(own("transform", std::make_shared<Linear>(hidden_size, embedding_size))),
-        norm(own("norm", std::make_shared<Norm>(embedding_size, norm_eps, norm_kind))),
-        bias(own_param("bias", {vocab_size}, Init::zero)),
-        act(std::move(activation_name)) {
-    if (!tied) decoder = own_param("decoder", {vocab_size, embedding_size}, Init::weight, Role::embedding);
+  explicit TokenHead(const TokenHeadSizes& s)
+      : transform(own("transform", std::make_shared<Linear>(s.hidden, s.embedding, s.biases.classifier_bias))),
+        norm(own("norm", std::make_shared<Norm>(s.embedding, s.norm))),
+        act(s.activation) {
+    if (s.biases.decoder_bias) bias = own_param("bias", {s.vocab}, Init::zero);
+    if (!s.tied) decoder = own_param("decoder", {s.vocab, s.embedding}, Init::weight, Role::embedding);
   }
   /// hidden [..., D]; returns [..., E], to be multiplied with the output embedding.
   Tensor transformed(const Tensor& hidden) const {

@@ -1,5 +1,7 @@
 #pragma once
 // Basic layers: named parameters, and the operator that each layer calls.
+#include <optional>
+
 #include "core/tensor/ops.h"
 #include "models/layers/config.h"
 
@@ -17,25 +19,24 @@ struct Linear : Layer {
   Param weight, bias;
 };
 
-/// Layer norm over the last axis, or RMS norm, which has no bias.
+/// Layer norm over the last axis, or RMS norm.
 struct Norm : Layer {
-  Norm(int64_t width, double norm_eps, NormKind kind = NormKind::layer)
-      : weight(own_param("weight", {width}, Init::one)), eps(norm_eps) {
-    if (kind == NormKind::layer) bias = own_param("bias", {width}, Init::zero, Role::norm);
+  Norm(int64_t width, const NormConfig& c) {
+    params.gamma = own_param("weight", {width}, Init::one);
+    params.eps = c.layer_norm_eps;
+    params.centred = c.norm_kind == NormKind::layer;
+    if (params.centred && c.norm_bias) params.beta = own_param("bias", {width}, Init::zero, Role::norm);
   }
-  Tensor forward(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
-  Param weight, bias;
-  double eps;
+  Tensor forward(const Tensor& x) const { return layer_norm(x, params); }
+  NormParams params;
 };
 
 /// Sizes and options of the embedding tables: tokens, positions, segment types.
 struct EmbeddingSizes {
   int64_t vocab, width, positions, types;  ///< number of rows; positions 0, types 0: no such table
   Init position = Init::embedding;
-  bool norm = true;
-  double norm_eps = 1e-12;
-  NormKind norm_kind = NormKind::layer;
-  double scale = 1;  ///< factor of token embeddings
+  std::optional<NormConfig> norm{};  ///< nullopt: no norm
+  double scale = 1;                  ///< factor of token embeddings
 };
 /// Embedding tables tied to those of another network; undefined: not tied.
 struct TiedTables {
@@ -44,12 +45,12 @@ struct TiedTables {
 
 /// dropout(norm(word + type + position)): the input of a stack.
 struct Embeddings : Layer {
-  explicit Embeddings(const EmbeddingSizes& s, const TiedTables& tied = {}) : norm_eps(s.norm_eps), scale(s.scale) {
+  explicit Embeddings(const EmbeddingSizes& s, const TiedTables& tied = {}) : scale(s.scale) {
     word = tied.word.defined() ? tied.word : own_param("word", {s.vocab, s.width}, Init::embedding);
     if (s.positions > 0)
       position = tied.position.defined() ? tied.position : own_param("position", {s.positions, s.width}, s.position);
     if (s.types > 0) token_type = own_param("token_type", {s.types, s.width}, Init::embedding);
-    if (s.norm) norm = own("norm", std::make_shared<Norm>(s.width, s.norm_eps, s.norm_kind));
+    if (s.norm) norm = own("norm", std::make_shared<Norm>(s.width, *s.norm));
   }
   /// Returns [B, T, E].
   Tensor forward(const EmbeddingIds& in, const Dropout& drop) const {
@@ -57,15 +58,13 @@ struct Embeddings : Layer {
                  {.word = word,
                   .position = position,
                   .type = token_type,
-                  .gamma = norm ? norm->weight : Param(),
-                  .beta = norm ? norm->bias : Param(),
-                  .eps = norm_eps,
+                  .norm = norm ? norm->params : NormParams{},
                   .scale = scale},
                  drop);
   }
   Param word, position, token_type;
   std::shared_ptr<Norm> norm;
-  double norm_eps, scale;
+  double scale;
 };
 
 }  // namespace cloze

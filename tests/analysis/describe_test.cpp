@@ -30,6 +30,18 @@ TEST_CASE(
   CHECK(cost.pooled == 80 + 16 + 8);
 }
 
+TEST_CASE("a query of a windowed layer scores its window, one of a global layer all keys", "[describe]") {
+  RunConfig run;
+  auto model = small<ModernBertConfig>();
+  model.num_hidden_layers = 4;
+  model.attention = AlternatingAttention{.local_attention = 6};
+  run.model = model, run.objectives = {MlmConfig{}};
+  // A block: queries, keys, values and output 4 x 16, feed-forward with its gate 3 x 32.
+  CHECK(cost_of(run, 16).linear == 4 * (64 + 96) - (16 + 96));
+  CHECK(cost_of(run, 16).attention == 2 * (2 * 16 + 2 * 7) * 4);  // the first and the last layer, and two between
+  CHECK(cost_of(run, 5).attention == 2 * 4 * 5 * 4);
+}
+
 TEST_CASE("a decoder needs the outputs of all positions", "[describe]") {
   RunConfig run;
   run.model = small<Gpt2Config>();

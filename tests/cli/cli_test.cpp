@@ -135,14 +135,28 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
   CHECK(count >= 5);
   // Parameters of the published models: BertForPreTraining, RobertaForMaskedLM, AlbertForPreTraining, both networks of
   // ELECTRA, DistilBertForMaskedLM.
-  const std::pair<const char*, const char*> published[] = {
-      {"bert/base", "110,106,428"},    {"bert/large", "336,226,108"},     {"roberta/base", "124,697,433"},
-      {"albert/base", "11,813,810"},   {"albert/xxlarge", "223,158,450"}, {"electra/small", "14,196,219"},
-      {"electra/base", "119,386,427"}, {"distilbert/base", "66,985,530"}, {"longformer/base-4096", "148,711,257"},
-      {"bigbird/base", "127,520,694"}, {"spanbert/base", "110,300,480"},  {"t5/small", "60,506,624"},
-      {"t5/base", "222,903,552"},      {"t5/v1_1-small", "76,961,152"},   {"bart/base", "139,420,416"},
-      {"bart/large", "406,291,456"},   {"gpt2/small", "124,439,808"},     {"transformer/base", "63,082,496"},
-      {"xlnet/base", "116,750,336"},   {"xlnet/large", "360,300,800"}};
+  const std::pair<const char*, const char*> published[] = {{"bert/base", "110,106,428"},
+                                                           {"bert/large", "336,226,108"},
+                                                           {"roberta/base", "124,697,433"},
+                                                           {"albert/base", "11,813,810"},
+                                                           {"albert/xxlarge", "223,158,450"},
+                                                           {"electra/small", "14,196,219"},
+                                                           {"electra/base", "119,386,427"},
+                                                           {"distilbert/base", "66,985,530"},
+                                                           {"longformer/base-4096", "148,711,257"},
+                                                           {"bigbird/base", "127,520,694"},
+                                                           {"spanbert/base", "110,300,480"},
+                                                           {"t5/small", "60,506,624"},
+                                                           {"t5/base", "222,903,552"},
+                                                           {"t5/v1_1-small", "76,961,152"},
+                                                           {"bart/base", "139,420,416"},
+                                                           {"bart/large", "406,291,456"},
+                                                           {"gpt2/small", "124,439,808"},
+                                                           {"transformer/base", "63,082,496"},
+                                                           {"xlnet/base", "116,750,336"},
+                                                           {"xlnet/large", "360,300,800"},
+                                                           {"modernbert/base", "149,655,232"},
+                                                           {"modernbert/ettin-17m", "16,913,600"}};
   CHECK_THAT(cloze("describe " SOURCE_DIR "/configs/xlnet/base.yaml --set train.precision=fp32").text,
              Catch::Contains("recurrence memory 116 GB"));  // 32 x 256 rows of 12 layers, 384 states of 768 numbers
   for (const auto& [name, parameters] : published)
@@ -494,6 +508,21 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
       {"performer/tiny.yaml --set model.relative_positions=8",
        "model.relative_positions needs attention of kind full, it is performer; set relative_positions to 0, or choose "
        "kind: full"},
+      {"performer/tiny.yaml --set model.position_embeddings=rotary",
+       "model.position_embeddings rotary needs attention of kind full or alternating and relative_positions 0, they "
+       "are "
+       "performer and 0; choose those, or other positions"},
+      {"bert/tiny.yaml --set model.position_embeddings=rotary --set model.hidden_size=126 --set "
+       "model.num_attention_heads=6",
+       "model.position_embeddings rotary rotates pairs of numbers, and heads of width 21 are odd; choose "
+       "model.hidden_size and num_attention_heads with an even quotient"},
+      {"modernbert/tiny.yaml --set model.architecture=decoder",
+       "model.attention of kind alternating is bidirectional; set model.architecture: encoder, or choose kind: full or "
+       "performer"},
+      {"modernbert/tiny.yaml --set 'model.attention.global_layers=[0,4]'",
+       "model.attention.global_layers names layer 4 of a stack with 4, whose first one is 0; leave it out"},
+      {"modernbert/tiny.yaml --set 'objectives=[{kind: mlm}, {kind: nsp}]'",
+       "nsp needs two segment types, modernbert has none; choose another model, or remove nsp from the objectives"},
       {"bert/tiny.yaml --set 'objectives=[{kind: sbo}]'",
        "sbo predicts the spans that mlm chooses; add mlm (like: spanbert) to the objectives"},
       {"electra/tiny.yaml --set objectives.0.generator_steps=10",

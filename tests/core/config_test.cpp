@@ -31,7 +31,8 @@ TEST_CASE("sizes beyond any model are refused with the key and the value", "[cor
         "run.yaml:1:34: 'model.hidden_size' is 1000000000000, must be in [1, 262144]");
   CHECK(refused("model: {kind: bert, vocab_size: 4611686018427387904}") ==
         "run.yaml:1:33: 'model.vocab_size' is 4611686018427387904, must be in [0, 268435456]");
-  for (const std::string kind : {"bert", "albert", "longformer", "bigbird", "performer", "t5", "bart", "xlnet"}) {
+  for (const std::string kind :
+       {"bert", "albert", "longformer", "bigbird", "performer", "modernbert", "t5", "bart", "xlnet"}) {
     const auto model = accepted("model: {kind: " + kind + "}\nobjectives: []\n");
     for (const auto& entry : entries(model)) {
       const bool is_size = entry.path.starts_with("model.") && entry.type == "whole number" &&
@@ -49,7 +50,7 @@ TEST_CASE("all mistakes are reported at once, with location and the most similar
                 "1.5, bias_correction: yes}\n") ==
         "run.yaml:1:1: unknown key 'modle'; did you mean 'model'?\n"
         "run.yaml:3:9: 'model.kind' is 'brt', must be one of bert, roberta, albert, electra, distilbert, longformer, "
-        "bigbird, performer, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
+        "bigbird, performer, modernbert, gpt2, t5, bart, mbart, pegasus, transformer, xlnet; did you mean 'bert'?\n"
         "run.yaml:4:3: unknown key 'model.hidden_sise'; did you mean 'hidden_size'?\n"
         "run.yaml:5:28: 'optimizer.learning_rate' must be a number, not 'abc'\n"
         "run.yaml:5:40: 'optimizer.beta1' is 1.5, must be in [0, 1)\n"
@@ -98,6 +99,19 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
       Catch::Contains("'model.attention.attention_window' is 20000000, must be a multiple of 2 in [2, 16777216]"));
   CHECK_THAT(refuse("\"32,\""), Catch::Contains("'model.attention.attention_window.1' must be a whole number, not ''"));
   CHECK_THAT(refuse("[]"), Catch::Contains("'model.attention.attention_window' is an empty list"));
+  const auto layers = [](const std::string& written) {
+    const auto config =
+        accepted("model: {kind: modernbert, attention: {kind: alternating, global_layers: " + written + "}}");
+    const auto again = accepted(to_yaml(config));
+    const auto of = [](const RunConfig& c) {
+      return std::get<AlternatingAttention>(backbone_of(c.model).attention).global_layers;
+    };
+    CHECK(of(config) == of(again));
+    return of(config);
+  };
+  CHECK(layers("[]").empty());
+  CHECK(layers("[0, 5]") == std::vector<int64_t>{0, 5});
+  CHECK(layers("5") == std::vector<int64_t>{5});
   CHECK_THAT(refuse("wide"), Catch::Contains("'model.attention.attention_window' must be a whole number, not 'wide'"));
   const auto again =
       accepted(to_yaml(accepted("model: {kind: longformer, attention: {kind: window, attention_window: "

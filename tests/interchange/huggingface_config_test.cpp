@@ -47,7 +47,13 @@ TEST_CASE("an empty config.json is read with the defaults of the class in transf
                                       "rescale_embeddings",
                                       "scale_attn_weights",
                                       "scale_attn_by_inverse_layer_idx",
-                                      "pad_token_id"};
+                                      "pad_token_id",
+                                      "cls_token_id",
+                                      "classifier_activation",
+                                      "classifier_pooling",
+                                      "deterministic_flash_attn",
+                                      "sparse_prediction",
+                                      "sparse_pred_ignore_index"};
   // Other values with the same meaning.
   const json same{{"gpt2", {{"n_inner", 4 * 768}}},
                   {"longformer", {{"attention_window", std::vector<int>(12, 512)}}},
@@ -80,6 +86,7 @@ TEST_CASE("every key of config.json is exported as it was imported", "[interchan
       if (key == "model_type" || key == "d_head" || key == "untie_r" || key == "is_encoder_decoder" ||
           key.starts_with("bos_"))
         continue;
+      if (key == "layer_types" || key == "rope_parameters" || key == "initializer_cutoff_factor") continue;
       if (key == "is_decoder" && before.contains("decoder_layers")) continue;  // derived from the class
       if (key.ends_with("_id") && value.is_number()) {
         other[key] = (value.get<int64_t>() + 3) % 50;
@@ -99,6 +106,7 @@ TEST_CASE("every key of config.json is exported as it was imported", "[interchan
     }
     if (other.contains("scale_decoder_outputs")) other["scale_decoder_outputs"] = true;
     const json words{{"hidden_act", "relu"},
+                     {"hidden_activation", "relu"},
                      {"activation", "relu"},
                      {"activation_function", "silu"},
                      {"ff_activation", "relu"},
@@ -119,6 +127,62 @@ TEST_CASE("every key of config.json is exported as it was imported", "[interchan
       if (!one_name && !decides) CHECK(after[key] == value);
     }
   }
+}
+
+TEST_CASE(
+    "layers and rotary bases of ModernBERT are read from configs of transformers 4 and 5, whose keys take precedence",
+    "[interchange][config]") {
+  const auto model_of = [](json j) {
+    j.update({{"model_type", "modernbert"}, {"num_hidden_layers", 7}});
+    return read_model(j, "config.json");
+  };
+  const auto attention_of = [](const ModelConfig& model) {
+    return std::get<AlternatingAttention>(backbone_of(model).attention);
+  };
+  const auto read = [&](const json& j) { return attention_of(model_of(j)); };
+  const auto older = read({{"global_attn_every_n_layers", 2},
+                           {"local_attention", 10},
+                           {"global_rope_theta", 500.0},
+                           {"local_rope_theta", 40},
+                           {"position_embedding_type", "absolute"}});
+  CHECK(older.global_attn_every_n_layers == 2);
+  CHECK(older.window() == 5);
+  CHECK(older.global_rope_theta == 500);
+  CHECK(older.local_rope_theta == 40);
+  const std::string full = "full_attention", near = "sliding_attention";
+  const json newer{{"global_attn_every_n_layers", 2},
+                   {"global_rope_theta", 500.0},
+                   {"layer_types", {full, near, near, near, full, near, near}},
+                   {"rope_parameters", {{full, {{"rope_theta", 900.0}, {"rope_type", "default"}}}}}};
+  CHECK(read(newer).global_attn_every_n_layers == 4);
+  CHECK(read(newer).global_layers.empty());
+  CHECK(read(newer).global_rope_theta == 900);
+  CHECK(read(newer).local_rope_theta == 10000);
+  // Layers without a rule are named.
+  const auto uneven = model_of({{"layer_types", {near, full, full, near, near, near, full}}});
+  CHECK(attention_of(uneven).global_layers == std::vector<int64_t>{1, 2, 6});
+  CHECK(model_json(uneven)["layer_types"] == json({near, full, full, near, near, near, full}));
+  CHECK_FALSE(model_json(uneven).contains("global_attn_every_n_layers"));
+  const auto first = read({{"layer_types", {full, near, near, near, near, near, near}}});
+  CHECK(first.global_layers.empty());
+  CHECK(first.global_attn_every_n_layers == 7);
+  // norm_eps is what the class reads, whatever stands next to it.
+  CHECK(backbone_of(model_of({{"norm_eps", 1e-3}, {"layer_norm_eps", 1e-7}})).layer_norm_eps == 1e-3);
+  CHECK(backbone_of(model_of({{"layer_norm_eps", 1e-7}})).layer_norm_eps == 1e-5);
+  const auto refused = [&](const json& j, const std::string& sentence) {
+    CHECK_THROWS_WITH(model_of(j), "config.json: " + sentence);
+  };
+  refused({{"layer_types", {full}}}, "layer_types names 1 layers, num_hidden_layers is 7; the file is damaged");
+  refused({{"layer_types", {full, near, near, near, near, near, "chunked_attention"}}},
+          "layer_types names 'chunked_attention'; 'full_attention' and 'sliding_attention' can be imported");
+  refused({{"layer_types", std::vector<std::string>(7, near)}},
+          "layer_types has no 'full_attention'; a stack of windows alone cannot be imported");
+  refused({{"global_attn_every_n_layers", 0}}, "global_attn_every_n_layers is 0; write a number above 0");
+  refused(
+      {{"rope_parameters", {{full, {{"rope_type", "yarn"}}}}}},
+      "rope_parameters of full_attention is {\"rope_type\":\"yarn\"}; only rope_type 'default' of whole heads can be "
+      "imported");
+  refused({{"classifier_activation", "relu"}}, "classifier_activation is \"relu\"; only \"gelu\" can be imported");
 }
 
 TEST_CASE("tie_word_embeddings in the config of a T5 decides whether its states are scaled", "[interchange][config]") {

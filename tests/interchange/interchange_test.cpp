@@ -56,6 +56,10 @@ TEST_CASE("hidden states, logits, loss and every gradient equal those of transfo
                                     "mbart",
                                     "mbart-forced",
                                     "mish-one-segment",
+                                    "modernbert",
+                                    "modernbert-biases",
+                                    "modernbert-far",
+                                    "modernbert-layers",
                                     "mt5",
                                     "pegasus",
                                     "pegasus-causal",
@@ -100,6 +104,8 @@ TEST_CASE("an imported model is exported with all its tensors, and computes the 
     for (const auto& tensor : SafeTensors::open(folder + "/model.safetensors").names()) {
       INFO(tensor);
       CHECK((exported.contains(tensor) || (part && is_dropped(tensor))));
+      if (name.starts_with("modernbert"))
+        CHECK(at::equal(exported.get(tensor), SafeTensors::open(folder + "/model.safetensors").get(tensor)));
     }
   }
 }
@@ -128,8 +134,9 @@ TEST_CASE("the tolerance of outputs is relative to their largest entry", "[inter
 
 TEST_CASE("every family is exported to TorchScript and Hugging Face, and imported again unchanged", "[interchange]") {
   TempDir dir;
-  for (const std::string name : {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert",
-                                 "longformer", "xlnet-plain", "xlnet-clamp-untied"}) {
+  for (const std::string name :
+       {"roberta", "albert", "electra-generator", "electra-discriminator", "distilbert", "longformer", "modernbert",
+        "modernbert-biases", "modernbert-layers", "xlnet-plain", "xlnet-clamp-untied"}) {
     INFO(name);
     import_huggingface(SOURCE_DIR "/tests/parity/" + name, dir / name);
     const auto receipt = export_torchscript(dir / name, dir / (name + ".pt"), "float32", BINARY_DIR "/cloze");
@@ -338,7 +345,7 @@ TEST_CASE("an exported tokenizer adds the special tokens of its model", "[interc
   }
 }
 
-TEST_CASE("a base decoder is imported without a head, whether config.json names its class or not", "[interchange]") {
+TEST_CASE("a base model is imported without a head, whether config.json names its class or not", "[interchange]") {
   TempDir dir;
   at::NoGradGuard no_grad;
   const auto hidden = [](const std::string& run) {
@@ -355,6 +362,7 @@ TEST_CASE("a base decoder is imported without a head, whether config.json names 
     bool tied;
   };
   for (const auto& c : {Case{"gpt2", "transformer.", "GPT2Model", "GPT2LMHeadModel", true},
+                        Case{"modernbert", "model.", "ModernBertModel", "ModernBertForMaskedLM", true},
                         Case{"bart", "model.", "BartModel", "BartForConditionalGeneration", true},
                         Case{"t5", "", "T5Model", "T5ForConditionalGeneration", false}}) {
     INFO(c.bare);
@@ -387,6 +395,10 @@ TEST_CASE("a base decoder is imported without a head, whether config.json names 
       CHECK(open_run(made + name).network->objectives.empty());
       CHECK(at::equal(hidden(made + name), hidden(made + "whole")));
     }
+    export_huggingface(made + "told", made + "again");
+    const auto again = SafeTensors::open(made + "again/model.safetensors");
+    for (const auto& [name, tensor] : bare) CHECK(at::equal(again.get(name), tensor));
+    if (!backbone_of(open_run(made + "told").config.model).is_generative()) continue;
     CHECK_THROWS_WITH(
         generate_ids(*open_run(made + "inferred").network, {{.source = {3, 4}, .prefix = {3}}}, {.max_new_tokens = 2}),
         Catch::Contains("this model was not trained to generate text; train it with clm, span_corruption"));
@@ -490,7 +502,7 @@ TEST_CASE("start and end ids imported without a tokenizer are exported again", "
   };
   const nlohmann::json ids{{"bos_token_id", 7}, {"eos_token_id", 9}};
   for (const std::string family : {"bert", "roberta", "albert", "electra-discriminator", "distilbert", "longformer",
-                                   "bigbird", "xlnet-uni", "bart"}) {
+                                   "bigbird", "modernbert", "xlnet-uni", "bart"}) {
     INFO(family);
     CHECK(out_again(family, ids) == ids);
   }

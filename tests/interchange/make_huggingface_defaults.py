@@ -6,7 +6,7 @@ usage: make_huggingface_defaults.py > huggingface_defaults.json     needs transf
 import json
 import transformers
 
-TYPES = ("bert roberta xlm-roberta camembert albert electra distilbert longformer big_bird gpt2 t5 mt5 bart mbart pegasus xlnet").split()
+TYPES = ("bert roberta xlm-roberta camembert albert electra distilbert longformer big_bird modernbert gpt2 t5 mt5 bart mbart pegasus xlnet").split()
 # Keys of all classes, and keys for fine-tuning.
 COMMON = set(transformers.PreTrainedConfig().to_dict()) - {"is_encoder_decoder", "tie_word_embeddings"} | {"classifier_dropout", "classifier_dropout_prob"}
 

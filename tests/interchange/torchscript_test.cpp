@@ -217,8 +217,8 @@ TEST_CASE("networks without a head are exported to TorchScript with the hidden s
 }
 
 TEST_CASE(
-    "a T5 with an untied head and scaled states is exported to TorchScript, and so is a GPT-2 with random features, "
-    "which has no cache to generate with",
+    "a T5 with an untied head and scaled states is exported to TorchScript, and so are a GPT-2 with rotary positions "
+    "and one with random features, which has no cache to generate with",
     "[interchange][torchscript]") {
   TempDir dir;
   auto base = tiny_run(dir, 1);
@@ -253,6 +253,17 @@ TEST_CASE(
   const auto a = collect_params(*before.network), b = collect_params(*back.network);
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+
+  auto rotary = small(Gpt2Config{});
+  rotary.position_embeddings = PositionEmbeddings::rotary;
+  base.model = rotary;
+  base.objectives = {ClmConfig{}};
+  pretrain(base, {.run = dir / "rotary"});
+  const auto receipt = export_torchscript(dir / "rotary", dir / "rotary.pt", "float32", BINARY_DIR "/cloze");
+  CHECK(receipt.passed);
+  CHECK(torch::jit::load(dir / "rotary.pt").find_method("generate").has_value());
+  CHECK_THROWS_WITH(export_huggingface(dir / "rotary", dir / "none"),
+                    Catch::Contains("model.position_embeddings rotary has no class at Hugging Face for gpt2"));
 
   auto gpt2 = small(Gpt2Config{});
   gpt2.attention = PerformerAttention{.nb_features = 16};

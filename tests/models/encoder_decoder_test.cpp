@@ -26,10 +26,21 @@ std::vector<std::pair<std::string, ModelConfig>> families() {
   gated.feed_forward = FeedForward::gated, gated.hidden_act = "gelu_new";
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
-  return {{"gpt2", small(Gpt2Config{})},       {"gpt2, prefix", prefix},
-          {"t5", small(T5Config{})},           {"t5 1.1", gated},
-          {"bart", small(BartConfig{})},       {"mbart", small(MBartConfig{})},
-          {"pegasus", small(PegasusConfig{})}, {"transformer", small(TransformerConfig{})}};
+  const auto rotary = [](auto config) {
+    config.position_embeddings = PositionEmbeddings::rotary;
+    return config;
+  };
+  return {{"gpt2, rotary", rotary(small(Gpt2Config{}))},
+          {"t5, rotary", rotary(small(T5Config{}))},
+          {"bart, rotary", rotary(small(BartConfig{}))},
+          {"gpt2", small(Gpt2Config{})},
+          {"gpt2, prefix", prefix},
+          {"t5", small(T5Config{})},
+          {"t5 1.1", gated},
+          {"bart", small(BartConfig{})},
+          {"mbart", small(MBartConfig{})},
+          {"pegasus", small(PegasusConfig{})},
+          {"transformer", small(TransformerConfig{})}};
 }
 
 std::shared_ptr<Backbone> make(const ModelConfig& c) {
@@ -100,6 +111,24 @@ TEST_CASE("incremental decoding with a cache gives the hidden states of the whol
     auto states = model->decode(text.narrow(1, 0, 2), encoded, cache);  // the first two tokens in one call
     for (int64_t t = 2; t < 6; ++t) states = at::cat({states, model->decode(text.narrow(1, t, 1), encoded, cache)}, 1);
     CHECK(difference(states, whole) < 1e-12);
+  }
+}
+
+TEST_CASE("a decoder ignores padding on the left", "[models][decoder]") {
+  at::NoGradGuard no_grad;
+  for (const auto& [name, config] : families()) {
+    if (!backbone_of(config).is_decoder() || backbone_of(config).prefix_lm) continue;
+    INFO(name);
+    auto model = make_exact(config);
+    const auto text = some_ids(1, 6, 5);
+    std::vector<BlockCache> alone, padded;
+    const auto first = model->decode(text.narrow(1, 0, 4), {}, alone),
+               then = model->decode(text.narrow(1, 4, 2), {}, alone);
+    const auto mask = at::arange(9, at::kLong).ge(3).unsqueeze(0);
+    const auto filled = at::cat({at::full({1, 3}, 4, at::kLong), text}, 1);
+    CHECK(difference(model->decode(filled.narrow(1, 0, 7), {}, padded, mask.narrow(1, 0, 7)).narrow(1, 3, 4), first) <
+          1e-6);
+    CHECK(difference(model->decode(filled.narrow(1, 7, 2), {}, padded, mask), then) < 1e-6);
   }
 }
 

@@ -30,6 +30,16 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
   add("relative_key_query", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
   add("no positions", [](auto& c) { c.position_embeddings = PositionEmbeddings::none; });
   add("sinusoidal", [](auto& c) { c.position_embeddings = PositionEmbeddings::sinusoidal; });
+  add("rotary", [](auto& c) { c.position_embeddings = PositionEmbeddings::rotary; });
+  add("alternating",
+      [](auto& c) { c.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 4}; });
+  add("alternating, rotary, pre-norm, without biases", [](auto& c) {
+    c.attention = AlternatingAttention{.global_layers = {1}, .local_attention = 7};
+    c.position_embeddings = PositionEmbeddings::rotary, c.norm_place = NormPlacement::pre,
+    c.feed_forward = FeedForward::gated;
+    c.attention_bias = c.mlp_bias = c.norm_bias = c.first_attention_norm = false;
+  });
+  add("layer norm without bias", [](auto& c) { c.norm_bias = false; });
   add("window", [](auto& c) {
     c.attention = WindowAttention{.attention_window = {4, 6},
                                   .attention_dilation = {1, 2},
@@ -180,6 +190,95 @@ TEST_CASE("a block is the papers' formula: post-norm or pre-norm, layer or RMS n
         }
         CHECK(error_of(got, wanted) < 1e-5);
       }
+}
+
+TEST_CASE("ModernBERT is the paper's formula: rotations, windows and norms of each layer", "[models][stack]") {
+  at::NoGradGuard no_grad;
+  auto config = small<ModernBertConfig>();
+  config.num_hidden_layers = 4;
+  AlternatingAttention alternating{.local_attention = 5, .global_rope_theta = 100, .local_rope_theta = 7};
+  SECTION("every third layer") {}
+  SECTION("named layers") { alternating.global_layers = {1, 2}; }
+  config.attention = alternating;
+  const auto model = make(config);
+  const int64_t length = 9, heads = 3, width = 4;
+  const auto mask = at::arange(length, at::kLong).ne(4).unsqueeze(0);
+  Traces traces;
+  const auto got = model->hidden({.input_ids = some_ids(1, length), .attention_mask = mask}, &traces);
+  const Weights w(*model);
+  CHECK(w.all.count("stack.0.attention_norm.weight") == 0);
+  CHECK(w.all.count("embeddings.position") == 0);
+  for (const auto& [name, value] : w.all) CHECK_FALSE(name.ends_with("bias"));
+  const auto norm = [&](const Tensor& x, const std::string& name) {
+    const auto centred = x - x.mean(-1, true);
+    return centred / (centred.square().mean(-1, true) + 1e-5).sqrt() * w.all.at(name + ".weight");
+  };
+  const auto times = [&](const Tensor& x, const std::string& name) {
+    return at::linear(x, w.all.at(name + ".weight"));
+  };
+  const auto attention = [&](const Tensor& x, int64_t layer) {
+    const bool global = alternating.global_layers.empty() ? layer % 3 == 0 : layer == 1 || layer == 2;
+    const auto block = "stack." + std::to_string(layer) + ".attention.";
+    auto qkv = times(x, block + "qkv").view({length, 3, heads, width}).contiguous();
+    for (int64_t t = 0; t < length; ++t)
+      for (int64_t part = 0; part < 2; ++part)
+        for (int64_t h = 0; h < heads; ++h)
+          for (int64_t i = 0; i < width / 2; ++i) {
+            auto row = qkv[t][part][h];
+            const double u = row[i].item<double>(), v = row[i + width / 2].item<double>();
+            const double angle = static_cast<double>(t) * std::pow(global ? 100 : 7, -2.0 * static_cast<double>(i) / 4);
+            row[i] = u * std::cos(angle) - v * std::sin(angle);
+            row[i + width / 2] = v * std::cos(angle) + u * std::sin(angle);
+          }
+    auto mixed = at::zeros({length, heads * width}, at::kDouble);
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t t = 0; t < length; ++t) {
+        double total = 0;
+        auto sum = at::zeros({width}, at::kDouble);
+        for (int64_t s = 0; s < length; ++s) {
+          if (s == 4 || (!global && std::abs(s - t) > 2)) continue;
+          const double e = std::exp((qkv[t][0][h] * qkv[s][1][h]).sum().item<double>() / 2);
+          total += e;
+          sum += e * qkv[s][2][h];
+        }
+        mixed[t].narrow(0, h * width, width).copy_(sum / total);
+      }
+    return times(mixed, block + "output");
+  };
+  auto x = norm(w.all.at("embeddings.word").index_select(0, some_ids(1, length)[0]), "embeddings.norm");
+  CHECK(error_of(traces.encoder.hidden_states[0][0], x) < 1e-5);
+  for (int64_t layer = 0; layer < 4; ++layer) {
+    const auto block = "stack." + std::to_string(layer) + ".";
+    x = x + attention(layer == 0 ? x : norm(x, block + "attention_norm"), layer);
+    const auto in = norm(x, block + "output_norm");
+    const auto activated = at::gelu(times(in, block + "intermediate")) * times(in, block + "gate");
+    x = x + times(activated, block + "output");
+  }
+  const auto real = mask[0].unsqueeze(-1);
+  CHECK(error_of(got[0] * real, norm(x, "stack.final_norm") * real) < 1e-5);
+}
+
+TEST_CASE("rotary angles do not depend on the table's length, and continue after cached tokens", "[models][stack]") {
+  const RotaryTable one(10000, 6), other(10000, 6);
+  const auto x = [](int64_t length) { return at::zeros({2, length, 5}); };
+  const auto whole = one.of(x(300)).clone();
+  CHECK(whole.sizes() == at::IntArrayRef{300, 6});
+  CHECK(at::equal(other.of(x(3)), whole.narrow(0, 0, 3)));
+  CHECK(at::equal(other.of(x(7), at::zeros({2, 70, 4})), whole.narrow(0, 70, 7)));
+  CHECK(whole[299][2].item<double>() == Approx(std::cos(299 * std::pow(10000.0, -4.0 / 6))).margin(1e-5));
+  CHECK(whole[299][5].item<double>() == Approx(std::sin(299 * std::pow(10000.0, -4.0 / 6))).margin(1e-5));
+}
+
+TEST_CASE("rotary positions are refused with attention that does not rotate, and with heads of odd width",
+          "[models][stack]") {
+  auto config = small();
+  config.position_embeddings = PositionEmbeddings::rotary;
+  config.attention = PerformerAttention{.nb_features = 4};
+  CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
+  config.attention = FullAttention{}, config.relative_positions = 3;
+  CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
+  config.relative_positions = 0, config.num_attention_heads = 4;
+  CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("heads of width 3 are odd"));
 }
 
 TEST_CASE("relative positions are Shaw's equations, as loops", "[models][stack]") {

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 bert = dict(num_hidden_layers=3, max_position_embeddings=40)
 xlnet = dict(n_layer=3, pad_token_id=5)
+modernbert = dict(max_position_embeddings=80, pad_token_id=5)
 CASES = {
     "gelu-new-odd": (hf.BertForPreTraining, bert | dict(hidden_size=30, num_attention_heads=3, intermediate_size=37, hidden_act="gelu_new", type_vocab_size=3, pad_token_id=5)),
     "relu-mlm": (hf.BertForMaskedLM, bert | dict(hidden_size=28, num_attention_heads=4, intermediate_size=41, hidden_act="relu", pad_token_id=7)),
@@ -45,6 +46,10 @@ CASES = {
     "t5-encoder": (hf.T5EncoderModel, dict(d_model=16, d_kv=6, d_ff=25, num_layers=2, num_heads=3, feed_forward_proj="gated-gelu")),
     "relative-key": (hf.BertForMaskedLM, dict(num_hidden_layers=2, max_position_embeddings=20, hidden_size=20, num_attention_heads=2, intermediate_size=23, position_embedding_type="relative_key")),
     "relative-key-query": (hf.BertForMaskedLM, dict(num_hidden_layers=2, max_position_embeddings=20, hidden_size=20, num_attention_heads=2, intermediate_size=23, position_embedding_type="relative_key_query")),
+    "modernbert": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=4, hidden_size=16, num_attention_heads=2, intermediate_size=13, local_attention=6)),
+    "modernbert-biases": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=3, hidden_size=12, num_attention_heads=3, intermediate_size=17, local_attention=4, global_attn_every_n_layers=2, attention_bias=True, mlp_bias=True, norm_bias=True, classifier_bias=True, tie_word_embeddings=False, hidden_activation="silu", norm_eps=1e-3)),
+    "modernbert-layers": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=5, hidden_size=12, num_attention_heads=2, intermediate_size=11, local_attention=5, decoder_bias=False, layer_types=["sliding_attention", "full_attention", "full_attention", "sliding_attention", "sliding_attention"], rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=500.0), sliding_attention=dict(rope_type="default", rope_theta=40.0)))),
+    "modernbert-far": (hf.ModernBertForMaskedLM, modernbert | dict(num_hidden_layers=3, hidden_size=8, num_attention_heads=1, intermediate_size=12, local_attention=16)),
     "xlnet-backward": (hf.XLNetLMHeadModel, xlnet | dict(d_model=28, n_head=4, d_inner=41, bi_data=True, clamp_len=9, mem_len=None)),
 }
 
@@ -92,7 +97,7 @@ def make(folder, cls, options):
         if relative: with_distances(net)
         for name, p in net.named_parameters():
             if p.requires_grad: p.copy_((1 if "norm" in name.lower() and name.endswith("weight") else 0) + 0.2 * torch.randn_like(p))
-    B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 15   # transformers accepts `uni` with a mask for one row only
+    B, T = 4 if getattr(config, "bi_data", False) else 1 if getattr(config, "attn_type", "bi") == "uni" else 3, 60 if "-far" in folder else 15   # transformers accepts `uni` with a mask for one row only
     ids = torch.randint(0, 97, (B, T))
     mask = torch.ones(B, T, dtype=torch.long); mask[1:2, 9:] = 0; mask[2:3, 4:] = 0
     if cls is hf.XLNetLMHeadModel: mask[1 % B, :6], mask[1 % B, 6:] = 0, 1   # padding on the left

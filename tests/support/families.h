@@ -31,6 +31,12 @@ inline std::vector<FamilyCase> every_family() {
   longformer.attention = WindowAttention{.attention_window = {8}, .global_tokens = GlobalTokens::first};
   auto bigbird = small(BigBirdConfig{});
   bigbird.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 1};
+  auto modernbert = small(ModernBertConfig{});
+  modernbert.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 8};
+  modernbert.attention_probs_dropout_prob = modernbert.activation_dropout = 0.1;
+  modernbert.num_hidden_layers = 3;
+  auto rotary = small(Gpt2Config{});
+  rotary.position_embeddings = PositionEmbeddings::rotary;
   auto performer = small(PerformerConfig{});
   performer.attention = PerformerAttention{.nb_features = 24};
   auto linformer = small(BertConfig{});
@@ -51,7 +57,9 @@ inline std::vector<FamilyCase> every_family() {
           {"linformer", linformer, {MlmConfig{}}},
           {"distances", distances, {MlmConfig{}}},
           {"keyed", keyed, {MlmConfig{}}},
+          {"modernbert", modernbert, {MlmConfig{}}},
           {"gpt2", small(Gpt2Config{}), {ClmConfig{}}},
+          {"gpt2-rotary", rotary, {ClmConfig{}}},
           {"t5", small(T5Config{}), {SpanCorruptionConfig{}}},
           {"t5-untied", untied, {SpanCorruptionConfig{}}},
           {"bart", small(BartConfig{}), {DenoisingConfig{}}},

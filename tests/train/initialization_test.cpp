@@ -43,7 +43,7 @@ std::map<std::string, Tensor> initial_weights(const ModelConfig& model, const Ob
   Network network(model, objectives);
   const auto& encoder = backbone_of(model);
   const auto params = collect_params(network);
-  initialize(params, encoder.initializer_range, encoder.initializer == Initializer::truncated_normal, Rng(3));
+  initialize(params, encoder.initializer_range, is_truncated(encoder.initializer), Rng(3));
   std::map<std::string, Tensor> found;
   for (const auto& [name, param] : params) found.emplace(name, param.value());
   return found;

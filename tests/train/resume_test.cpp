@@ -23,13 +23,15 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
     Objectives objectives;
     double share;  // of the unigram loss that may stay
   };
-  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{small(T5Config{}), {spans}, 0.6},
-                        Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
+  auto rotary = small(Gpt2Config{});
+  rotary.position_embeddings = PositionEmbeddings::rotary;
+  for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{rotary, {ClmConfig{}}, 0.5},
+                        Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
     auto config = base;
     config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
-    const auto name = kind_of(c.model);
+    const auto kind = kind_of(c.model), name = kind + "-" + name_of(backbone_of(c.model).position_embeddings);
     INFO(name);
-    if (name != "gpt2") config.train.budget.steps = 900;
+    if (kind != "gpt2") config.train.budget.steps = 900;
     const auto report = pretrain(config, {.run = dir / name});
     CHECK(report.held_out_loss < c.share * report.unigram_loss);
     config.train.budget.steps = 4, config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;

@@ -39,13 +39,19 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   performer.attention = PerformerAttention{.nb_features = 32, .feature_redraw_interval = 50};
   BigBirdConfig blocks;
   blocks.attention = BigBirdAttention{.block_size = 4, .num_random_blocks = 1};
+  auto modernbert = small(ModernBertConfig{});
+  modernbert.num_hidden_layers = 2;
+  modernbert.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 4};
   RtdConfig rtd;
   rtd.weight = 2, rtd.generator_hidden_size = 1, rtd.mlm = electra;
-  const std::vector<std::pair<ModelConfig, Objectives>> families{
-      {small(RobertaConfig{}), {MlmConfig{}}}, {small(AlbertConfig{}), {ngrams, SopConfig{}}},
-      {small(DistilBertConfig{}), {spans}},    {small(near), {MlmConfig{}}},
-      {small(performer), {MlmConfig{}}},       {small(blocks), {MlmConfig{}}},
-      {small(ElectraConfig{}), {rtd}}};
+  const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
+                                                                 {small(AlbertConfig{}), {ngrams, SopConfig{}}},
+                                                                 {small(DistilBertConfig{}), {spans}},
+                                                                 {small(near), {MlmConfig{}}},
+                                                                 {small(performer), {MlmConfig{}}},
+                                                                 {small(blocks), {MlmConfig{}}},
+                                                                 {modernbert, {MlmConfig{}}},
+                                                                 {small(ElectraConfig{}), {rtd}}};
   for (const auto& [model, objectives] : families) {
     auto config = base;
     config.model = model;

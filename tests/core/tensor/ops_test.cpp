@@ -32,16 +32,19 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
     if (name != "relu" || type == at::kFloat)  // at its corner, rounding to bf16 moves a slope from 0 to 1
       compare([&](auto& in) { return fused::linear_activation(in[0], w, b, name, drop); },
               [&](auto& in) { return plain::linear_activation(in[0], w, b, name, drop); }, {x}, {w, b}, type);
-  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, beta, 1e-12); },
-          {x, residual}, {w, b, gamma, beta}, type);
-  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, beta, 1e-5); },
-          [&](auto& in) { return plain::layer_norm(in[0], gamma, beta, 1e-5); }, {residual}, {gamma, beta}, type);
-  compare([&](auto& in) { return fused::layer_norm(in[0], gamma, Param(), 1e-5); },
-          [&](auto& in) { return plain::layer_norm(in[0], gamma, Param(), 1e-5); }, {residual}, {gamma}, type);
-  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], gamma, Param(), 1e-6); },
-          {x, residual}, {w, b, gamma}, type);
+  for (const bool centred : {true, false})
+    for (const bool has_beta : {true, false}) {
+      INFO("centred " << centred << " beta " << has_beta);
+      const NormParams norm{
+          .gamma = gamma, .beta = has_beta ? beta : Param(), .eps = has_beta ? 1e-12 : 1e-5, .centred = centred};
+      auto params = has_beta ? std::vector<Param>{gamma, beta} : std::vector<Param>{gamma};
+      compare([&](auto& in) { return fused::layer_norm(in[0], norm); },
+              [&](auto& in) { return plain::layer_norm(in[0], norm); }, {residual}, params, type);
+      params.insert(params.end(), {w, b});
+      compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, b, drop, in[1], norm); },
+              [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, b, drop, in[1], norm); }, {x, residual},
+              params, type);
+    }
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, b, drop, in[1]); },
           [&](auto& in) { return plain::linear_dropout_add(in[0], w, b, drop, in[1]); }, {x, residual}, {w, b}, type);
   if (drop.on())
@@ -75,9 +78,76 @@ TEST_CASE("every fused operator equals its plain form, values and gradients, for
           [&](auto& in) { return plain::linear_activation(in[0], w, none, "gelu"); }, {x}, {w}, type);
   compare([&](auto& in) { return fused::linear_dropout_add(in[0], w, none, drop, in[1]); },
           [&](auto& in) { return plain::linear_dropout_add(in[0], w, none, drop, in[1]); }, {x, residual}, {w}, type);
-  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
-          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], gamma, Param(), 1e-6); },
-          {x, residual}, {w, gamma}, type);
+  const NormParams rms{.gamma = gamma, .eps = 1e-6, .centred = false};
+  compare([&](auto& in) { return fused::linear_dropout_add_norm(in[0], w, none, drop, in[1], rms); },
+          [&](auto& in) { return plain::linear_dropout_add_norm(in[0], w, none, drop, in[1], rms); }, {x, residual},
+          {w, gamma}, type);
+}
+
+namespace {
+
+/// Cosines and sines of position times theta^(-2 i / C), fp32 [T, C].
+Tensor angles(int64_t length, int64_t head_width, double theta) {
+  auto table = at::empty({length, head_width}, at::kFloat);
+  for (int64_t t = 0; t < length; ++t)
+    for (int64_t i = 0; i < head_width / 2; ++i) {
+      const double angle =
+          static_cast<double>(t) * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+      table[t][i] = std::cos(angle);
+      table[t][head_width / 2 + i] = std::sin(angle);
+    }
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("fused rotary positions equal their plain form, values and gradients, for every instruction set",
+          "[kernels][rotary]") {
+  const auto type = GENERATE(at::kFloat, at::kBFloat16);
+  const auto isa = GENERATE_REF(from_range(tested_isas()));
+  const UseIsa use(isa);
+  for (const int64_t head_width : {2, 10, 32, 64, 70})
+    for (const int64_t length : {1, 5, 67})
+      for (const bool has_bias : {false, true}) {
+        INFO(isa << " C " << head_width << " T " << length << " bias " << has_bias);
+        const int64_t heads = 3, width = 20;
+        const auto x = numbers({2, length, width}, 0.1);
+        const auto w = param({3 * heads * head_width, width}, 0.4, 0.3), b = param({3 * heads * head_width}, 0.5);
+        const auto added = has_bias ? b : Param();
+        const auto params = has_bias ? std::vector<Param>{w, b} : std::vector<Param>{w};
+        const auto table = angles(length, head_width, 100);
+        compare([&](auto& in) { return fused::linear_rotary(in[0], w, added, table); },
+                [&](auto& in) { return plain::linear_rotary(in[0], w, added, table); }, {x}, params, type);
+      }
+}
+
+TEST_CASE("plain rotary positions are the paper's rotations, written as loops", "[kernels][rotary]") {
+  const int64_t length = 7, heads = 2, head_width = 6, width = 5, all = heads * head_width;
+  const double theta = 50;
+  const auto x = numbers({1, length, width}, 0.1);
+  const auto w = param({3 * all, width}, 0.4), b = param({3 * all}, 0.5);
+  const auto got = plain::linear_rotary(x, w, b, angles(length, head_width, theta));
+  const auto before = at::linear(x, w.value(), b.value());
+  for (int64_t t = 0; t < length; ++t)
+    for (int64_t part = 0; part < 3; ++part)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t i = 0; i < head_width / 2; ++i) {
+          const int64_t one = part * all + h * head_width + i, two = one + head_width / 2;
+          const double u = before[0][t][one].item<double>(), v = before[0][t][two].item<double>();
+          const double angle =
+              part == 2 ? 0
+                        : static_cast<double>(t) *
+                              std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_width));
+          CHECK(got[0][t][one].item<double>() == Approx(u * std::cos(angle) - v * std::sin(angle)).margin(1e-5));
+          CHECK(got[0][t][two].item<double>() == Approx(u * std::sin(angle) + v * std::cos(angle)).margin(1e-5));
+        }
+}
+
+TEST_CASE("angles of another number of positions than a sequence has are refused", "[kernels][rotary]") {
+  const auto w = param({12, 3}, 0.4);
+  const auto x = numbers({2, 5, 3}, 0.3).set_requires_grad(true);
+  CHECK_THROWS_WITH(linear_rotary(x, w, Param(), angles(4, 2, 10)),
+                    "a sequence has 5 tokens, the angles are those of 4");
 }
 
 TEST_CASE("fused embedding equals its plain form, padding row and absent segments included", "[kernels]") {
@@ -91,7 +161,7 @@ TEST_CASE("fused embedding equals its plain form, padding row and absent segment
   const auto types = GENERATE(0, 1) ? ids.remainder(3) : Tensor();
   const Dropout drop{.p = 0.3, .key = 5, .site = 0, .active = true};
   const EmbeddingTables tables{
-      .word = word, .position = position, .type = segment, .gamma = gamma, .beta = beta, .eps = 1e-12};
+      .word = word, .position = position, .type = segment, .norm = {.gamma = gamma, .beta = beta}};
   compare([&](auto&) { return fused::embed({ids, types}, tables, drop); },
           [&](auto&) { return plain::embed({ids, types}, tables, drop); }, {}, {word, position, segment, gamma, beta},
           type);
@@ -164,13 +234,15 @@ TEST_CASE("fused embedding takes explicit position ids, and works without segmen
   auto position = param({9, width}, 0.2);
   position.set_padding_row(1);
   const auto ids = at::arange(24, at::kLong).mul(5).remainder(11).view({3, 8}), positions = ids.remainder(8) + 1;
-  const EmbeddingTables tables{.word = word, .position = position, .gamma = gamma, .beta = beta};
+  const EmbeddingTables tables{.word = word, .position = position, .norm = {.gamma = gamma, .beta = beta}};
   const EmbeddingIds in{.ids = ids, .positions = positions};
   compare([&](auto&) { return fused::embed(in, tables, {}); }, [&](auto&) { return plain::embed(in, tables, {}); }, {},
           {word, position, gamma, beta}, at::kFloat);
-  const EmbeddingTables bare{.word = word, .gamma = gamma};  // no position embeddings, and an RMS norm
-  compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {},
-          {word, gamma}, at::kFloat);
+  for (const bool centred : {false, true}) {
+    const EmbeddingTables bare{.word = word, .norm = {.gamma = gamma, .centred = centred}};  // no position embeddings
+    compare([&](auto&) { return fused::embed(in, bare, {}); }, [&](auto&) { return plain::embed(in, bare, {}); }, {},
+            {word, gamma}, at::kFloat);
+  }
 }
 
 TEST_CASE("norm, activations and cross entropy equal the papers' formulas", "[kernels]") {
@@ -181,7 +253,11 @@ TEST_CASE("norm, activations and cross entropy equal the papers' formulas", "[ke
     row.push_back(x[0][i].item<double>()), g.push_back(gamma.value()[i].item<double>()),
         b.push_back(beta.value()[i].item<double>());
   const auto wanted = naive::layer_norm(row, g, b, 1e-5), wanted_rms = naive::rms_norm(row, g, 1e-5);
-  const auto got = fused::layer_norm(x, gamma, beta, 1e-5), rms = fused::layer_norm(x, gamma, Param(), 1e-5);
+  const auto got = fused::layer_norm(x, {.gamma = gamma, .beta = beta, .eps = 1e-5}),
+             unbiased = fused::layer_norm(x, {.gamma = gamma, .eps = 1e-5}),
+             rms = fused::layer_norm(x, {.gamma = gamma, .eps = 1e-5, .centred = false});
+  for (int64_t i = 0; i < 13; ++i)
+    CHECK(unbiased[0][i].item<double>() == Approx(wanted[i] - b[static_cast<size_t>(i)]).margin(2e-6));
   for (int64_t i = 0; i < 13; ++i) CHECK(got[0][i].item<double>() == Approx(wanted[i]).margin(2e-6));
   for (int64_t i = 0; i < 13; ++i) CHECK(rms[0][i].item<double>() == Approx(wanted_rms[i]).margin(2e-6));
   auto u = at::linspace(-9, 9, 999), out = at::empty_like(u);
