@@ -147,7 +147,8 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std:
   return merged;
 }
 
-ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
+/// The node of one file, `base:` and all.
+ConfigNode read_file(const std::string& path) {
   std::error_code ignored;
   require<ConfigError>(std::filesystem::exists(path, ignored), path,
                        ": no such file; name a YAML config (configs/ has some)");
@@ -158,29 +159,27 @@ ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
   } catch (const Error& e) {
     fail<ConfigError>(e.what());
   }
-  chain.push_back(std::filesystem::path(path).lexically_normal().string());
-  return with_bases(parse_node(text, path), path, chain);
+  return parse_node(text, path);
 }
 
-void apply_override(ConfigNode& root, const std::string& assignment) {
-  const std::string where = "--set " + assignment;
-  const auto equals = assignment.find('=');
-  require<ConfigError>(equals != std::string::npos && equals > 0, where, ": write it as --set key.of.value=value");
-  ConfigNode value = parse_node(assignment.substr(equals + 1), where);
-  std::function<void(ConfigNode&)> mark = [&](ConfigNode& node) {
-    node.where = node.key_where = where;
-    for (auto& [key, item] : node.items) mark(item);
-  };
-  mark(value);
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
+  auto node = read_file(path);
+  chain.push_back(std::filesystem::path(path).lexically_normal().string());
+  return with_bases(std::move(node), path, chain);
+}
+
+/// Lays `value` over what stands at a dotted path.
+void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
+  const std::string where = value.key_where.empty() ? value.where : value.key_where;
   ConfigNode empty, empty_map;
   empty.where = empty.key_where = empty_map.where = empty_map.key_where = where;
   empty_map.type = Type::map;
   ConfigNode* at = &root;
-  std::string rest = assignment.substr(0, equals);
+  std::string rest = path;
   while (true) {
     const auto dot = rest.find('.');
     const std::string key = rest.substr(0, dot);
-    require<ConfigError>(!key.empty(), where, ": write it as --set key.of.value=value");
+    require<ConfigError>(!key.empty(), where, ": '", path, "' is no key; write it as key.of.value");
     ConfigNode* next = nullptr;
     if (at->type == Type::list) {
       size_t index = 0;
@@ -202,6 +201,40 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
     }
     at = next;
     rest = rest.substr(dot + 1);
+  }
+}
+
+void apply_override(ConfigNode& root, const std::string& assignment) {
+  const std::string where = "--set " + assignment;
+  const auto equals = assignment.find('=');
+  const auto path = assignment.substr(0, equals);
+  require<ConfigError>(equals != std::string::npos && equals > 0 && path.front() != '.' && path.back() != '.' &&
+                           path.find("..") == std::string::npos,
+                       where, ": write it as --set key.of.value=value");
+  ConfigNode value = parse_node(assignment.substr(equals + 1), where);
+  std::function<void(ConfigNode&)> mark = [&](ConfigNode& node) {
+    node.where = node.key_where = where;
+    for (auto& [key, item] : node.items) mark(item);
+  };
+  mark(value);
+  lay_over(root, path, std::move(value));
+}
+
+/// What a number is multiplied by that ends in k, M, B (or G) or T; 1 for other ends.
+int64_t unit_of(const char* at, const char* end) {
+  if (end - at != 1) return 1;
+  switch (*at) {
+    case 'k':
+      return 1'000;
+    case 'M':
+      return 1'000'000;
+    case 'B':
+    case 'G':
+      return 1'000'000'000;
+    case 'T':
+      return 1'000'000'000'000;
+    default:
+      return 1;
   }
 }
 
@@ -238,12 +271,35 @@ ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::stri
   return tree;
 }
 
+ConfigTree ConfigTree::load_alone(const std::string& path) {
+  ConfigTree tree;
+  tree.root_ = read_file(path);
+  return tree;
+}
+
 ConfigTree ConfigTree::parse(const std::string& text, const std::string& name,
                              const std::vector<std::string>& overrides) {
   ConfigTree tree;
   tree.root_ = with_bases(parse_node(text, name), name, {});
   for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
   return tree;
+}
+
+void ConfigTree::set(const std::string& path, ConfigNode value) { lay_over(root_, path, std::move(value)); }
+
+std::string one_line(const AnyKeys& keys) {
+  std::string text;
+  for (const auto& [key, node] : keys.items) text += (text.empty() ? "" : ", ") + key + ": " + one_line(node);
+  return "{" + text + "}";
+}
+
+std::string one_line(const ConfigNode& node) {
+  if (node.type == Type::scalar) return node.quoted ? "\"" + node.text + "\"" : node.text;
+  if (node.type == Type::absent) return "";
+  std::string text;
+  for (const auto& [key, item] : node.items)
+    text += (text.empty() ? "" : ", ") + (key.empty() ? "" : key + ": ") + one_line(item);
+  return node.type == Type::list ? "[" + text + "]" : "{" + text + "}";
 }
 
 const ConfigNode* ConfigTree::find(const std::string& path) const {
@@ -302,7 +358,13 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   const auto* text = scalar(node, path, "a whole number", issues);
   if (!text) return;
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  const auto [number_end, number_error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  auto end = number_end;
+  auto error = number_error;
+  if (const int64_t unit = unit_of(end, text->data() + text->size()); error == std::errc() && unit > 1) {
+    ++end;
+    if (__builtin_mul_overflow(value, unit, &value)) error = std::errc::result_out_of_range;
+  }
   if (error == std::errc::result_out_of_range) {
     issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
   } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {

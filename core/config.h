@@ -112,21 +112,34 @@ struct ConfigNode {
   const ConfigNode* find(const std::string& key) const;
 };
 
+/// Keys that a config does not know beforehand, each with what the file says of it.
+struct AnyKeys {
+  std::vector<std::pair<std::string, ConfigNode>> items;
+};
+
 class ConfigTree {
  public:
   /// Reads a YAML file, the files of its `base:`, and overrides `a.b=c`. Throws ConfigError with the location and the
   /// remedy.
   static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
+  /// Reads a YAML file alone: `base` is a key like any other.
+  static ConfigTree load_alone(const std::string& path);
   /// The same for a text; messages use `name` as the file name.
   static ConfigTree parse(const std::string& text, const std::string& name,
                           const std::vector<std::string>& overrides = {});
   const ConfigNode& root() const { return root_; }
+  /// Lays a value over what stands at a dotted path, as an override does. Throws ConfigError with the value's place.
+  void set(const std::string& path, ConfigNode value);
   /// The node at a dotted path, or null. List elements have their index as key.
   const ConfigNode* find(const std::string& path) const;
 
  private:
   ConfigNode root_;
 };
+
+/// A value as YAML in one line: `[1, 2]`, `{kind: mlm}`.
+std::string one_line(const ConfigNode& node);
+std::string one_line(const AnyKeys& keys);
 
 /// The candidate most similar to a mistyped word, or empty if none is similar. Source: Damerau 1964.
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
@@ -342,6 +355,8 @@ class Decoder {
   void decode(const ConfigNode* node, const std::string& path, const Rule& rule, T& field) {
     if constexpr (is_scalar<T>) {
       if (node) decode_scalar(*node, path, rule, issues_, field);
+    } else if constexpr (std::is_same_v<T, AnyKeys>) {
+      if (node && expect(*node, ConfigNode::Type::map, path, issues_)) field.items = node->items;
     } else if constexpr (is_list<T>) {
       if (node) decode_list(*node, path, rule, issues_, field);
     } else if constexpr (IsVector<T>::value) {
@@ -461,7 +476,9 @@ class Walker {
   void formerly(const char*, const char*, const Apply&) {}
   template <class T>
   void operator()(const char* key, T& field, const char* words, const Rule& rule = {}) {
-    if constexpr (is_scalar<T> || is_list<T>)
+    if constexpr (std::is_same_v<T, AnyKeys>)
+      entries_.push_back({join_path(path_, key), key, "map", one_line(field), words, "", depth_, true});
+    else if constexpr (is_scalar<T> || is_list<T>)
       leaf(key, field, with_choices<T>(words, rule), rule_of<T>(rule));
     else
       inside(key, field, words);

@@ -147,6 +147,7 @@ struct BudgetConfig {
   int64_t steps = 0;
   int64_t tokens = 0;
   double minutes = 0;
+  bool limited() const { return steps > 0 || tokens > 0 || minutes > 0; }
 };
 
 template <class V>

@@ -5,6 +5,7 @@
 //   runs/NAME/provenance.json     versions, data fingerprint, machine, command line
 //   runs/NAME/metrics.jsonl       one object per logged step
 //   runs/NAME/log.txt             the printed log
+//   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
 //   runs/NAME/loss.svg, loss.png  the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a

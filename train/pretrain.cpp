@@ -1,3 +1,5 @@
+#include <xxhash.h>
+
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -542,6 +544,24 @@ class Run {
     return {};
   }
 
+  /// The last held-out losses sequence by sequence, which statistics over runs resample.
+  void write_held_out() const {
+    json losses = json::object();
+    for (const auto& part : last_held_out_) {
+      std::vector<double> sums, counts;
+      for (const auto& sequence : part.sequences) {
+        sums.push_back(sequence.sum);
+        counts.push_back(static_cast<double>(sequence.count));
+      }
+      losses[part.name] = {{"sum", sums}, {"count", counts}};
+    }
+    const auto text = losses.dump();
+    char hash[17];
+    std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+    const json all{{"step", state_.step}, {"measured", state_.yardstick}, {"losses", losses}, {"xxh3", hash}};
+    write_atomic(options_.run + "/held_out.json", all.dump() + "\n");
+  }
+
   PretrainReport finish() {
     if (state_.evaluated_at != state_.step || last_held_out_.empty()) evaluate_now();
     save(true);
@@ -574,6 +594,7 @@ class Run {
                          {"checkpoint", report.ledger.checkpoint},
                          {"other", report.ledger.other}}}};
     write_atomic(options_.run + "/summary.json", summary.dump(2) + "\n");
+    write_held_out();
     return report;
   }
 

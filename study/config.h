@@ -1,0 +1,76 @@
+#pragma once
+// A study, as it stands in YAML: arms that differ in a few keys of one config, seeds, a budget, and what they are
+// compared by.
+//
+//   study: masking
+//   base: configs/bert/tiny.yaml
+//   set: {data.tokens: tokens}
+//   baseline: token
+//   arms:
+//     token: {}
+//     word: {objectives.0.unit: word}
+//   seeds: 5
+//   budget: {tokens: 20M}
+//   metric: {objective: mlm, better_by: 0.01}
+#include <string>
+#include <vector>
+
+#include "core/config.h"
+#include "run/config.h"
+
+namespace cloze {
+
+/// What the runs of a study are compared by, declared before the first of them.
+struct MetricConfig {
+  std::string objective = "mlm";
+  double better_by = 0;
+  double confidence = 0.95;
+  double power = 0.8;
+  int64_t resamples = 2000;
+  int64_t sequences = 1024;
+  int64_t seed = 1;
+};
+
+template <class V>
+void describe(V& v, MetricConfig& c) {
+  v("objective", c.objective,
+    "the held-out loss that decides, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or "
+    "mlm,unit=word; scored for every arm on the same text with the same masks, whatever it was trained on");
+  v("better_by", c.better_by, "the smallest difference that matters, in units of the metric; 0 = none is stated",
+    in_range(0, 1e6));
+  v("confidence", c.confidence, "level of the intervals, and 1 minus that of the tests", in_range(0.5, 0.9999));
+  v("power", c.power, "probability with which a difference that is called detectable is found", in_range(0.5, 0.9999));
+  v("resamples", c.resamples, "draws of the bootstrap over seeds and examples", in_range(100, 1'000'000));
+  v("sequences", c.sequences, "held-out sequences that are scored", in_range(2, 1e9));
+  v("seed", c.seed, "seed of the held-out masks and of the bootstrap", at_least(0));
+}
+
+/// Arms that differ in a few keys.
+struct StudyConfig {
+  std::string study;
+  std::string base;
+  AnyKeys set{};
+  std::string baseline;
+  AnyKeys arms{};
+  AnyKeys sweep{};
+  std::vector<int64_t> seeds{5};
+  BudgetConfig budget{};
+  MetricConfig metric{};
+  int64_t points = 20;
+};
+
+template <class V>
+void describe(V& v, StudyConfig& c) {
+  v("study", c.study, "name of the study, which names its folder");
+  v("base", c.base, "config of the runs, a path relative to the study file");
+  v("set", c.set, "keys that every arm has, over those of the base: {key.of.value: value}");
+  v("baseline", c.baseline, "arm that the others are compared with; empty = the first");
+  v("arms", c.arms, "arms by name, each with the keys in which it differs; `from: ARM` starts from another arm");
+  v("sweep", c.sweep, "keys with a list of values each: every arm is run with every combination");
+  v("seeds", c.seeds, "number of seeds, 1 to that number, or a list of them", in_range(0, 1e9));
+  v("budget", c.budget, "what every run gets; schedules are stretched over it");
+  v("metric", c.metric, "what arms are compared by");
+  v("points", c.points, "held-out evaluations along a run, for the curves", in_range(1, 1000));
+}
+
+}  // namespace cloze

@@ -1,0 +1,221 @@
+#include "study/plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "run/yardstick.h"
+#include "study/fingerprint.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Keys = std::vector<std::pair<std::string, ConfigNode>>;
+
+constexpr size_t max_arms = 10'000;
+
+/// A file name of an arm's name.
+std::string folder_name(const std::string& arm) {
+  std::string name;
+  for (const char c : arm) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
+    if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
+  }
+  return name;
+}
+
+/// The keys of an arm, those of the arm that it starts from first.
+Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std::string> chain) {
+  const auto found = std::find_if(study.arms.items.begin(), study.arms.items.end(),
+                                  [&](const auto& arm) { return arm.first == name; });
+  const auto& [arm, node] = *found;
+  require<ConfigError>(std::find(chain.begin(), chain.end(), name) == chain.end(), node.where, ": arm '", name,
+                       "' starts from itself; remove one of the `from:` lines");
+  chain.push_back(name);
+  require<ConfigError>(node.type == ConfigNode::Type::map || node.type == ConfigNode::Type::absent, node.where,
+                       ": arm '", name, "' must be a map of keys, {} for the base as it is");
+  Keys keys;
+  if (const auto* from = node.find("from")) {
+    std::vector<std::string> names;
+    for (const auto& [other, ignored] : study.arms.items) names.push_back(other);
+    require<ConfigError>(std::find(names.begin(), names.end(), from->text) != names.end(), from->where, ": arm '", name,
+                         "' starts from '", from->text, "', which is no arm", did_you_mean(from->text, names));
+    keys = keys_of(study, from->text, chain);
+  }
+  for (const auto& [key, value] : node.items)
+    if (key != "from") keys.emplace_back(key, value);
+  return keys;
+}
+
+/// Adds the values of one swept key to every arm.
+std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values) {
+  require<ConfigError>(values.type == ConfigNode::Type::list && !values.items.empty(), values.where, ": sweep '", key,
+                       "' must be a list of values");
+  require<ConfigError>(arms.size() * values.items.size() <= max_arms, values.where, ": a sweep of ",
+                       arms.size() * values.items.size(), " arms is more than ", max_arms, "; sweep fewer values");
+  const auto short_key = key.substr(key.rfind('.') + 1);
+  std::vector<Arm> all;
+  for (const auto& arm : arms)
+    for (const auto& [ignored, value] : values.items) {
+      auto one = arm;
+      one.name += (one.name.empty() ? "" : ", ") + short_key + "=" + one_line(value);
+      auto placed = value;
+      placed.key_where = values.key_where;
+      one.keys.emplace_back(key, placed);
+      all.push_back(std::move(one));
+    }
+  return all;
+}
+
+/// Tokens of a held-out sequence that every arm can read.
+int64_t shared_length(const std::vector<RunConfig>& configs) {
+  int64_t length = configs.front().data.max_seq_length;
+  for (const auto& config : configs) length = std::min(length, config.data.max_seq_length);
+  return length;
+}
+
+/// Steps between the evaluations of a run, of which the curve has so many.
+int64_t evaluation_interval(const RunConfig& config, int64_t points) {
+  const auto& budget = config.train.budget;
+  const int64_t step_tokens = config.train.batch_size * config.train.accumulation * config.data.max_seq_length;
+  const int64_t steps = budget.steps > 0    ? budget.steps
+                        : budget.tokens > 0 ? budget.tokens / step_tokens
+                                            : config.evaluation.every * points;
+  return std::max<int64_t>(1, steps / points);
+}
+
+/// The config of an arm before its seed.
+RunConfig arm_config(const StudyConfig& study, const std::string& base, const Arm& arm) {
+  auto tree = ConfigTree::load(base);
+  for (const auto& [key, value] : study.set.items) tree.set(key, value);
+  for (const auto& [key, value] : arm.keys) tree.set(key, value);
+  auto config = decode<RunConfig>(tree);
+  if (study.budget.limited()) config.train.budget = study.budget;
+  config.evaluation.objectives = {parse_objective(study.metric.objective)};
+  config.evaluation.sequences = study.metric.sequences;
+  config.evaluation.seed = study.metric.seed;
+  config.evaluation.patience = 0;  // a run that ends early has another budget
+  config.checkpoint.keep = 1;
+  return config;
+}
+
+/// The text and tokenizer of prepared tokens; empty where there are none yet.
+std::string fingerprint_of_tokens(const std::string& folder) {
+  const auto manifest = folder + "/manifest.json";
+  if (!fs::exists(manifest)) return "";
+  const auto fields = parse_json(read_text(manifest, 64 << 20));
+  return fields.is_object() ? fields.value("fingerprint", "") : "";
+}
+
+/// What makes the numbers of a run, without what only makes it faster or names its place.
+std::string fingerprint_of(RunConfig config) {
+  const auto tokens = fingerprint_of_tokens(config.data.tokens);
+  config.train.threads = 0;
+  config.train.workers = 1;
+  config.checkpoint = {};
+  config.data.tokens.clear();
+  return hash_hex(to_yaml(config) + tokens);
+}
+
+/// Refuses arms that ask for the same runs.
+void check_distinct(const std::vector<Arm>& arms, const std::vector<RunConfig>& configs) {
+  std::map<std::string, std::string> seen;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    auto config = configs[i];
+    config.train.seed = 0;  // `seeds` sets it
+    const auto [first, is_new] = seen.emplace(to_yaml(config), arms[i].name);
+    require<ConfigError>(is_new, arms[i].keys.empty() ? std::string("arms") : arms[i].keys.front().second.key_where,
+                         ": arms '", first->second, "' and '", arms[i].name,
+                         "' have equal configs, so that they cannot differ; change one of them, or remove it");
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> seeds_of(const std::vector<int64_t>& named) {
+  if (named.size() > 1) {
+    const std::set<int64_t> distinct(named.begin(), named.end());
+    require<ConfigError>(distinct.size() == named.size(), "'seeds' names a seed twice; each gives one run");
+    return named;
+  }
+  require<ConfigError>(named.front() >= 1, "'seeds' is ", named.front(), ", must be at least 1, or a list of seeds");
+  require<ConfigError>(named.front() <= 10'000, "'seeds' is ", named.front(), "; at most 10000 are allowed");
+  std::vector<int64_t> seeds;
+  for (int64_t seed = 1; seed <= named.front(); ++seed) seeds.push_back(seed);
+  return seeds;
+}
+
+std::vector<Arm> arms_of(const StudyConfig& study) {
+  std::vector<Arm> arms;
+  for (const auto& [name, node] : study.arms.items) arms.push_back({name, keys_of(study, name, {})});
+  if (arms.empty()) arms.push_back({"", {}});
+  for (const auto& [key, values] : study.sweep.items) arms = swept(arms, key, values);
+  require<ConfigError>(arms.size() > 1, "a study needs at least two arms; name them under `arms:` or `sweep:`");
+  const auto& wanted = study.baseline;
+  if (wanted.empty()) return arms;
+  std::vector<std::string> names;
+  for (const auto& arm : arms) names.push_back(arm.name);
+  const auto baseline = std::find_if(arms.begin(), arms.end(), [&](const Arm& arm) {
+    return arm.name == wanted || (arm.name.starts_with(wanted) && arm.name.substr(wanted.size(), 1) == ",");
+  });
+  require<ConfigError>(baseline != arms.end(), "baseline '", wanted, "' is no arm", did_you_mean(wanted, names),
+                       names.size() <= 12 ? "" : "; `cloze study plan` lists them");
+  std::rotate(arms.begin(), baseline, baseline + 1);
+  return arms;
+}
+
+Plan make_plan(const std::string& file, const std::string& folder) {
+  Plan plan{.file = file};
+  plan.study = decode<StudyConfig>(ConfigTree::load_alone(file));
+  auto& study = plan.study;
+  if (study.study.empty()) study.study = fs::path(file).stem().string();
+  require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
+  plan.folder = folder.empty() ? "studies/" + folder_name(study.study) : folder;
+  const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
+  const auto base_file = fs::exists(base) ? base : study.base;  // as seen from the study, else from here
+  plan.seeds = seeds_of(study.seeds);
+  plan.arms = arms_of(study);
+  std::vector<RunConfig> configs;
+  for (const auto& arm : plan.arms) configs.push_back(arm_config(study, base_file, arm));
+  check_distinct(plan.arms, configs);
+  const auto length = shared_length(configs);
+  std::string mistakes;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    auto& config = configs[i];
+    if (config.evaluation.max_seq_length == 0) config.evaluation.max_seq_length = length;
+    config.evaluation.every = evaluation_interval(config, study.points);
+    try {
+      validate(config);
+    } catch (const ConfigError& e) {
+      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", plan.arms[i].name, "': ", e.what());
+    }
+  }
+  if (!mistakes.empty()) throw ConfigError(mistakes);
+  for (const int64_t seed : plan.seeds)
+    for (size_t i = 0; i < configs.size(); ++i) {
+      PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};
+      run.folder = words("runs/", folder_name(run.arm), "/seed-", seed);
+      run.config.train.seed = seed;
+      run.fingerprint = fingerprint_of(run.config);
+      plan.runs.push_back(std::move(run));
+    }
+  return plan;
+}
+
+std::string declaration_of(const Plan& plan) {
+  auto text = to_yaml(plan.study.metric) + to_yaml(plan.study.budget) + plan.arms.front().name;
+  for (const int64_t seed : plan.seeds) text += words(" ", seed);
+  for (const auto& arm : plan.arms) {
+    text += "\n" + arm.name;
+    for (const auto& [key, value] : arm.keys) text += " " + key + "=" + one_line(value);
+  }
+  return hash_hex(text);
+}
+
+}  // namespace cloze

@@ -1,0 +1,129 @@
+#include "study/progress_view.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "core/log.h"
+
+namespace cloze {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t cell_width = 8;
+
+std::string padded(const std::string& text, size_t width) {
+  return text.size() >= width ? text.substr(0, width) : text + std::string(width - text.size(), ' ');
+}
+
+std::string cell(const RunStatus& status) {
+  char text[32] = "";
+  switch (status.state) {
+    case RunState::waiting:
+      return status.progress > 0 ? "paused" : ".";
+    case RunState::failed:
+      return "failed";
+    case RunState::stale:
+      return "stale";
+    case RunState::done:
+      std::snprintf(text, sizeof text, "%.4f", status.loss);
+      return text;
+    case RunState::running:
+      break;
+  }
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * status.progress);
+  return text;
+}
+
+/// Seconds that the rest needs at the pace so far; NaN before there is one.
+double seconds_left(const std::vector<RunStatus>& statuses) {
+  double used = 0, share = 0, running = 0;
+  for (const auto& status : statuses) {
+    used += status.seconds;
+    share += status.progress;
+    running += status.state == RunState::running;
+  }
+  const double whole = static_cast<double>(statuses.size());
+  return share > 0 ? used / share * (whole - share) / std::max(running, 1.0) : std::nan("");
+}
+
+double field_of(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name)) return std::atof(line.c_str() + name.size()) * 1024;
+  return 0;
+}
+
+}  // namespace
+
+double resident_bytes(int64_t pid) { return field_of(("/proc/" + std::to_string(pid) + "/status").c_str(), "VmHWM:"); }
+
+double available_memory() { return field_of("/proc/meminfo", "MemAvailable:"); }
+
+std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statuses, int64_t columns) {
+  size_t name_width = 4;
+  for (const auto& arm : plan.arms) name_width = std::max(name_width, arm.name.size());
+  name_width = std::min<size_t>(name_width, static_cast<size_t>(std::max<int64_t>(8, columns / 3)));
+  const auto room = std::max<int64_t>(1, (columns - static_cast<int64_t>(name_width) - 1) / (cell_width + 1));
+  const auto shown = std::min<int64_t>(room, static_cast<int64_t>(plan.seeds.size()));
+  std::string table = padded("seed", name_width);
+  for (int64_t s = 0; s < shown; ++s)
+    table += " " + padded(std::to_string(plan.seeds[static_cast<size_t>(s)]), cell_width);
+  table += "\n";
+  for (size_t a = 0; a < plan.arms.size(); ++a) {
+    table += padded(plan.arms[a].name, name_width);
+    for (size_t s = 0; s < static_cast<size_t>(shown); ++s)
+      table += " " + padded(cell(statuses[s * plan.arms.size() + a]), cell_width);
+    table += "\n";
+  }
+  int64_t done = 0, failed = 0;
+  for (const auto& status : statuses) {
+    done += status.state == RunState::done;
+    failed += status.state == RunState::failed;
+  }
+  const double left = seconds_left(statuses);
+  table += words(done, " of ", statuses.size(), " runs done", failed > 0 ? words(", ", failed, " failed") : "",
+                 std::isfinite(left) && left > 0 ? ", about " + duration(left) + " left" : "", "\n");
+  return table;
+}
+
+ProgressView::ProgressView(const Plan& plan) : plan_(plan), terminal_(isatty(2) == 1), start_(Clock::now()) {}
+
+void ProgressView::show(bool last) {
+  if (!terminal_ || log_level() == LogLevel::quiet) return;
+  if (!last && Clock::now() - last_ < std::chrono::milliseconds(500)) return;
+  last_ = Clock::now();
+  std::vector<RunStatus> statuses;
+  for (const auto& run : plan_.runs) statuses.push_back(status_of(plan_, run));
+  winsize size{};
+  const bool known = ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const auto table = progress_table(plan_, statuses, known ? size.ws_col : 80);
+  std::string text;
+  if (drawn_ > 0) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
+  text += table;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  drawn_ = std::count(table.begin(), table.end(), '\n');
+}
+
+void ProgressView::note(const PlannedRun& run, const std::string& failure) {
+  ++ended_;
+  const auto name = run.arm + "/" + std::to_string(run.seed);
+  const auto status = status_of(plan_, run);
+  if (!failure.empty()) {
+    drawn_ = 0;
+    log_warning("study", words(name, ": failed: ", failure, " (", log_path(plan_, run), ")"));
+    return;
+  }
+  if (terminal_) return;
+  char loss[32];
+  std::snprintf(loss, sizeof loss, "%.4f", status.loss);
+  log_info("study", words(name, ": ", loss, " in ", duration(status.seconds), ", ", ended_, " of ", plan_.runs.size()));
+}
+
+}  // namespace cloze

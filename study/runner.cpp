@@ -1,0 +1,228 @@
+#include "study/runner.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "study/progress_view.h"
+#include "study/runs.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The last line of a log that is not empty, without the program's name.
+std::string last_words(const std::string& path) {
+  std::string text;
+  try {
+    text = read_text(path);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  text.erase(text.find_last_not_of(" \n\r") + 1);
+  auto line = text.substr(text.rfind('\n') + 1);
+  for (const std::string before : {"cloze: error: ", "cloze: "})
+    if (line.starts_with(before)) return line.substr(before.size());
+  return line.empty() ? "ended without a word" : line;
+}
+
+/// How a process ended: empty for success.
+std::string failure_of(int status, const std::string& log) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
+  }
+  return last_words(log);
+}
+
+/// Starts a run's process; its words go to the run's log.
+pid_t start(const std::vector<std::string>& command, const std::string& log, const Claim& claim) {
+  claim.share_with_children();  // a run that outlives this process keeps its claim
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its runner it saves and stops
+  if (getppid() != parent) _exit(130);
+  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (out >= 0) dup2(out, 1), dup2(out, 2);
+  const int in = open("/dev/null", O_RDONLY);
+  if (in >= 0) dup2(in, 0);
+  setpgid(0, 0);  // Ctrl-C reaches the runner, which tells its runs
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(arguments.front(), arguments.data());
+  _exit(127);
+}
+
+struct Child {
+  const PlannedRun* run;
+  Claim claim;
+};
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const RunnerOptions& options)
+      : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan) {
+    jobs_ = options.jobs > 0 ? options.jobs : static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    refuse_or_take_stale();
+  }
+
+  StudyProgress run() {
+    while (!interrupted && (start_some() || !children_.empty())) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      collect();
+      view_.show(false);
+    }
+    if (interrupted) stop_all();
+    view_.show(true);
+    return progress();
+  }
+
+ private:
+  void refuse_or_take_stale() {
+    std::string names;
+    for (const auto* run : queue_) {
+      if (status_of(plan_, *run).state != RunState::stale) continue;
+      names += (names.empty() ? "" : ", ") + run->arm + "/" + std::to_string(run->seed);
+      if (options_.stale == StaleRuns::redo) remove(*run);
+      if (options_.stale == StaleRuns::keep) kept_.push_back(run);
+    }
+    require<ConfigError>(names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
+                         ": these runs were made from another config, text, tokenizer or version: ", names,
+                         "; make them again with --redo, or leave them as they are with --keep, which the report says");
+  }
+
+  void remove(const PlannedRun& run) const {
+    const auto claim = Claim::take(claim_path(plan_, run));
+    require<Error>(claim.has_value(), run_path(plan_, run), ": another process works on it; stop that one first");
+    fs::remove_all(run_path(plan_, run));
+    fs::remove(record_path(plan_, run));
+    fs::remove(log_path(plan_, run));
+  }
+
+  /// Starts runs while there is room; false when nothing is left to start.
+  bool start_some() {
+    while (static_cast<int64_t>(children_.size()) < jobs_ && !queue_.empty() && has_memory()) {
+      const auto* run = queue_.front();
+      queue_.erase(queue_.begin());
+      const auto state = status_of(plan_, *run).state;
+      if (state == RunState::done || std::find(kept_.begin(), kept_.end(), run) != kept_.end()) continue;
+      fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
+      auto claim = Claim::take(claim_path(plan_, *run));
+      if (!claim) continue;                  // another process works on it
+      if (status_of_record(*run)) continue;  // which ended between the two looks
+      write_atomic(config_path(plan_, *run), to_yaml(run->config));
+      write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
+      const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
+      if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
+      const auto pid = start(run_command(plan_, *run, options_.program), log_path(plan_, *run), *claim);
+      children_.emplace(pid, Child{run, std::move(*claim)});
+    }
+    return !queue_.empty();
+  }
+
+  bool status_of_record(const PlannedRun& run) const {
+    const auto record = read_record(record_path(plan_, run));
+    return record && record->done && record->fingerprint == run.fingerprint;
+  }
+
+  /// The free memory holds one more run like the largest so far.
+  bool has_memory() {
+    for (const auto& [pid, child] : children_) largest_ = std::max(largest_, resident_bytes(pid));
+    return children_.empty() || available_memory() > 1.2 * largest_;
+  }
+
+  void collect() {
+    int status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto found = children_.find(pid);
+      if (found == children_.end()) continue;
+      const auto& run = *found->second.run;
+      const auto failure = failure_of(status, log_path(plan_, run));
+      const bool stopped = WIFEXITED(status) && WEXITSTATUS(status) == 130;
+      if (!stopped) {
+        write_record(
+            record_path(plan_, run),
+            {.fingerprint = run.fingerprint, .version = CLOZE_VERSION, .done = failure.empty(), .message = failure});
+        view_.note(run, failure);
+      }
+      children_.erase(found);
+    }
+  }
+
+  void stop_all() {
+    for (const auto& [pid, child] : children_) kill(pid, SIGTERM);
+    while (!children_.empty()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      collect();
+    }
+    end_progress();
+    throw Interrupted("stopped; every run saved what it had, go on with the same command");
+  }
+
+  StudyProgress progress() const {
+    StudyProgress found;
+    for (const auto* run : selected_runs(plan_, options_.only)) {
+      const auto state = status_of(plan_, *run).state;
+      found.done += state == RunState::done || state == RunState::stale;
+      found.failed += state == RunState::failed;
+      found.elsewhere += state == RunState::running;
+      found.waiting += state == RunState::waiting;
+    }
+    return found;
+  }
+
+  const Plan& plan_;
+  const RunnerOptions& options_;
+  std::vector<const PlannedRun*> queue_, kept_;
+  std::map<pid_t, Child> children_;
+  ProgressView view_;
+  int64_t jobs_ = 1;
+  double largest_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program) {
+  const auto folder = run_path(plan, run);
+  std::vector<std::string> command{program, "pretrain", config_path(plan, run), "--run", folder};
+  if (fs::exists(folder + "/run.yaml")) command.emplace_back("--resume");
+  return command;
+}
+
+std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only) {
+  std::vector<const PlannedRun*> found;
+  std::vector<std::string> names;
+  for (const auto& run : plan.runs) {
+    const auto whole = run.arm + "/" + std::to_string(run.seed);
+    names.push_back(whole);
+    const bool wanted = only.empty() || std::any_of(only.begin(), only.end(),
+                                                    [&](const auto& name) { return name == run.arm || name == whole; });
+    if (wanted) found.push_back(&run);
+  }
+  for (const auto& arm : plan.arms) names.push_back(arm.name);
+  for (const auto& name : only)
+    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), "--only ", name,
+                         " names no run of this study", did_you_mean(name, names), "; write arm or arm/seed");
+  return found;
+}
+
+StudyProgress run_study(const Plan& plan, const RunnerOptions& options) { return Runner(plan, options).run(); }
+
+}  // namespace cloze

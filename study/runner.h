@@ -1,0 +1,35 @@
+#pragma once
+// Runs a study: several runs at once, each a process of its own, resumable after any kill.
+#include <string>
+#include <vector>
+
+#include "study/plan.h"
+
+namespace cloze {
+
+/// What is done about runs that were made from another study file, text, tokenizer or version.
+enum class StaleRuns { refuse, keep, redo };
+
+struct RunnerOptions {
+  std::string program;            ///< the cloze binary
+  int64_t jobs = 0;               ///< runs at once; 0: one for each core
+  std::vector<std::string> only;  ///< `arm` or `arm/seed`; empty: all
+  StaleRuns stale = StaleRuns::refuse;
+};
+
+/// How a study was left.
+struct StudyProgress {
+  int64_t done = 0, failed = 0, elsewhere = 0, waiting = 0;
+};
+
+/// Trains what is not done. Throws ConfigError for stale runs and unknown names in `only`, Interrupted after Ctrl-C
+/// (the runs saved before they stopped), Error for a disk too small.
+StudyProgress run_study(const Plan& plan, const RunnerOptions& options);
+
+/// The command that trains one run, as `run_study` starts it.
+std::vector<std::string> run_command(const Plan& plan, const PlannedRun& run, const std::string& program);
+
+/// The runs that `only` names. Throws ConfigError with the nearest name.
+std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector<std::string>& only);
+
+}  // namespace cloze

@@ -1,0 +1,74 @@
+#pragma once
+// The runs of a study on disk: which are done, which fail, which were made from another study file.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "study/claim.h"
+#include "study/plan.h"
+#include "study/statistics.h"
+
+namespace cloze {
+
+enum class RunState { waiting, running, done, failed, stale };
+constexpr auto choices(RunState) {
+  using enum RunState;
+  return std::array{Choice{waiting, "waiting"}, Choice{running, "running"}, Choice{done, "done"},
+                    Choice{failed, "failed"},
+                    Choice{stale, "stale", "made from another config, text, tokenizer or version"}};
+}
+
+/// Where a run stands.
+struct RunStatus {
+  RunState state = RunState::waiting;
+  double progress = 0;  ///< share of the budget that is used
+  int64_t step = 0;
+  double loss = 0;        ///< the metric as last evaluated; NaN before the first evaluation
+  double seconds = 0;     ///< of training so far
+  std::string message{};  ///< why it failed, or what it was made from otherwise
+  std::optional<Owner> owner{};
+};
+
+/// What the runner notes of a run when it ends, next to its folder.
+struct RunRecord {
+  std::string fingerprint{}, version{};
+  bool done = false;
+  std::string message{};  ///< of a failure
+};
+
+/// The folder, the config file, the record, the claim and the log of a planned run.
+std::string run_path(const Plan& plan, const PlannedRun& run);
+std::string config_path(const Plan& plan, const PlannedRun& run);
+std::string record_path(const Plan& plan, const PlannedRun& run);
+std::string claim_path(const Plan& plan, const PlannedRun& run);
+std::string log_path(const Plan& plan, const PlannedRun& run);
+
+std::optional<RunRecord> read_record(const std::string& path);
+void write_record(const std::string& path, const RunRecord& record);
+
+RunStatus status_of(const Plan& plan, const PlannedRun& run);
+
+/// What a finished run was scored by, from its held_out.json.
+struct RunResult {
+  std::string arm;
+  int64_t seed = 0;
+  std::string folder;
+  double value = 0;  ///< of the metric
+  ExampleLosses examples{};
+  std::string text{};  ///< fingerprint of the held-out text and tokenizer
+  int64_t step = 0, tokens = 0;
+  double seconds = 0, flops = 0;
+};
+
+/// The result of a run that is done. Throws DataError for files that are damaged, were cut or edited.
+RunResult read_result(const Plan& plan, const PlannedRun& run);
+
+/// One point of a curve.
+struct CurvePoint {
+  int64_t step = 0, tokens = 0;
+  double seconds = 0, flops = 0, loss = 0;
+};
+/// The held-out losses along a run. A line that was cut ends the curve.
+std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
+
+}  // namespace cloze

@@ -1,0 +1,54 @@
+// Stands for `cloze pretrain CONFIG --run DIR [--resume]` in tests of studies: made-up losses in no time.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/random.h"
+#include "run/config.h"
+#include "study/fingerprint.h"
+
+using namespace cloze;
+using nlohmann::json;
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  const std::string config_file = argv[2], run = argv[4];
+  const auto config = decode<RunConfig>(ConfigTree::load(config_file));
+  const double rate = config.optimizer.learning_rate;
+  std::filesystem::create_directories(run);
+  std::ofstream(run + "/run.yaml") << to_yaml(config);
+  std::ofstream(run + "/starts", std::ios::app) << (argc > 5 ? "resumed" : "started") << "\n";
+  if (rate == 0.5) {
+    std::fprintf(stderr, "cloze: error: the loss is not finite at step 3\n");
+    return 1;
+  }
+  const bool first = !std::filesystem::exists(run + "/killed");
+  if (rate == 0.25 && first) {
+    std::ofstream(run + "/killed") << "once\n";
+    raise(SIGKILL);
+  }
+  if (rate == 0.125) usleep(700'000);
+  auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream("loss");
+  const double of_seed = 0.02 * stream.normal();
+  std::vector<double> sums, counts;
+  for (int e = 0; e < 30; ++e) {
+    sums.push_back(10 * (3 + of_seed + rate + 0.1 * stream.normal()));
+    counts.push_back(10);
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum / 300;
+  std::ofstream(run + "/metrics.jsonl") << json{{"step", 5}, {"tokens", 500}, {"time", {{"seconds", 1.5}}}}.dump()
+                                        << "\n"
+                                        << json{{"step", 5}, {"held_out_loss", total + 1}}.dump() << "\n"
+                                        << json{{"step", 10}, {"tokens", 1000}, {"time", {{"seconds", 3.0}}}}.dump()
+                                        << "\n"
+                                        << json{{"step", 10}, {"held_out_loss", total}}.dump() << "\n";
+  const json losses{{"mlm", {{"sum", sums}, {"count", counts}}}};
+  std::ofstream(run + "/held_out.json")
+      << json{{"step", 10}, {"measured", "made up"}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
+  return 0;
+}
