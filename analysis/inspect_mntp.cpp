@@ -118,6 +118,7 @@ class MntpInspector {
       causal_.unknown += std::count(row.ids.begin(), row.ids.end(), vocabulary_.special.unk);
       return;
     }
+    wrong_prefixes_ += is_decoder() && row.prefix != static_cast<int64_t>(row.ids.size());
     // The row as the masking knows it: of a decoder from the second token to the one that is a label only.
     auto ids = row.ids, labels = row.labels;
     if (is_decoder() && !ids.empty()) {

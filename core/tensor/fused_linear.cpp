@@ -105,7 +105,7 @@ struct RotaryFunction : Function<RotaryFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor&, const Tensor& angles, const Param& w,
                         const Param& b) {
     const auto rows = as_rows(x), table = angles.contiguous();
-    auto y = times_transposed(rows, w.compute());  // [R, 3 H C], rotated in place
+    auto y = matmul_nt(rows, w.compute());  // [R, 3 H C], rotated in place
     by_type(y, [&](auto element) {
       using T = decltype(element);
       parallel_rows(y.size(0), y.size(1), [&](int64_t begin, int64_t end) {
@@ -143,7 +143,7 @@ struct RotaryFunction : Function<RotaryFunction> {
     add_weight_gradient(w, dy, x);
     auto sizes = grads[0].sizes().vec();
     sizes.back() = x.size(-1);
-    return {times(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
+    return {matmul_nn(dy, w.compute()).view(sizes), Tensor(), Tensor(), Tensor(), Tensor()};
   }
 
   /// Rows [begin, end) of queries, keys and values side by side.

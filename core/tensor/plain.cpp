@@ -213,7 +213,8 @@ Tensor attention_mask(const Heads& h, const AttentionContext& context) {
                     ? past.logical_or(positions_of(h.k).lt(context.prefix.unsqueeze(-1)).unsqueeze(1).unsqueeze(1))
                     : past);
   }
-  if (context.window >= 0) also(distances(h).abs().le(context.window).unsqueeze(0).unsqueeze(0));  // [1, 1, T, S]
+  if (context.window >= 0)
+    restrict_to(distances(h).abs().le(context.window).unsqueeze(0).unsqueeze(0));  // [1, 1, T, S]
   return mask;
 }
 

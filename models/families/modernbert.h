@@ -26,7 +26,7 @@ struct ModernBertConfig : BackboneConfig {
     attention = AlternatingAttention{};
     initializer = Initializer::truncated_normal_scaled;
     freeze_pad_embedding = true;
-    token_types = bare_pooler = first_attention_norm = false;
+    token_types = base_model_has_pooler = first_attention_norm = false;
     attention_bias = mlp_bias = norm_bias = classifier_bias = false;
     gelu_head = true;
   }

@@ -31,7 +31,7 @@ std::vector<std::string> failed(const Inspection& found) {
 
 }  // namespace
 
-TEST_CASE("rows of mntp keep their rules, whatever the model, the packing and the seed", "[inspect][mntp]") {
+TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[inspect][mntp]") {
   TempDir dir;
   for (const double share : {0.0, 0.25, 0.5})
     for (const auto packing : {RowPacking::document, RowPacking::full})
@@ -55,7 +55,7 @@ TEST_CASE("rows of mntp keep their rules, whatever the model, the packing and th
   CHECK(failed(inspect_objective(encoder, 0, 320)).empty());
 }
 
-TEST_CASE("a row of mntp that is broken is found by the rule that it breaks", "[inspect][mntp]") {
+TEST_CASE("a broken row of mntp fails the rule that it violates", "[inspect][mntp]") {
   TempDir dir;
   const auto config = hybrid_run(dir, 0.5);
   const auto found_by = [&](const auto& change) { return failed(inspect_mntp(config, 0, 320, change)); };
@@ -108,7 +108,7 @@ TEST_CASE("a row of mntp that is broken is found by the rule that it breaks", "[
             number));
 }
 
-TEST_CASE("an example of mntp is shown as it is read, with the kind of its row", "[inspect][mntp]") {
+TEST_CASE("examples of mntp show the input and the kind of the row", "[inspect][mntp]") {
   TempDir dir;
   const auto found = inspect_objective(hybrid_run(dir, 0.5), 8, 32);
   REQUIRE(found.examples.size() == 8);

@@ -152,6 +152,7 @@ TEST_CASE("every config of the repository describes itself", "[cli]") {
                                                            {"bart/base", "139,420,416"},
                                                            {"bart/large", "406,291,456"},
                                                            {"gpt2/small", "124,439,808"},
+                                                           {"gpt-bert/small", "28,344,704"},
                                                            {"transformer/base", "63,082,496"},
                                                            {"xlnet/base", "116,750,336"},
                                                            {"xlnet/large", "360,300,800"},

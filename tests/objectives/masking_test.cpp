@@ -358,7 +358,7 @@ TEST_CASE("special tokens are chosen if the rule allows it", "[objectives]") {
   CHECK(std::abs(sigmas(c.special_chosen, c.chosen, 2.0 / 64)) < 4.5);
 }
 
-TEST_CASE("gpt-bert's spans cover the text, each length is as likely, and a span is masked as one",
+TEST_CASE("gpt-bert's spans tile the text, all lengths are equally likely, and a span shares one draw",
           "[objectives][mntp]") {
   Fixture f;
   MlmConfig config;

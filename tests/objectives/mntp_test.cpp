@@ -96,7 +96,7 @@ MntpConfig hybrid(double share) {
 
 }  // namespace
 
-TEST_CASE("labels stand one position before their tokens, and a causal row is the row of clm", "[objectives][mntp]") {
+TEST_CASE("labels are one position before their tokens, and a causal row is the row of clm", "[objectives][mntp]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = decoder_of(store);
@@ -136,7 +136,7 @@ TEST_CASE("labels stand one position before their tokens, and a causal row is th
   }
 }
 
-TEST_CASE("which rows are causal hangs on the number of the sequence: batches, steps and workers change nothing",
+TEST_CASE("which rows are causal depends on the sequence number, not on the shape of batches and steps",
           "[objectives][mntp]") {
   for (const double share : {0.0625, 0.1, 0.3, 0.75}) {
     INFO(share);
@@ -171,8 +171,9 @@ TEST_CASE("which rows are causal hangs on the number of the sequence: batches, s
   }
 }
 
-TEST_CASE("the share of masked tokens falls linearly over the steps of the run, and is the last one on held-out text",
-          "[objectives][mntp]") {
+TEST_CASE(
+    "the share of masked tokens changes linearly over the steps of training, and held-out rows have the final one",
+    "[objectives][mntp]") {
   TempDir dir;
   const auto store = tiny_store(dir);
   const auto model = decoder_of(store);
@@ -233,7 +234,7 @@ TEST_CASE("rows of an encoder are those of mlm, pairs included, with labels one 
   }
 }
 
-TEST_CASE("both losses are the paper's formula: cross entropy of the token after each state, a mean of each kind",
+TEST_CASE("both losses are cross entropies of the token after each state, weighted by the share of their rows",
           "[objectives][mntp]") {
   for (const bool transform : {false, true}) {
     INFO(transform);
@@ -310,7 +311,7 @@ TEST_CASE("losses and gradients of a hybrid are those over the states of all pos
   CHECK(all.second.abs().max().item<double>() > 0.1);
 }
 
-TEST_CASE("batches of one kind of row give both losses in training, one of them of no prediction",
+TEST_CASE("a batch with one kind of row gives both losses of a hybrid, one of them without predictions",
           "[objectives][mntp]") {
   Network network(small_decoder(), {hybrid(0.25)});
   initialize(collect_params(network), 0.3, false, Rng(1));
@@ -329,7 +330,7 @@ TEST_CASE("batches of one kind of row give both losses in training, one of them 
   CHECK(alone.parts(batch)[1].count == 8);
 }
 
-TEST_CASE("a masked row is read in both directions, a causal row ignores what follows", "[objectives][mntp]") {
+TEST_CASE("a masked row is bidirectional, and a causal row ignores the future", "[objectives][mntp]") {
   const auto check = [](const ModelConfig& model) {
     INFO(kind_of(model));
     for (const bool training : {false, true}) {  // plain operators, and the fused ones

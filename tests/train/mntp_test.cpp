@@ -1,4 +1,4 @@
-// Hybrids of masked and causal prediction, from training to text.
+// Hybrids of masked and causal prediction: training, evaluation, filling, generation.
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "run/init.h"
@@ -33,16 +33,16 @@ const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name)
 
 }  // namespace
 
-TEST_CASE("a hybrid learns both losses, which are held out apart, and then fills and generates",
+TEST_CASE("a hybrid learns both losses, which are evaluated separately, and then fills masks and generates",
           "[train][learning][mntp]") {
   TempDir dir;
   auto config = hybrid_run(dir, 700);
-  config.data.packing = RowPacking::full;  // so that a separator is read before a text
+  config.data.packing = RowPacking::full;  // so that rows have separators before texts
   const auto report = pretrain(config, {.run = dir / "run"});
   REQUIRE(report.held_out.size() == 2);
   const auto &masked = part(report.held_out, "mntp"), &causal = part(report.held_out, "clm");
   CHECK(masked.loss < 0.5 * report.unigram_loss);
-  CHECK(causal.loss < 0.5 * report.unigram_loss);  // the first words of sentences are drawn
+  CHECK(causal.loss < 0.5 * report.unigram_loss);  // the first words of sentences are random
   CHECK(report.held_out_loss == Approx(0.75 * masked.loss + 0.25 * causal.loss));
   const auto rows = metrics(dir / "run");
   const auto& first = rows.front();
@@ -58,7 +58,7 @@ TEST_CASE("a hybrid learns both losses, which are held out apart, and then fills
   CHECK(blanks[0][0].piece == "wi");
   CHECK(blanks[1][0].piece == "wn");
   CHECK(blanks[0][0].probability > 0.5);
-  CHECK(fill(run, "[MASK] we wn wi", 1).size() == 1);  // a blank at the beginning stands after the separator
+  CHECK(fill(run, "[MASK] we wn wi", 1).size() == 1);  // a mask at the beginning follows a separator
   // What follows decides what stands before it: the same past, two futures.
   CHECK(fill(run, "[MASK] we wn wi wj wm wf", 1)[0][0].piece == "wb");
   CHECK(fill(run, "[MASK] wh wg wd wk wp wo", 1)[0][0].piece != "wb");
@@ -67,7 +67,7 @@ TEST_CASE("a hybrid learns both losses, which are held out apart, and then fills
   CHECK(generate(run, {"wb we wn"}, options)[0][0].text == "wb we wn wi wj wm");
 }
 
-TEST_CASE("micro-batches of unequal kinds give the loss and the weights of one batch", "[train][mntp]") {
+TEST_CASE("micro-batches with rows of different kinds give the loss of one batch", "[train][mntp]") {
   TempDir dir;
   auto config = hybrid_run(dir, 3);
   config.train.precision = Precision::fp32;
@@ -99,7 +99,7 @@ TEST_CASE("a hybrid resumes to the same bits, whatever the workers", "[train][re
     CHECK(same_files(dir / ("whole/step-00000008/" + file), dir / ("half/step-00000008/" + file)));
 }
 
-TEST_CASE("weights of a hybrid start a run of clm, and those of clm a hybrid", "[train][mntp]") {
+TEST_CASE("a run of clm starts from the weights of a hybrid", "[train][mntp]") {
   TempDir dir;
   auto config = hybrid_run(dir, 3);
   pretrain(config, {.run = dir / "hybrid"});
@@ -112,7 +112,7 @@ TEST_CASE("weights of a hybrid start a run of clm, and those of clm a hybrid", "
   for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
 }
 
-TEST_CASE("mntp alone trains an encoder next to nsp, and fills", "[train][learning][mntp]") {
+TEST_CASE("mntp alone trains an encoder, with nsp, and fills masks", "[train][learning][mntp]") {
   TempDir dir;
   auto config = tiny_run(dir, 400);
   config.objectives = {MntpConfig{}, NspConfig{}};
@@ -122,7 +122,7 @@ TEST_CASE("mntp alone trains an encoder next to nsp, and fills", "[train][learni
   CHECK(fill(run, "wb we wn [MASK] wj wm wf", 3)[0][0].piece == "wi");
 }
 
-TEST_CASE("what stands against mntp is said with its value and a remedy", "[train][config][mntp]") {
+TEST_CASE("what mntp does not support is refused with the value and a remedy", "[train][config][mntp]") {
   TempDir dir;
   const auto base = hybrid_run(dir, 10);
   const auto refused = [&](const auto& change, const std::string& sentence) {
@@ -133,35 +133,37 @@ TEST_CASE("what stands against mntp is said with its value and a remedy", "[trai
   };
   CHECK_NOTHROW(validate(base));
   refused([](auto&, auto&, auto& o) { o.causal_share = 0.0625; },
-          "causal_share 0.0625 of the 8 sequences of a step leaves some steps without a causal row; raise "
-          "train.batch_size or train.accumulation to 16 sequences, or change the share");
-  refused([](auto&, auto&, auto& o) { o.causal_share = 0.9; }, "leaves some steps without a masked row");
+          "causal_share 0.0625 gives some steps of 8 sequences no causal row; raise train.batch_size or "
+          "train.accumulation to 16 sequences per step, or change the share");
+  refused([](auto&, auto&, auto& o) { o.causal_share = 0.9; }, "gives some steps of 8 sequences no masked row");
   refused([](auto&, auto& m, auto&) { m.architecture = Architecture::encoder; },
-          "causal_share 0.25 asks for causal rows, model.architecture encoder is bidirectional; set "
+          "causal_share 0.25 needs causal rows, and model.architecture encoder is bidirectional; set "
           "model.architecture: decoder, or causal_share: 0");
-  refused([](auto&, auto& m, auto&) { m.attention = PerformerAttention{}; },
-          "makes rows of a decoder bidirectional by a prefix, which attention of kind performer does not have; choose "
-          "model.attention of kind full");
+  refused(
+      [](auto&, auto& m, auto&) { m.attention = PerformerAttention{}; },
+      "objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and model.attention of "
+      "kind performer has none; choose kind: full, or model.architecture: encoder");
   refused([](auto&, auto& m, auto&) { m.relative_positions = 4; },
-          "attention of kind full with relative_positions 4 and position_embeddings learned does not have");
+          "attention with relative_positions 4 and position_embeddings learned has none; set relative_positions to 0");
   refused([](auto&, auto& m, auto&) { m.attention = WindowAttention{}; }, "model.attention of kind window");
   refused([](auto& c, auto&, auto&) { c.model = BartConfig{}; },
-          "objective mntp trains one stack, model.architecture of bart is encoder_decoder; set it to decoder or "
-          "encoder, or choose span_corruption or denoising");
+          "objective mntp trains a single stack, and model.architecture of bart is encoder_decoder; set it to decoder "
+          "or encoder, or choose another objective");
   refused([](auto& c, auto&, auto&) { c.model = XlnetConfig{}; },
-          "objective mntp is not for xlnet, whose query stream predicts; choose objective kind: plm");
+          "objective mntp does not support xlnet, which predicts from its query stream; choose objective kind: plm");
   refused([](auto& c, auto&, auto&) { c.objectives.push_back(ClmConfig{}); },
-          "clm cannot be combined with it; keep one of them, or set mntp's causal_share for causal rows");
-  refused([](auto& c, auto&, auto&) { c.objectives.push_back(NspConfig{}); }, "nsp cannot be combined with it");
+          "cannot be combined with clm; keep one of them, or set causal_share of mntp for causal rows");
+  refused([](auto& c, auto&, auto&) { c.objectives.push_back(NspConfig{}); }, "cannot be combined with nsp");
   refused([](auto& c, auto&, auto&) { c.data.packing = RowPacking::segment_pair; },
           "data.packing is segment_pair; choose document, full, doc_sentences or full_sentences");
   refused([](auto& c, auto&, auto&) { c.data.short_seq_prob = 0.3; }, "data.short_seq_prob is 0.3; set it to 0");
-  refused([](auto&, auto& m, auto&) { m.prefix_lm = true; }, "model.prefix_lm has no prefix");
+  refused([](auto&, auto& m, auto&) { m.prefix_lm = true; }, "objective mntp has no input prefix");
   refused([](auto&, auto&, auto& o) { o.mask_prob = 0.95; }, "mntp: mask_prob 0.95 and random_prob 0.1");
-  refused([](auto&, auto&, auto& o) { o.count = CountRule::bernoulli; }, "mntp: count: bernoulli chooses tokens");
-  refused([](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
-          "mntp: initial_mlm_probability 0.3 changes to mlm_probability over train.budget.steps, and that is 0; set "
-          "it, or decay_steps, or set initial_mlm_probability to 0");
+  refused([](auto&, auto&, auto& o) { o.count = CountRule::bernoulli; }, "mntp: count: bernoulli draws single tokens");
+  refused(
+      [](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
+      "mntp: initial_mlm_probability 0.3 changes to mlm_probability over train.budget.steps, which is 0; set it, or "
+      "decay_steps, or set initial_mlm_probability to 0");
   refused([](auto&, auto& m, auto&) { m.embedding_size = 16; }, "or give mntp a transform");
   // On an encoder.
   auto encoder = tiny_run(dir, 10);
@@ -169,16 +171,16 @@ TEST_CASE("what stands against mntp is said with its value and a remedy", "[trai
   encoder.objectives = {mntp, NspConfig{}};
   CHECK_NOTHROW(validate(encoder));
   encoder.objectives = {mntp, MlmConfig{}};
-  CHECK_THROWS_WITH(validate(encoder), Catch::Contains("so mlm cannot be combined with it; keep one of them"));
+  CHECK_THROWS_WITH(validate(encoder), Catch::Contains("cannot be combined with mlm; keep one of them"));
   mntp.mask_special = true;
   encoder.objectives = {mntp};
-  CHECK_THROWS_WITH(validate(encoder), Catch::Contains("mask_special may choose the token that begins a row"));
-  // And what stands in YAML.
+  CHECK_THROWS_WITH(validate(encoder), Catch::Contains("mask_special may choose [CLS]"));
+  // And in YAML.
   CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("objectives: [{kind: mntp, causal_share: 1}]", "run.yaml")),
                     Catch::Contains("must be in [0, 1)"));
 }
 
-TEST_CASE("a hybrid is measured by mntp and clm, at any share", "[train][yardstick][mntp]") {
+TEST_CASE("a hybrid is evaluated as mntp and clm, at any share of masked tokens", "[train][yardstick][mntp]") {
   TempDir dir;
   auto config = hybrid_run(dir, 10);
   const auto& named = resolved_evaluation(config).objectives;
@@ -192,7 +194,7 @@ TEST_CASE("a hybrid is measured by mntp and clm, at any share", "[train][yardsti
   CHECK_NOTHROW(validate(config));
   pretrain(config, {.run = dir / "run"});
   const auto run = open_run(dir / "run");
-  const auto measures = yardstick(run.config, TokenStore(config.data.tokens, "valid"));
+  const auto measures = held_out_measures(run.config, TokenStore(config.data.tokens, "valid"));
   REQUIRE(measures.size() == 2);
   const auto losses = evaluate(*run.network, measures, 7, at::kCPU),
              again = evaluate(*run.network, measures, 16, at::kCPU);
