@@ -70,9 +70,9 @@ Cost cost_of(const RunConfig& config, double length) {
     if (window->global_tokens == GlobalTokens::first)
       cost.linear += layers * 2 * h * h;  // keys and values of the global token
   } else if (const auto* alternating = std::get_if<AlternatingAttention>(&m.attention)) {
-    seen = 0;
+    keys = 0;
     for (int64_t i = 0; i < m.num_hidden_layers; ++i)
-      seen +=
+      keys +=
           alternating->is_global(i) ? length : std::min(length, 2.0 * static_cast<double>(alternating->window()) + 1);
   } else if (const auto* performer = std::get_if<PerformerAttention>(&m.attention)) {
     keys =

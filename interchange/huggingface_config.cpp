@@ -344,20 +344,20 @@ Key of_alternating(const char* name, T AlternatingAttention::* member, std::type
 }
 
 /// Which layers have full attention: a key of transformers 4, where they are every n-th one.
-const Key every_nth_layer{.name = "global_attn_every_n_layers",
-                          .absent = 3,
-                          .read =
-                              [](BackboneConfig& c, const Given& in) {
-                                const auto n = in.as<int64_t>();
-                                require<ConfigError>(n > 0, in.path, ": global_attn_every_n_layers is ", n,
-                                                     "; write a number above 0");
-                                alternating(c).global_attn_every_n_layers = n;
-                              },
-                          .write =
-                              [](const BackboneConfig& c) {
-                                const auto& kind = alternating(c);
-                                return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : Key::unsaid;
-                              }};
+const Key every_nth_layer{
+    .name = "global_attn_every_n_layers",
+    .absent = 3,
+    .read =
+        [](BackboneConfig& c, const Given& in) {
+          const auto n = in.as<int64_t>();
+          require<ConfigError>(n > 0, in.path, ": global_attn_every_n_layers is ", n, "; write a number above 0");
+          alternating(c).global_attn_every_n_layers = n;
+        },
+    .write =
+        [](const BackboneConfig& c) {
+          const auto& kind = alternating(c);
+          return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : Key::omitted;
+        }};
 
 /// The same as transformers 5 has it, layer by layer; it counts where both are there.
 const Key layer_types{
@@ -431,7 +431,7 @@ const Keys modernbert{field("vocab_size", &BackboneConfig::vocab_size, 50368),
                       field("hidden_activation", &BackboneConfig::hidden_act, "gelu"),
                       field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
                       field("initializer_range", &BackboneConfig::initializer_range, 0.02),
-                      told("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),
+                      derived("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),
                       field("norm_eps", &BackboneConfig::layer_norm_eps, 1e-5),
                       field("norm_bias", &BackboneConfig::norm_bias, false),
                       field("attention_bias", &BackboneConfig::attention_bias, false),

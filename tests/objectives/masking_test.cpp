@@ -365,7 +365,7 @@ TEST_CASE("gpt-bert's spans tile the text, all lengths are equally likely, and a
   apply_gpt_bert(config);
   config.mlm_probability = 0.3;
   const auto c = run(f, config, 10000);
-  CHECK(c.special_touched == 0);
+  CHECK(c.special_chosen == 0);
   CHECK(c.random_special == 0);
   CHECK(c.chosen >= c.rows * 18);  // 0.3 * 62 = 18.6, rounded at random
   CHECK(c.chosen <= c.rows * 19);
