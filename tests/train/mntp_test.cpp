@@ -55,13 +55,13 @@ TEST_CASE("a hybrid learns both losses, which are evaluated separately, and then
   const auto run = open_run(dir / "run");
   const auto blanks = fill(run, "wb we wn [MASK] wj wm wf wa wb we [MASK] wi wj wm", 3);  // e -> n -> i -> j
   REQUIRE(blanks.size() == 2);
-  CHECK(blanks[0][0].piece == "wi");
-  CHECK(blanks[1][0].piece == "wn");
+  CHECK(blanks[0][0].token == "wi");
+  CHECK(blanks[1][0].token == "wn");
   CHECK(blanks[0][0].probability > 0.5);
   CHECK(fill(run, "[MASK] we wn wi", 1).size() == 1);  // a mask at the beginning follows a separator
   // What follows decides what stands before it: the same past, two futures.
-  CHECK(fill(run, "[MASK] we wn wi wj wm wf", 1)[0][0].piece == "wb");
-  CHECK(fill(run, "[MASK] wh wg wd wk wp wo", 1)[0][0].piece != "wb");
+  CHECK(fill(run, "[MASK] we wn wi wj wm wf", 1)[0][0].token == "wb");
+  CHECK(fill(run, "[MASK] wh wg wd wk wp wo", 1)[0][0].token != "wb");
   GenerateOptions options;
   options.search.max_new_tokens = 3;
   CHECK(generate(run, {"wb we wn"}, options)[0][0].text == "wb we wn wi wj wm");
@@ -119,7 +119,7 @@ TEST_CASE("mntp alone trains an encoder, with nsp, and fills masks", "[train][le
   const auto report = pretrain(config, {.run = dir / "run"});
   CHECK(part(report.held_out, "mntp").loss < 0.7 * report.unigram_loss);
   const auto run = open_run(dir / "run");
-  CHECK(fill(run, "wb we wn [MASK] wj wm wf", 3)[0][0].piece == "wi");
+  CHECK(fill(run, "wb we wn [MASK] wj wm wf", 3)[0][0].token == "wi");
 }
 
 TEST_CASE("what mntp does not support is refused with the value and a remedy", "[train][config][mntp]") {
