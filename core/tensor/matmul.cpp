@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -122,6 +123,17 @@ Grid grid_of(int64_t matrices, int64_t rows, int64_t columns, int64_t depth) {
   }
   return grid;
 }
+
+/// On Intel's processors MKL's sums depend on the alignment of the matrices, which differs from run to run, unless its
+/// environment says otherwise before its first call. Source: oneMKL developer guide, "Conditional Numerical
+/// Reproducibility".
+[[maybe_unused]] const bool strict_mkl = [] {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_is("intel")) return setenv("MKL_CBWR", "AUTO,STRICT", /*overwrite=*/0) == 0;
+#endif
+  return false;
+}();
 
 /// Runs f(part) for each part below `count`, each on one thread. Outside a parallel region the BLAS of LibTorch splits
 /// and sums small and odd shapes differently for each number of threads; inside one it runs on a single thread. A

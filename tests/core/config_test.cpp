@@ -340,7 +340,8 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
   CHECK(refused(mixture("[{share: -1}]")) ==
         "run.yaml:1:44: 'objectives.0.mixture.0.share' is -1, must be in [0, 1000000]");
   const std::string known =
-      "; known there: share, like, mlm_probability, count, max_predictions_per_seq, count_special, mask_special, unit, "
+      "; known there: share, like, mlm_probability, initial_mlm_probability, decay_steps, count, "
+      "max_predictions_per_seq, count_special, mask_special, unit, "
       "max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
   CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) ==
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
