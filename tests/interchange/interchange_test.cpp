@@ -395,10 +395,10 @@ TEST_CASE("a base model is imported without a head, whether config.json names it
       CHECK(open_run(made + name).network->objectives.empty());
       CHECK(at::equal(hidden(made + name), hidden(made + "whole")));
     }
-    export_huggingface(made + "told", made + "again");
+    export_huggingface(made + "inferred", made + "again");
     const auto again = SafeTensors::open(made + "again/model.safetensors");
     for (const auto& [name, tensor] : bare) CHECK(at::equal(again.get(name), tensor));
-    if (!backbone_of(open_run(made + "told").config.model).is_generative()) continue;
+    if (!backbone_of(open_run(made + "inferred").config.model).is_generative()) continue;
     CHECK_THROWS_WITH(
         generate_ids(*open_run(made + "inferred").network, {{.source = {3, 4}, .prefix = {3}}}, {.max_new_tokens = 2}),
         Catch::Contains("this model was not trained to generate text; train it with clm, span_corruption"));

@@ -486,7 +486,8 @@ TEST_CASE("an exported hybrid is causal without a prefix and bidirectional with 
   auto encoder = tiny_run(dir, 1);
   encoder.objectives = {MntpConfig{}};
   pretrain(encoder, {.run = dir / "encoder"});
-  CHECK_THROWS_WITH(export_huggingface(dir / "encoder", dir / "hf2", ""),
-                    Catch::Contains("Hugging Face has no class of an encoder whose states predict the next token"));
+  CHECK_THROWS_WITH(
+      export_huggingface(dir / "encoder", dir / "hf2", ""),
+      Catch::Contains("Hugging Face has no class for an encoder whose hidden states predict the next token"));
   CHECK(export_torchscript(dir / "encoder", dir / "encoder.pt", "float32", BINARY_DIR "/cloze").passed);
 }
