@@ -79,7 +79,7 @@ class Runner {
  public:
   Runner(const Plan& plan, const RunnerOptions& options)
       : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan) {
-    jobs_ = options.jobs > 0 ? options.jobs : static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    jobs_ = options.jobs > 0 ? options.jobs : cores_;
     refuse_or_take_stale();
   }
 
@@ -127,7 +127,9 @@ class Runner {
       auto claim = Claim::take(claim_path(plan_, *run));
       if (!claim) continue;                  // another process works on it
       if (status_of_record(*run)) continue;  // which ended between the two looks
-      write_atomic(config_path(plan_, *run), to_yaml(run->config));
+      auto config = run->config;
+      if (config.train.threads == 0) config.train.threads = std::max<int64_t>(1, cores_ / jobs_);
+      write_atomic(config_path(plan_, *run), to_yaml(config));
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
       const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
       if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
@@ -193,7 +195,7 @@ class Runner {
   std::vector<const PlannedRun*> queue_, kept_;
   std::map<pid_t, Child> children_;
   ProgressView view_;
-  int64_t jobs_ = 1;
+  int64_t cores_ = std::max(1U, std::thread::hardware_concurrency()), jobs_ = 1;
   double largest_ = 0;
 };
 
