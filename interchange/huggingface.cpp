@@ -571,6 +571,10 @@ void export_huggingface(const std::string& run, const std::string& out, const st
     const auto& special = opened.tokenizer.special();
     if (const auto bos = model.prepend_bos ? special.cls : special.bos; bos >= 0) config["bos_token_id"] = bos;
     if (!config.contains("eos_token_id") && special.eos >= 0) config["eos_token_id"] = special.eos;
+    if (std::holds_alternative<ModernBertConfig>(opened.config.model)) {
+      config["cls_token_id"] = special.cls;
+      config["sep_token_id"] = special.sep;
+    }
   } else {
     if (model.bos_token_id >= 0) config["bos_token_id"] = model.bos_token_id;
     if (!config.contains("eos_token_id") && model.eos_token_id >= 0) config["eos_token_id"] = model.eos_token_id;

@@ -42,9 +42,12 @@ bool lock(int file, const std::string& path) {
 
 std::optional<Claim> Claim::take(const std::string& path) {
   const int file = open_lock(path);
-  if (!lock(file, path)) {
-    close(file);
-    return std::nullopt;
+  for (int attempt = 0; !lock(file, path); ++attempt) {
+    if (attempt == 5) {
+      close(file);
+      return std::nullopt;
+    }
+    usleep(10'000);  // `owner_of` holds it for a moment
   }
   const auto text = json{{"host", this_host()}, {"pid", getpid()}}.dump() + "\n";
   const bool complete =
