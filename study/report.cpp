@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
 #include <set>
 
 #include "core/log.h"
+#include "study/declaration.h"
 #include "study/runner.h"
 
 namespace cloze {
@@ -19,15 +22,28 @@ using nlohmann::json;
 
 std::string run_name(const PlannedRun& run) { return run.arm + "/" + std::to_string(run.seed); }
 
+/// Bytes of text that a result in bits per byte covers.
+double bytes_of(const RunResult& run) {
+  return std::accumulate(run.examples.count.begin(), run.examples.count.end(), 0.0) / std::numbers::ln2;
+}
+
 /// Refuses results that were not measured alike.
-void check_comparable(const std::vector<ArmReport>& arms) {
+void check_comparable(const std::vector<ArmReport>& arms, LossUnit unit) {
   const RunResult* first = nullptr;
   for (const auto& arm : arms)
     for (const auto& run : arm.runs) {
       if (!first) first = &run;
-      require<DataError>(run.text == first->text, run.folder, " and ", first->folder,
+      require<DataError>(run.measured == first->measured, run.folder, " and ", first->folder,
+                         ": were scored differently, so that their losses cannot be compared: by ", run.measured,
+                         ", and by ", first->measured);
+      require<DataError>(unit == LossUnit::bits_per_byte || run.text == first->text, run.folder, " and ", first->folder,
                          ": were scored on different text or by different tokenizers, whose losses cannot be compared; "
-                         "train all arms on one folder of tokens");
+                         "train all arms on one folder of tokens, or compare them by `metric: {unit: bits_per_byte}`");
+      const double covered = bytes_of(run), first_covered = bytes_of(*first);
+      require<DataError>(unit == LossUnit::nats || std::abs(covered - first_covered) <= 0.02 * first_covered,
+                         run.folder, " and ", first->folder, ": were scored on different text, of ", bytes(covered),
+                         " and ", bytes(first_covered),
+                         "; prepare both folders of tokens from one text with the same held-out share");
     }
 }
 
@@ -69,19 +85,19 @@ Difference compare(const ArmReport& arm, const ArmReport& baseline, const Compar
 }
 
 ArmCurve curve_of(const Plan& plan, const std::string& arm) {
-  std::map<int64_t, std::vector<CurvePoint>> by_step;
+  std::map<int64_t, std::vector<CurvePoint>> by_point;
   size_t runs = 0;
   for (const auto& run : plan.runs) {
     if (run.arm != arm) continue;
     const auto points = read_curve(plan, run);
     runs += !points.empty();
-    for (const auto& point : points) by_step[point.step].push_back(point);
+    for (const auto& point : points) by_point[point.point].push_back(point);
   }
   ArmCurve curve;
-  for (const auto& [step, points] : by_step) {
+  for (const auto& [index, points] : by_point) {
     if (points.size() < runs) continue;
     std::vector<double> losses;
-    CurvePoint mean{.step = step};
+    CurvePoint mean{.point = index, .step = points.front().step};
     for (const auto& point : points) {
       losses.push_back(point.loss);
       mean.tokens += point.tokens / static_cast<int64_t>(points.size());
@@ -157,7 +173,7 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
 StudyReport make_report(const Plan& plan) {
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
-                     .unit = "nats",
+                     .unit = metric.unit == LossUnit::nats ? "nats" : "bits per byte",
                      .metric = metric.objective,
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan)};
@@ -183,7 +199,7 @@ StudyReport make_report(const Plan& plan) {
       report.notes.push_back(words("run ", run_name(run), " is ", status.state,
                                    status.message.empty() ? "" : ": " + status.message, "; it is not in the table"));
   }
-  check_comparable(report.arms);
+  check_comparable(report.arms, metric.unit);
   std::vector<Difference> differences;
   for (auto& arm : report.arms) {
     std::vector<double> values;
@@ -202,6 +218,7 @@ StudyReport make_report(const Plan& plan) {
                       : verdict_words(arm.difference, report.rules, report.unit);
   }
   report.tied = tied_sets(report.arms, report.rules);
+  for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   report.notes.push_back("no key was tuned: every arm ran with the learning rate of its config");
   return report;
 }

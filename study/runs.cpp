@@ -5,6 +5,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "core/file.h"
 #include "core/json.h"
@@ -36,15 +37,17 @@ double number_at(const json& row, const char* part, const char* key, double othe
   return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
 }
 
-double share_of_budget(const BudgetConfig& budget, const CurvePoint& at) {
-  double share = 0;
-  const auto consider = [&](double used, double whole) {
-    if (whole > 0) share = std::max(share, used / whole);
+/// What a run had used up at a line of its metrics; numbers that the line lacks stay.
+void take_usage(const json& row, CurvePoint& now) {
+  now.step = row["step"].get<int64_t>();
+  const auto take = [&](const char* key, auto& value) {
+    if (row.contains(key) && row[key].is_number()) value = row[key];
   };
-  consider(static_cast<double>(at.step), static_cast<double>(budget.steps));
-  consider(static_cast<double>(at.tokens), static_cast<double>(budget.tokens));
-  consider(at.seconds / 60, budget.minutes);
-  return std::min(share, 1.0);
+  take("tokens", now.tokens);
+  take("predicted_tokens", now.predicted_tokens);
+  take("flops", now.flops);
+  take("epochs", now.epochs);
+  now.seconds = number_at(row, "time", "seconds", now.seconds);
 }
 
 }  // namespace
@@ -80,11 +83,11 @@ std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
   std::vector<CurvePoint> curve;
   CurvePoint now;
   each_metric(run_path(plan, run), [&](const json& row) {
-    now.step = row["step"].get<int64_t>();
-    if (row.contains("tokens") && row["tokens"].is_number()) now.tokens = row["tokens"].get<int64_t>();
-    now.seconds = number_at(row, "time", "seconds", now.seconds);
+    take_usage(row, now);
     if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return;
     now.loss = row["held_out_loss"].get<double>();
+    const double points = static_cast<double>(run.config.evaluation.points);
+    now.point = static_cast<int64_t>(points * number_at(row, "time", "budget_share", 0) + 1e-6);
     curve.push_back(now);
   });
   return curve;
@@ -96,14 +99,12 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   status.owner = owner_of(claim_path(plan, run));
   CurvePoint last;
   each_metric(run_path(plan, run), [&](const json& row) {
-    last.step = row["step"].get<int64_t>();
-    if (row.contains("tokens") && row["tokens"].is_number()) last.tokens = row["tokens"].get<int64_t>();
-    last.seconds = number_at(row, "time", "seconds", last.seconds);
+    take_usage(row, last);
+    status.progress = number_at(row, "time", "budget_share", status.progress);
     if (row.contains("held_out_loss") && row["held_out_loss"].is_number()) status.loss = row["held_out_loss"];
   });
   status.step = last.step;
   status.seconds = last.seconds;
-  status.progress = share_of_budget(run.config.train.budget, last);
   if (status.owner)
     status.state = RunState::running;
   else if (record && record->fingerprint != run.fingerprint)
@@ -124,19 +125,37 @@ RunResult read_result(const Plan& plan, const PlannedRun& run) {
   };
   damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
           fields["xxh3"] == hash_hex(fields["losses"].dump()));
-  RunResult result{.arm = run.arm, .seed = run.seed, .folder = folder, .text = fields.value("measured", "")};
+  RunResult result{.arm = run.arm, .seed = run.seed, .folder = folder, .measured = fields.value("measured", "")};
+  const std::string before_tokens = ", tokens ";
+  if (const auto at = result.measured.find(before_tokens); at != std::string::npos) {
+    result.text = result.measured.substr(at + before_tokens.size());
+    result.measured.erase(at);
+  }
   const auto& metric = plan.study.metric;
   const auto name = short_form(parse_objective(metric.objective));
   damaged(fields["losses"].contains(name));
   const auto& losses = fields["losses"][name];
   result.examples.sum = losses.at("sum").get<std::vector<double>>();
-  result.examples.count = losses.at("count").get<std::vector<double>>();
+  if (metric.unit == LossUnit::nats) {
+    result.examples.count = losses.at("count").get<std::vector<double>>();
+  } else {
+    require<DataError>(losses.contains("bytes"), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again "
+                       "with --force, or compare in nats");
+    result.examples.count = losses["bytes"].get<std::vector<double>>();
+    for (auto& count : result.examples.count) count *= std::numbers::ln2;
+  }
   damaged(result.examples.sum.size() == result.examples.count.size());
   result.value = result.examples.value();
   const auto curve = read_curve(plan, run);
   if (!curve.empty()) {
-    result.step = curve.back().step, result.tokens = curve.back().tokens;
-    result.seconds = curve.back().seconds, result.flops = curve.back().flops;
+    const auto& end = curve.back();
+    result.step = end.step;
+    result.tokens = end.tokens;
+    result.predicted_tokens = end.predicted_tokens;
+    result.seconds = end.seconds;
+    result.flops = end.flops;
+    result.epochs = end.epochs;
   }
   return result;
 }

@@ -55,9 +55,10 @@ struct RunResult {
   std::string folder;
   double value = 0;  ///< of the metric
   ExampleLosses examples{};
-  std::string text{};  ///< fingerprint of the held-out text and tokenizer
-  int64_t step = 0, tokens = 0;
-  double seconds = 0, flops = 0;
+  std::string measured{};  ///< what the losses were measured by: objectives, rows, masks
+  std::string text{};      ///< fingerprint of the held-out text and its tokenizer
+  int64_t step = 0, tokens = 0, predicted_tokens = 0;
+  double seconds = 0, flops = 0, epochs = 0;
 };
 
 /// The result of a run that is done. Throws DataError for files that are damaged, were cut or edited.
@@ -65,8 +66,9 @@ RunResult read_result(const Plan& plan, const PlannedRun& run);
 
 /// One point of a curve.
 struct CurvePoint {
-  int64_t step = 0, tokens = 0;
-  double seconds = 0, flops = 0, loss = 0;
+  int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
+  int64_t step = 0, tokens = 0, predicted_tokens = 0;
+  double seconds = 0, flops = 0, epochs = 0, loss = 0;
 };
 /// The held-out losses along a run. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);

@@ -41,14 +41,19 @@ int main(int argc, char** argv) {
   }
   double total = 0;
   for (const double sum : sums) total += sum / 300;
-  std::ofstream(run + "/metrics.jsonl") << json{{"step", 5}, {"tokens", 500}, {"time", {{"seconds", 1.5}}}}.dump()
-                                        << "\n"
-                                        << json{{"step", 5}, {"held_out_loss", total + 1}}.dump() << "\n"
-                                        << json{{"step", 10}, {"tokens", 1000}, {"time", {{"seconds", 3.0}}}}.dump()
-                                        << "\n"
-                                        << json{{"step", 10}, {"held_out_loss", total}}.dump() << "\n";
-  const json losses{{"mlm", {{"sum", sums}, {"count", counts}}}};
-  std::ofstream(run + "/held_out.json")
-      << json{{"step", 10}, {"measured", "made up"}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
+  const auto line = [](int step, double share, json more) {
+    more.update({{"step", step}, {"tokens", 100 * step}, {"time", {{"seconds", 0.3 * step}, {"budget_share", share}}}});
+    return more.dump() + "\n";
+  };
+  std::ofstream(run + "/metrics.jsonl") << line(5, 0.5, {{"loss", 9}}) << line(5, 0.5, {{"held_out_loss", total + 1}})
+                                        << line(10, 1, {{"loss", 8}}) << line(10, 1, {{"held_out_loss", total}});
+  const std::vector<double> bytes(sums.size(), 40);
+  const json losses{{"mlm", {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};
+  const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
+  std::ofstream(run + "/held_out.json") << json{
+      {"step", 10},
+      {"measured", "made up, tokens " + tokens},
+      {"losses", losses},
+      {"xxh3", hash_hex(losses.dump())}}.dump();
   return 0;
 }
