@@ -54,7 +54,8 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
     for (const auto& [name, tensor] : run.network->outputs(inputs))
       if (name == "logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + begins - 1);
   }
-  text.insert(text.begin(), special.cls), text.push_back(special.sep);
+  text.insert(text.begin(), special.cls);
+  text.push_back(special.sep);
   for (const auto& [name, tensor] : run.network->outputs({.input_ids = row(text)}))
     if (name == "prediction_logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + 1);
   return {};

@@ -42,7 +42,8 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   };
   Tensor fq, fk, late;  // features; `late`: epsilon at each position, relative to the keys up to it (causal)
   if (f.kernel == "relu") {
-    fq = at::relu(sq) + f.epsilon, fk = only_real(at::relu(sk) + f.epsilon, 0);
+    fq = at::relu(sq) + f.epsilon;
+    fk = only_real(at::relu(sk) + f.epsilon, 0);
   } else if (f.kernel == "softmax") {
     const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
     const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
@@ -55,7 +56,8 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   } else {
     const auto height = only_real(hk, -1e30);
     const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
-    fq = at::cat({sq.sin(), sq.cos()}, -1), fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
+    fq = at::cat({sq.sin(), sq.cos()}, -1);
+    fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
   }
   Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
