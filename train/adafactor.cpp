@@ -147,9 +147,7 @@ void adafactor(const Step& step, const Buffers& buffers, const std::vector<Momen
     const auto& chunk = buffers.chunks[i];
     const double rate = step.learning_rate * scale[chunk.matrix] / std::max(1.0, sizes[chunk.matrix]);
     const double decay = step.learning_rate * step.decay_of(buffers.matrix_of(chunk).decays);
-    kernels::table().updates.descend(static_cast<float>(rate), static_cast<float>(decay), chunk.numel,
-                                     buffers.values + chunk.offset, buffers.grads + chunk.offset,
-                                     buffers.shadow_at(chunk));
+    kernels::table().updates.descend(static_cast<float>(rate), static_cast<float>(decay), buffers.of(chunk));
   });
 }
 

@@ -34,9 +34,7 @@ void adamw(const Step& step, const Buffers& buffers, float* m, float* v) {
     const auto& chunk = buffers.chunks[i];
     const double decay = step.decay_of(buffers.matrix_of(chunk).decays);
     kernels::table().updates.adamw(adam, static_cast<float>(step.learning_rate),
-                                   static_cast<float>(step.learning_rate * decay), chunk.numel,
-                                   buffers.values + chunk.offset, buffers.grads + chunk.offset, m + chunk.offset,
-                                   v + chunk.offset, buffers.shadow_at(chunk));
+                                   static_cast<float>(step.learning_rate * decay), buffers.of(chunk, m, v));
   });
 }
 

@@ -13,27 +13,22 @@ double trust_ratio(double weights, double updates) { return weights > 0 && updat
 
 void lamb(const Step& step, const Buffers& buffers, float* m, float* v) {
   const auto& chunks = buffers.chunks;
-  auto *p = buffers.values, *g = buffers.grads;
   const auto& update = kernels::table().updates;
   const auto adam = adam_at(step);
-  std::vector<std::array<double, 2>> sums(chunks.size()),
-      norms(buffers.matrices.size());  // squares of weights, of updates
+  std::vector<std::array<double, 2>> sums(chunks.size()), norms(buffers.matrices.size());  // squares: weights, updates
   parallel_each(chunks.size(), [&](size_t i) {
-    const auto& chunk = chunks[i];
-    const double decay = step.decay_of(buffers.matrix_of(chunk).decays);
-    update.direction(adam, static_cast<float>(decay), chunk.numel, p + chunk.offset, g + chunk.offset, m + chunk.offset,
-                     v + chunk.offset);
-    sums[i] = {update.sum_of_squares(chunk.numel, p + chunk.offset),
-               update.sum_of_squares(chunk.numel, g + chunk.offset)};
+    const auto range = buffers.of(chunks[i], m, v);
+    const double decay = step.decay_of(buffers.matrix_of(chunks[i]).decays);
+    update.direction(adam, static_cast<float>(decay), range);
+    sums[i] = {update.sum_of_squares(range.n, range.p), update.sum_of_squares(range.n, range.g)};
   });
   for (size_t i = 0; i < chunks.size(); ++i)
     for (size_t side : {0, 1}) norms[chunks[i].matrix][side] += sums[i][side];
   parallel_each(chunks.size(), [&](size_t i) {
-    const auto& chunk = chunks[i];
-    const auto& [weights, steps] = norms[chunk.matrix];
-    const double ratio = buffers.matrix_of(chunk).decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
-    update.descend(static_cast<float>(step.learning_rate * ratio), 0, chunk.numel, p + chunk.offset, g + chunk.offset,
-                   buffers.shadow_at(chunk));
+    const auto& [weights, steps] = norms[chunks[i].matrix];
+    const bool decays = buffers.matrix_of(chunks[i]).decays;
+    const double ratio = decays ? trust_ratio(std::sqrt(weights), std::sqrt(steps)) : 1;
+    update.descend(static_cast<float>(step.learning_rate * ratio), 0, buffers.of(chunks[i]));
   });
 }
 

@@ -43,7 +43,15 @@ struct Buffers {
   uint16_t* shadow;  ///< bf16 copies of the values, or null
 
   const Matrix& matrix_of(const Chunk& chunk) const { return matrices[chunk.matrix]; }
-  uint16_t* shadow_at(const Chunk& chunk) const { return shadow ? shadow + chunk.offset : nullptr; }
+  /// The parameters of a chunk; `m` and `v`: the flat moments, or null.
+  kernels::Parameters of(const Chunk& chunk, float* m = nullptr, float* v = nullptr) const {
+    return {.n = chunk.numel,
+            .p = values + chunk.offset,
+            .g = grads + chunk.offset,
+            .m = m ? m + chunk.offset : nullptr,
+            .v = v ? v + chunk.offset : nullptr,
+            .shadow = shadow ? shadow + chunk.offset : nullptr};
+  }
 };
 
 /// Calls f(i) for each i below `count`, distributed over the threads in turn, since neighbouring chunks differ in size.
