@@ -91,9 +91,14 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
           continue;
         }
         // Pairs with the neighbours are replaced by those of the new symbol.
-        if (out > 0) changes[pair_of(list[out - 1], left)] -= times, changes[pair_of(list[out - 1], whole)] += times;
-        if (i + 2 < list.size())
-          changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
+        if (out > 0) {
+          changes[pair_of(list[out - 1], left)] -= times;
+          changes[pair_of(list[out - 1], whole)] += times;
+        }
+        if (i + 2 < list.size()) {
+          changes[pair_of(right, list[i + 2])] -= times;
+          changes[pair_of(whole, list[i + 2])] += times;
+        }
         changes[pair] -= times;
         list[out++] = whole;
         i += 2;
@@ -155,8 +160,22 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   return files;
 }
 
-std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
-  std::map<std::string, uint64_t, std::less<>> counts;
+namespace {
+
+/// Calls `f(character)` for each code point of a word.
+template <class F>
+void each_character(const std::string& word, const F& f) {
+  for (size_t at = 0, from = 0; at < word.size(); from = at) {
+    next_code_point(word, at);
+    f(word.substr(from, at - from));
+  }
+}
+
+using WordCounts = std::map<std::string, uint64_t, std::less<>>;
+
+/// The words of BERT's basic tokenizer.
+WordCounts count_words(const std::vector<std::string>& sentences, bool lowercase) {
+  WordCounts counts;
   for (const auto& sentence : sentences) {
     const auto spaced = basic_tokenize(sentence, WordPieceRules::bert(lowercase));
     for (size_t begin = 1; begin < spaced.size();) {
@@ -165,12 +184,11 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
       begin = end + 1;
     }
   }
-  const auto each_character = [](const std::string& word, const auto& f) {
-    for (size_t at = 0, from = 0; at < word.size(); from = at) {
-      next_code_point(word, at);
-      f(word.substr(from, at - from));
-    }
-  };
+  return counts;
+}
+
+/// The entries before any merge: special tokens, the most frequent characters, and those of them that continue a word.
+Entries wordpiece_characters(const WordCounts& counts) {
   std::map<std::string, uint64_t> frequency;
   std::set<std::string> inside;  // characters that continue a word
   for (const auto& [word, count] : counts) {
@@ -191,10 +209,11 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   for (const auto& [n, c] : characters) entries.add(c);
   for (const auto& [n, c] : characters)
     if (inside.count(c)) entries.add("##" + c);
-  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
-                       " is too small for WordPiece on this text, whose special tokens and characters are ",
-                       entries.list.size(), " tokens; raise it");
+  return entries;
+}
+
+/// Words as characters; those with a rare one are left out.
+std::vector<CountedWord> words_of(const WordCounts& counts, const Entries& entries) {
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counts) {
     CountedWord counted;
@@ -207,7 +226,19 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
     });
     if (known) words.push_back(std::move(counted));
   }
-  learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+  return words;
+}
+
+}  // namespace
+
+std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
+  const auto counts = count_words(sentences, lowercase);
+  auto entries = wordpiece_characters(counts);
+  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
+                       " is too small for WordPiece on this text, whose special tokens and characters are ",
+                       entries.list.size(), " tokens; raise it");
+  learn_merges(words_of(counts, entries), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() >= max_size) return std::nullopt;
     return entries.add(entries.list[static_cast<size_t>(left)] +
                        entries.list[static_cast<size_t>(right)].substr(2));  // a continuation starts with ##
