@@ -48,6 +48,36 @@ struct Entries {
   }
 };
 
+/// Merges a pair within a word; adds to `changes` what that changes in the counts of pairs. False if the word does not
+/// have the pair.
+bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std::map<uint64_t, int64_t>& changes) {
+  auto& list = word.symbols;
+  const auto times = static_cast<int64_t>(word.count);
+  size_t out = 0;
+  bool touched = false;
+  for (size_t i = 0; i < list.size();) {
+    if (i + 1 == list.size() || list[i] != left || list[i + 1] != right) {
+      list[out++] = list[i++];
+      continue;
+    }
+    // Pairs with the neighbours are replaced by those of the new symbol.
+    if (out > 0) {
+      changes[pair_of(list[out - 1], left)] -= times;
+      changes[pair_of(list[out - 1], whole)] += times;
+    }
+    if (i + 2 < list.size()) {
+      changes[pair_of(right, list[i + 2])] -= times;
+      changes[pair_of(whole, list[i + 2])] += times;
+    }
+    changes[pair_of(left, right)] -= times;
+    list[out++] = whole;
+    i += 2;
+    touched = true;
+  }
+  list.resize(out);
+  return touched;
+}
+
 }  // namespace
 
 void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
@@ -59,8 +89,8 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       facts.count += static_cast<int64_t>(words[w].count);
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
-  std::priority_queue<Candidate>
-      queue;  // counts may be stale: a pair is pushed again whenever its count grows, and checked when popped
+  // Counts may be stale: a pair is pushed again whenever its count grows, and checked when popped.
+  std::priority_queue<Candidate> queue;
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
   std::map<uint64_t, int64_t> changes;
   while (!queue.empty()) {
@@ -81,35 +111,14 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
     const auto occurrences = std::move(facts.words);
     facts.words.clear();
     for (const auto w : occurrences) {
-      auto& list = words[w].symbols;
-      const auto times = static_cast<int64_t>(words[w].count);
-      size_t out = 0;
-      bool touched = false;
-      for (size_t i = 0; i < list.size();) {
-        if (i + 1 == list.size() || list[i] != left || list[i + 1] != right) {
-          list[out++] = list[i++];
-          continue;
-        }
-        // Pairs with the neighbours are replaced by those of the new symbol.
-        if (out > 0) {
-          changes[pair_of(list[out - 1], left)] -= times;
-          changes[pair_of(list[out - 1], whole)] += times;
-        }
-        if (i + 2 < list.size()) {
-          changes[pair_of(right, list[i + 2])] -= times;
-          changes[pair_of(whole, list[i + 2])] += times;
-        }
-        changes[pair] -= times;
-        list[out++] = whole;
-        i += 2;
-        touched = true;
+      auto& word = words[w];
+      if (!merge_in(word, left, right, whole, changes)) continue;
+      const auto& list = word.symbols;
+      for (size_t i = 0; i + 1 < list.size(); ++i) {
+        if (list[i] != whole && list[i + 1] != whole) continue;
+        auto& known = pairs[pair_of(list[i], list[i + 1])].words;
+        if (known.empty() || known.back() != w) known.push_back(w);
       }
-      list.resize(out);
-      for (size_t i = 0; touched && i + 1 < list.size(); ++i)
-        if (list[i] == whole || list[i + 1] == whole) {
-          auto& known = pairs[pair_of(list[i], list[i + 1])].words;
-          if (known.empty() || known.back() != w) known.push_back(w);
-        }
     }
     for (const auto& [changed, by] : changes) {
       auto& now = pairs[changed];
