@@ -24,7 +24,8 @@ double output_error(const at::Tensor& got, const at::Tensor& wanted, const at::T
   auto difference = (got.detach().to(at::kDouble) - wanted.to(at::kDouble)).abs();
   if (mask.defined() && difference.dim() > axis) {
     auto shape = std::vector<int64_t>(static_cast<size_t>(difference.dim()), 1);
-    shape[0] = mask.size(0), shape[static_cast<size_t>(axis)] = mask.size(1);
+    shape[0] = mask.size(0);
+    shape[static_cast<size_t>(axis)] = mask.size(1);
     difference = difference * mask.view(shape).to(at::kDouble);
   }
   return difference.numel() ? difference.max().item<double>() : 0;
@@ -140,7 +141,9 @@ void check_inputs(const SafeTensors& in, const BackboneConfig& model, const std:
     require<CheckpointError>(t.size(1) <= model.max_input_length(), path, ": ", name, " is ", t.size(1),
                              " tokens long, but the model accepts at most ", model.max_input_length());
   };
-  ids("input_ids", 0), ids("decoder_input_ids", 0), ids("labels", -100);
+  ids("input_ids", 0);
+  ids("decoder_input_ids", 0);
+  ids("labels", -100);
   require<CheckpointError>(!model.is_encoder_decoder() || in.contains("labels") || in.contains("decoder_input_ids"),
                            path, ": has neither labels nor decoder_input_ids; the decoder needs one of them");
   const auto like = [&](const std::string& name, const std::vector<int64_t>& wanted) {
@@ -218,8 +221,14 @@ std::map<std::string, Tensor> generated(Network& network, const Batch& batch, co
                                                                {"diversity_penalty", &search.diversity_penalty},
                                                                {"repetition_penalty", &search.repetition_penalty}};
     std::set<std::string> known = handled;
-    for (const auto& [key, field] : counts) take(settings, key, *field, path), known.insert(key);
-    for (const auto& [key, field] : factors) take(settings, key, *field, path), known.insert(key);
+    for (const auto& [key, field] : counts) {
+      take(settings, key, *field, path);
+      known.insert(key);
+    }
+    for (const auto& [key, field] : factors) {
+      take(settings, key, *field, path);
+      known.insert(key);
+    }
     if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean())
       search.early_stopping = settings["early_stopping"].get<bool>() ? "true" : "false";
     else
@@ -237,7 +246,8 @@ std::map<std::string, Tensor> generated(Network& network, const Batch& batch, co
                         .pad_token_id = model.pad_token_id,
                         .forced_bos_token_id = decoding.forced_bos_token_id,
                         .forced_eos_token_id = decoding.forced_eos_token_id};
-    read(search, j), read(search, settings);
+    read(search, j);
+    read(search, settings);
     found["generated." + name] = at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
   };
   run("greedy", nlohmann::json::object());

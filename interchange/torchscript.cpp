@@ -175,8 +175,10 @@ torch::jit::Module two_stream_module(Network& network) {
                                                        .attention_mask = in[1],
                                                        .token_type_ids = in[2],
                                                        .visible = in[3],
-                                                       .target_positions = in.size() > 4 ? in[4] : Tensor()}))
-      names.push_back(name), tensors.push_back(tensor);
+                                                       .target_positions = in.size() > 4 ? in[4] : Tensor()})) {
+      names.push_back(name);
+      tensors.push_back(tensor);
+    }
     return tensors;
   };
   add_traced(module, "_content", {ids, mask, ids, visible},
@@ -247,7 +249,10 @@ torch::jit::Module traced_module(Network& network) {
   const auto ids = at::zeros({2, 4}, at::kLong);
   torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};
   std::vector<std::string> arguments{"input_ids", "attention_mask", "token_type_ids"};
-  if (window) example.emplace_back(global), arguments.emplace_back("global_attention_mask");
+  if (window) {
+    example.emplace_back(global);
+    arguments.emplace_back("global_attention_mask");
+  }
   std::vector<std::string> names;
   const auto [state, result] = torch::jit::tracer::trace(
       example,

@@ -50,6 +50,13 @@ struct CrossAttention : Layer {
 
 /// The attention of layer `layer`, from 0. Throws ConfigError.
 std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer);
+/// What the layers of a stack with alternating attention differ in.
+struct AttentionReach {
+  int64_t window;     ///< keys on either side that a query attends to; -1: all
+  double rope_theta;  ///< of rotary positions
+};
+/// Over all keys or in a window.
+std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach);
 std::shared_ptr<Attention> make_relative_attention(const AttentionSizes& config);
 std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
                                                  int64_t layer);

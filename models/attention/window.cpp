@@ -22,7 +22,9 @@ struct WindowAttentionLayer final : Attention {
 
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
     auto context = given;
-    context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
+    context.window = window;
+    context.dilation = dilation;
+    context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
     if (!context.global_mask.defined()) return local;
     const auto globals = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]

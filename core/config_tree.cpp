@@ -1,23 +1,21 @@
-#include "core/config.h"
+#include "core/config_tree.h"
 
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <sstream>
 #include <filesystem>
 #include <functional>
-#include <set>
 #include <system_error>
 
+#include "core/error.h"
 #include "core/file.h"
 
 namespace cloze {
 
 namespace {
 
-using config_detail::Issue;
+using config_detail::shown;
 using Type = ConfigNode::Type;
 
 constexpr size_t max_bytes = 1 << 20, max_nodes = 100000;
@@ -32,7 +30,10 @@ void check_text(const std::string& text, const std::string& name) {
   int line = 1, column = 0, open = 0;
   for (const char c : text) {
     ++column;
-    if (c == '\n') ++line, column = 0;
+    if (c == '\n') {
+      ++line;
+      column = 0;
+    }
     const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
     require<ConfigError>(!control, location(name, line, column),
                          ": a control character; this does not look like a YAML file");
@@ -86,12 +87,6 @@ ConfigNode parse_node(const std::string& text, const std::string& name) {
   } catch (const YAML::Exception& e) {
     fail<ConfigError>(location(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
   }
-}
-
-std::string shown(const ConfigNode& node) {
-  if (node.type == Type::scalar) return node.text;
-  if (node.type == Type::absent) return "nothing";
-  return node.type == Type::list ? "a list" : "a map";
 }
 
 /// Merges `over` into `under`: maps are merged, everything else is replaced. A different `kind` replaces the whole map.
@@ -220,41 +215,6 @@ void apply_override(ConfigNode& root, const std::string& assignment) {
   lay_over(root, path, std::move(value));
 }
 
-/// What a number is multiplied by that ends in k, M, B (or G) or T; 1 for other ends.
-int64_t unit_of(const char* at, const char* end) {
-  if (end - at != 1) return 1;
-  switch (*at) {
-    case 'k':
-      return 1'000;
-    case 'M':
-      return 1'000'000;
-    case 'B':
-    case 'G':
-      return 1'000'000'000;
-    case 'T':
-      return 1'000'000'000'000;
-    default:
-      return 1;
-  }
-}
-
-bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
-
-/// The scalar's text, or an issue.
-const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted,
-                          std::vector<Issue>& issues) {
-  if (node.type == Type::scalar) return &node.text;
-  issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
-  return nullptr;
-}
-
-void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value,
-                 std::vector<Issue>& issues) {
-  const bool fits = rule.multiple_of == 1 || std::fmod(value, static_cast<double>(rule.multiple_of)) == 0;
-  if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high) || !fits)
-    issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + config_detail::rule_words(rule)});
-}
-
 }  // namespace
 
 const ConfigNode* ConfigNode::find(const std::string& key) const {
@@ -319,159 +279,12 @@ const ConfigNode* ConfigTree::find(const std::string& path) const {
   return at;
 }
 
-std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
-  std::string best;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const auto& candidate : candidates) {
-    const size_t n = word.size(), m = candidate.size();
-    std::vector<std::vector<size_t>> d(n + 1, std::vector<size_t>(m + 1));
-    for (size_t i = 0; i <= n; ++i) d[i][0] = i;
-    for (size_t j = 0; j <= m; ++j) d[0][j] = j;
-    for (size_t i = 1; i <= n; ++i)
-      for (size_t j = 1; j <= m; ++j) {
-        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (word[i - 1] != candidate[j - 1])});
-        if (i > 1 && j > 1 && word[i - 1] == candidate[j - 2] && word[i - 2] == candidate[j - 1])
-          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
-    if (d[n][m] < best_distance) best_distance = d[n][m], best = candidate;
-  }
-  return best;
-}
-
-std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
-  const auto near = nearest(word, candidates);
-  return near.empty() ? "" : "; did you mean '" + near + "'?";
-}
-
-std::string shortest(double value) {
-  char buffer[32];
-  const bool ordinary = std::abs(value) >= 1 && std::abs(value) < 1e7;  // 100000, for which to_chars prefers 1e+05
-  const auto [end, error] = ordinary ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed)
-                                     : std::to_chars(buffer, buffer + sizeof buffer, value);
-  return {buffer, end};
-}
-
 namespace config_detail {
 
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
-                   int64_t& out) {
-  const auto* text = scalar(node, path, "a whole number", issues);
-  if (!text) return;
-  int64_t value = 0;
-  const auto [number_end, number_error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  auto end = number_end;
-  auto error = number_error;
-  if (const int64_t unit = unit_of(end, text->data() + text->size()); error == std::errc() && unit > 1) {
-    ++end;
-    if (__builtin_mul_overflow(value, unit, &value)) error = std::errc::result_out_of_range;
-  }
-  if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
-  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
-    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
-  } else {
-    check_range(node, path, rule, static_cast<double>(value), issues);
-    out = value;
-  }
-}
-
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
-                   double& out) {
-  const auto* text = scalar(node, path, "a number", issues);
-  if (!text) return;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error == std::errc::result_out_of_range) {
-    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large or too small for a number"});
-  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted || !std::isfinite(value)) {
-    issues.push_back({node.where, "'" + path + "' must be a number, not '" + *text + "'"});
-  } else {
-    check_range(node, path, rule, value, issues);
-    out = value;
-  }
-}
-
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&, std::vector<Issue>& issues,
-                   bool& out) {
-  const auto* text = scalar(node, path, "true or false", issues);
-  if (!text) return;
-  if (node.quoted || (*text != "true" && *text != "false"))
-    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + *text + "'"});
-  else
-    out = *text == "true";
-}
-
-void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
-                   std::string& out) {
-  const auto* text = scalar(node, path, "a text", issues);
-  if (!text) return;
-  if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
-    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
-                                      did_you_mean(*text, rule.allowed)});
-  else
-    out = *text;
-}
-
-void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
-                 std::vector<int64_t>& out) {
-  std::vector<ConfigNode> items;
-  if (node.type == ConfigNode::Type::list) {
-    for (const auto& [key, item] : node.items) items.push_back(item);
-  } else {
-    std::stringstream texts(node.text + (node.text.ends_with(',') ? " " : ""));
-    for (std::string text; std::getline(texts, text, ',');) {
-      items.push_back(node);
-      items.back().quoted = false;
-      items.back().text = text.substr(std::min(text.find_first_not_of(' '), text.size()));
-      items.back().text.erase(items.back().text.find_last_not_of(' ') + 1);
-    }
-    if (items.empty()) items.push_back(node);
-  }
-  const auto before = issues.size();
-  std::vector<int64_t> numbers;
-  for (size_t i = 0; i < items.size(); ++i)
-    decode_scalar(items[i], items.size() == 1 ? path : join_path(path, std::to_string(i)), rule, issues,
-                  numbers.emplace_back());
-  if (items.empty() && !rule.may_be_none)
-    issues.push_back({node.where, "'" + path + "' is an empty list; give a number, or several"});
-  if (issues.size() == before) out = numbers;
-}
-
-void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
-                  const std::vector<std::string>& former, std::vector<Issue>& issues) {
-  constexpr size_t few = 24;  // fit into one line
-  std::string list;
-  for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
-  const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
-  for (const auto& [key, node] : map.items) {
-    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    if (std::find(former.begin(), former.end(), key) != former.end()) continue;
-    const auto near = did_you_mean(key, known);
-    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + (near.empty() ? all : near)});
-  }
-}
-
-bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
-  if (node.type == type) return true;
-  if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
-  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
-                                    ", not " + (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
-  return false;
-}
-
-void throw_issues(std::vector<Issue> issues) {
-  // In the order of the file: by line, then column, as numbers.
-  const auto order = [](const Issue& issue) {
-    const auto column = issue.where.rfind(':'), line = issue.where.rfind(':', column - 1);
-    if (issue.where.rfind("--set", 0) == 0 || column == std::string::npos || line == std::string::npos)
-      return std::tuple(std::string("~"), 0, 0);
-    return std::tuple(issue.where.substr(0, line), std::atoi(issue.where.c_str() + line + 1),
-                      std::atoi(issue.where.c_str() + column + 1));
-  };
-  std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
-  std::string text;
-  for (const auto& issue : issues) text += (text.empty() ? "" : "\n") + issue.where + ": " + issue.what;
-  throw ConfigError(text);
+std::string shown(const ConfigNode& node) {
+  if (node.type == Type::scalar) return node.text;
+  if (node.type == Type::absent) return "nothing";
+  return node.type == Type::list ? "a list" : "a map";
 }
 
 }  // namespace config_detail
