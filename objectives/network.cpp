@@ -34,9 +34,9 @@ bool reads_pooler(const ObjectiveConfig& config) {
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& base = backbone_of(model);
   const bool pooler =
-      configs.empty() ? base.base_model_has_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler || base.pooler}));
-  if (!pooler && base.pooler)
+      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
+  if (!pooler && keeps_pooler(model))
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
