@@ -1,7 +1,8 @@
 #pragma once
 // The interface of every network to objectives: hidden states, and the token embedding that heads are tied to.
 #include "models/attention/attention.h"
-#include "models/config.h"
+#include "models/encoder_decoder_config.h"
+#include "models/two_stream_config.h"
 
 namespace cloze {
 

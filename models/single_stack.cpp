@@ -18,7 +18,7 @@ struct SingleStack final : Backbone {
                        : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
                                                                                             parts.embeddings->position}
                                                                                : TiedTables{}))) {
-    if (c.always_project_embeddings || c.embedding_width() != c.hidden_size)
+    if (c.projects_embeddings())
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
     if (projection && c.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);

@@ -83,11 +83,8 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
 }
 
 Stack::Stack(const StackConfig& c) : config(c) {
-  // Layer i belongs to group floor(i groups / layers). It shares its blocks, or one of their sublayers, with the
-  // group's first layer.
-  const int64_t count = c.num_hidden_layers, groups = c.num_hidden_groups > 0 && c.share != Sharing::none
-                                                          ? std::min(c.num_hidden_groups, count)
-                                                          : count;
+  // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
+  const int64_t count = c.num_hidden_layers, groups = c.groups_of(count);
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
     auto& leader = first[static_cast<size_t>(i * groups / count)];

@@ -31,7 +31,7 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
-/// T5's buckets of relative positions (key minus query): one bucket for each small distance, logarithmic buckets
+/// Buckets of relative positions (key minus query): one bucket for each small distance, logarithmic buckets
 /// beyond. A causal stack buckets distances to the past only, a bidirectional one both signs. Source: Raffel et al.
 /// 2020, section 2.1; Mesh TensorFlow, transformer_layers.py.
 class DistanceBuckets {
@@ -61,7 +61,7 @@ struct Stack : Layer {
   StackConfig config;
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
   std::shared_ptr<Norm> final_norm;  ///< pre-norm only
-  Param relative_attention_bias;     ///< [buckets, H], with T5's relative position bias
+  Param relative_attention_bias;     ///< [buckets, H]; undefined: no RelativeBias
   std::optional<DistanceBuckets> buckets;
   bool gradient_checkpointing = false;  ///< recompute each block in the backward pass
 };

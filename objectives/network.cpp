@@ -34,9 +34,9 @@ bool reads_pooler(const ObjectiveConfig& config) {
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& base = backbone_of(model);
   const bool pooler =
-      configs.empty() ? base.base_model_has_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler || base.pooler}));
-  if (!pooler && base.pooler)
+      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
+  if (!pooler && keeps_pooler(model))
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
@@ -92,21 +92,13 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
     reads = reads || heads[k]->reads_backbone();
   }
   Tensor hidden;
-  if (reads)
-    hidden = backbone->hidden({.input_ids = batch.input_ids,
-                               .attention_mask = batch.attention_mask,
-                               .token_type_ids = batch.token_type_ids,
-                               .global_attention_mask = batch.global_attention_mask,
-                               .read_positions = read_positions(heads, batch),
-                               .prefix = batch.prefix,
-                               .decoder_input_ids = batch.decoder_input_ids,
-                               .decoder_attention_mask = batch.decoder_attention_mask,
-                               .visible = batch.visible,
-                               .target_positions = batch.target_positions,
-                               .backward = batch.backward,
-                               .mems = batch.mems,
-                               .new_mems = new_mems,
-                               .dropout_key = dropout_key});
+  if (reads) {
+    auto inputs = inputs_of(batch);
+    inputs.read_positions = read_positions(heads, batch);
+    inputs.new_mems = new_mems;
+    inputs.dropout_key = dropout_key;
+    hidden = backbone->hidden(inputs);
+  }
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
     for (auto& part : early[k]) all.push_back(std::move(part));
