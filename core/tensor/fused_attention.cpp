@@ -153,15 +153,15 @@ struct FavorFunction : Function<FavorFunction> {
     auto denominator = at::empty({in.size(0) * heads, in.size(1)}, at::kFloat);
     by_type(in, [&](auto element) {
       using T = decltype(element);
-      each_head<T>(in, mask, bias, heads, facts.causal, features.kernel == "softmax", features.epsilon, count, rows,
-                   columns, out, denominator,
+      each_head<T>(in, mask, bias, heads, facts.causal, features.kernel == FeatureKernel::softmax, features.epsilon,
+                   count, rows, columns, out, denominator,
                    [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_forward(a); }, {}, {});
     });
     context->save_for_backward({in, mask, rows, columns, out, denominator});
     keep(context, "bias", bias);
     context->saved_data["heads"] = heads;
     context->saved_data["causal"] = facts.causal;
-    context->saved_data["softmax"] = features.kernel == "softmax";
+    context->saved_data["softmax"] = features.kernel == FeatureKernel::softmax;
     context->saved_data["epsilon"] = features.epsilon;
     context->saved_data["features"] = count;
     return out;
