@@ -44,16 +44,16 @@ struct CountBounds {
 };
 
 CountBounds bounds_of(CountRule count, double wanted) {
-  const auto floor = static_cast<int64_t>(wanted);
-  const auto ceil = std::llround(std::ceil(wanted - 1e-9));
+  const auto down = static_cast<int64_t>(wanted);
+  const int64_t up = std::llround(std::ceil(wanted - 1e-9));
   const auto rounded = std::max<int64_t>(1, std::llrint(wanted));
   switch (count) {
     case CountRule::rounded:
       return {rounded, rounded};
     case CountRule::ceil:
-      return {ceil, ceil};
+      return {up, up};
     case CountRule::stochastic:
-      return {floor, floor + 1};
+      return {down, down + 1};
     case CountRule::bernoulli:
       break;
   }

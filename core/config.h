@@ -224,21 +224,16 @@ std::string with_choices(const char* words, const Rule& rule) {
   }
   return all;
 }
-/// A list of scalars, written in one line.
-template <class T>
-inline constexpr bool is_list = false;
-template <class T>
-inline constexpr bool is_list<std::vector<T>> = is_scalar<T>;
 template <class T>
 constexpr const char* type_name() {
-  if constexpr (std::is_same_v<T, int64_t>)
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    return "whole numbers";
+  else if constexpr (std::is_same_v<T, int64_t>)
     return "whole number";
   else if constexpr (std::is_same_v<T, double>)
     return "number";
   else if constexpr (std::is_same_v<T, bool>)
     return "true or false";
-  else if constexpr (is_list<T>)
-    return type_name<typename T::value_type>();  // or one value of that type
   else
     return "text";
 }
@@ -250,6 +245,11 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
+/// A list of scalars, written in one line.
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = is_scalar<T>;
 template <class T>
 std::string scalar_text(const std::vector<T>& list) {
   std::string text;

@@ -1,7 +1,6 @@
 #include "objectives/collator.h"
 
 #include "objectives/rows.h"
-#include "objectives/special_tokens.h"
 
 namespace cloze {
 
