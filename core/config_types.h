@@ -31,7 +31,9 @@ inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T
 /// The type as documentation names it.
 template <class T>
 constexpr const char* type_name() {
-  if constexpr (std::is_same_v<T, int64_t>)
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    return "whole numbers";
+  else if constexpr (std::is_same_v<T, int64_t>)
     return "whole number";
   else if constexpr (std::is_same_v<T, double>)
     return "number";

@@ -120,19 +120,13 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
 namespace {
 
 /// The token that replaces masked text in the encoder's input.
-enum class MaskedBy { nothing, sentinel, mask };
-
-MaskedBy masked_by(const LoadedRun& run) {
-  if (!backbone_of(run.config.model).is_encoder_decoder()) return MaskedBy::nothing;
+Placeholder masked_by(const LoadedRun& run) {
+  if (!backbone_of(run.config.model).is_encoder_decoder()) return Placeholder::none;
   for (const auto& o : run.config.objectives) {
-    if (std::holds_alternative<DenoisingConfig>(o)) return MaskedBy::mask;
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&o);
-    if (!spans) continue;
-    if (uses_sentinels(spans->corruption)) return MaskedBy::sentinel;
-    const bool masks = spans->corruption == Corruption::mass || spans->corruption == Corruption::bert;
-    return masks ? MaskedBy::mask : MaskedBy::nothing;
+    if (std::holds_alternative<DenoisingConfig>(o)) return Placeholder::mask;
+    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&o)) return placeholder_of(spans->corruption);
   }
-  return MaskedBy::nothing;
+  return Placeholder::none;
 }
 
 /// The segments of a text with the tokens between them that `generated` has after each sentinel.
@@ -154,7 +148,7 @@ std::vector<int64_t> with_spans(const std::vector<int64_t>& generated,
 
 }  // namespace
 
-bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != MaskedBy::nothing; }
+bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != Placeholder::none; }
 
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
   require<CheckpointError>(run.has_tokenizer, run.folder,
@@ -164,7 +158,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   const auto& model = backbone_of(run.config.model);
   const auto& special = run.tokenizer.special();
   const auto& sentinels = run.tokenizer.sentinels();
-  const bool spans = masked_by(run) == MaskedBy::sentinel;
+  const bool spans = masked_by(run) == Placeholder::sentinel;
   require<ConfigError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
                        " blanks, the tokenizer has ", sentinels.size(), " sentinels; fill fewer at once");
   require<ConfigError>(

@@ -31,7 +31,7 @@ struct ReplacedToken final : Objective {
 
   /// With two stages: first only the generator trains; then the discriminator, from the generator's weights, with the
   /// generator frozen.
-  bool generator_only() const { return step() < config.generator_steps; }
+  bool generator_only() const { return config.generator_only(step()); }
   bool generator_frozen() const { return config.generator_steps > 0 && !generator_only(); }
 
   bool before_step(int64_t step, const Rng& rng) override {

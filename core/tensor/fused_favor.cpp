@@ -41,7 +41,7 @@ struct FavorFunction : Function<FavorFunction> {
                     .bias = bias,
                     .heads = heads,
                     .causal = facts.causal,
-                    .softmax = features.kernel == "softmax",
+                    .softmax = features.kernel == FeatureKernel::softmax,
                     .epsilon = features.epsilon,
                     .features = count,
                     .w = rows,
@@ -54,7 +54,7 @@ struct FavorFunction : Function<FavorFunction> {
     keep(context, "bias", bias);
     context->saved_data["heads"] = heads;
     context->saved_data["causal"] = facts.causal;
-    context->saved_data["softmax"] = features.kernel == "softmax";
+    context->saved_data["softmax"] = features.kernel == FeatureKernel::softmax;
     context->saved_data["epsilon"] = features.epsilon;
     context->saved_data["features"] = count;
     return out;

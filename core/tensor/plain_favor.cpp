@@ -41,23 +41,29 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
     return absent.defined() ? x.masked_fill(absent, value) : x;
   };
   Tensor fq, fk, late;  // features; `late`: epsilon at each position, relative to the keys up to it (causal)
-  if (f.kernel == "relu") {
-    fq = at::relu(sq) + f.epsilon;
-    fk = only_real(at::relu(sk) + f.epsilon, 0);
-  } else if (f.kernel == "softmax") {
-    const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
-    const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
-    fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
-    fk = at::exp(only_real(sk - hk - top, -1e30));
-    if (context.causal)
-      late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
-    else
-      fk = only_real(fk + f.epsilon, 0);
-  } else {
-    const auto height = only_real(hk, -1e30);
-    const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
-    fq = at::cat({sq.sin(), sq.cos()}, -1);
-    fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
+  switch (f.kernel) {
+    case FeatureKernel::relu:
+      fq = at::relu(sq) + f.epsilon;
+      fk = only_real(at::relu(sk) + f.epsilon, 0);
+      break;
+    case FeatureKernel::softmax: {
+      const auto peaks = only_real(sk.detach().amax(-1, /*keepdim=*/true), -1e30);  // [B, H, T, 1]
+      const auto top = peaks.amax(2, /*keepdim=*/true);                             // [B, H, 1, 1]
+      fq = at::exp(sq - hq - sq.detach().amax(-1, /*keepdim=*/true)) + f.epsilon;
+      fk = at::exp(only_real(sk - hk - top, -1e30));
+      if (context.causal)
+        late = f.epsilon * at::exp(std::get<0>(at::cummax(peaks, 2)) - top);
+      else
+        fk = only_real(fk + f.epsilon, 0);
+      break;
+    }
+    case FeatureKernel::trigonometric: {
+      const auto height = only_real(hk, -1e30);
+      const auto level = at::exp(height - height.amax(2, /*keepdim=*/true).detach());
+      fq = at::cat({sq.sin(), sq.cos()}, -1);
+      fk = at::cat({sk.sin() * level, sk.cos() * level}, -1);
+      break;
+    }
   }
   Tensor sums;  // [B, H, T, C + 1]
   if (context.causal) {
@@ -68,7 +74,8 @@ Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, cons
   }
   const auto numerator = sums.slice(-1, 0, -1);
   auto denominator = sums.slice(-1, -1);
-  if (f.kernel == "trigonometric") denominator = denominator + 2e-6 * denominator.detach().abs().le(1e-6).to(type);
+  if (f.kernel == FeatureKernel::trigonometric)
+    denominator = denominator + 2e-6 * denominator.detach().abs().le(1e-6).to(type);
   const auto all_masked = denominator.eq(0);
   const auto mixed = (numerator / denominator.masked_fill(all_masked, 1)).masked_fill(all_masked, 0);
   return mixed.transpose(1, 2).flatten(2).to(qkv.scalar_type());  // [B, T, D]

@@ -16,7 +16,7 @@ struct PerformerAttentionLayer final : Attention {
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
     return favor_attention(
         linear(x, qkv->weight, Param()), qkv->bias, heads, context,
-        {.projection = projection.value().detach(), .kernel = name_of(kind.kernel), .epsilon = kind.kernel_epsilon});
+        {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
   }
 
   bool before_step(int64_t step, const Rng& rng) override {
