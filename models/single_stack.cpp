@@ -73,6 +73,13 @@ struct SingleStack final : Backbone {
     return at::tanh(pooler->forward(hidden.select(1, 0)));  // [B, D]
   }
 
+  double multiply_adds(const std::vector<RowSizes>& rows) const override {
+    double sum = projection ? total(rows, &RowSizes::length) * projection->multiply_adds() : 0;
+    for (const auto& row : rows) sum += row.count * stack->multiply_adds(row);
+    return sum;
+  }
+  double pooling_multiply_adds() const override { return pooler ? pooler->multiply_adds() : 0; }
+
   const Param& token_embedding() const override { return embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return pooler != nullptr; }

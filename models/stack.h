@@ -21,6 +21,9 @@ struct Block : Layer {
   /// computed for those tokens only, and the result is [N, D]; undefined: for all tokens.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
                  const EncoderOutput* encoded, BlockCache* cache, const Tensor& indices) const;
+  /// Multiply-adds for one of these rows, of which `outputs` tokens are computed after self-attention; `encoded`:
+  /// tokens of the encoder's output.
+  double multiply_adds(const RowSizes& row, double outputs, double encoded) const;
   StackConfig config;
   std::shared_ptr<Attention> attention;
   std::shared_ptr<CrossAttention> cross_attention;
@@ -56,6 +59,8 @@ struct Stack : Layer {
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                  const EncoderOutput* encoded = nullptr, std::vector<BlockCache>* cache = nullptr,
                  const Tensor& read_positions = {}) const;
+  /// Multiply-adds for one of these rows; `encoded`: tokens of the encoder's output.
+  double multiply_adds(const RowSizes& row, double encoded = 0) const;
   /// Number of blocks that run; shared ones count each time.
   int64_t depth() const;
   StackConfig config;

@@ -62,6 +62,20 @@ struct ReplacedToken final : Objective {
     return list;
   }
 
+  Cost cost(const Backbone&, const std::vector<RowSizes>& rows) const override {
+    Cost sum;
+    if (generator) {
+      auto masked = rows;
+      for (auto& row : masked) row.read = row.predicted;
+      (generator_frozen() ? sum.frozen : sum.trained) +=
+          generator->multiply_adds(masked) +
+          total(rows, &RowSizes::predicted) * head->multiply_adds(generator->token_embedding());
+    }
+    if (!generator_only())
+      sum.trained += total(rows, &RowSizes::length) * (dense->multiply_adds() + prediction->multiply_adds());
+    return sum;
+  }
+
   /// Fills the masked positions with samples and marks those that differ from the text.
   std::vector<LossPart> rewrite(Batch& batch, uint64_t key) override {
     std::vector<LossPart> early;

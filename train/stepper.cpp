@@ -133,6 +133,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     }
     result.tokens += batches[micro].tokens;
     if (batches[micro].labels.defined()) result.predicted_tokens += batches[micro].labels.numel();
+    result.flops += in.network.training_flops(batches[micro]);
   }
   const auto start = Clock::now();
   for (const auto& part : result.parts) {

@@ -103,6 +103,21 @@ struct BigBirdAttentionLayer final : Attention {
     return join_heads(mixed.flatten(2, 3).index_select(2, position_range(x)));
   }
 
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto size = static_cast<double>(kind.block_size), random = static_cast<double>(kind.num_random_blocks);
+    const double between = std::ceil(row.length / size) - 2;  // blocks that are not global
+    double pairs = row.length * row.length;
+    if (between > 0) {
+      const double ends = row.length - between * size;  // tokens of the first and the last block
+      pairs = ends * row.length;
+      for (double i = 1; i <= between; ++i) {
+        const double near = std::min(i + 1, between) - std::max(i - 1, 1.0) + 1;
+        pairs += size * (ends + size * (near + std::min(random, between - near)));
+      }
+    }
+    return row.length * qkv->multiply_adds() + 2 * pairs * width();
+  }
+
   BigBirdAttention kind;
   Tensor order;  // int64 [H, n, n], permutations of key blocks
 };

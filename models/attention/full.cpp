@@ -28,6 +28,11 @@ struct FullAttentionLayer final : Attention {
     past = past.defined() ? at::cat({past, fresh}, 1) : fresh;
     return cached_attention(parts[0], past, heads, context);
   }
+  double multiply_adds(const RowSizes& row, bool causal) const override {
+    const double pairs = window < 0 ? attended_pairs(row, causal)
+                                    : row.length + 2 * pairs_within(row.length, static_cast<double>(window));
+    return row.length * qkv->multiply_adds() + 2 * pairs * width();
+  }
   double scale;  // 0: 1 / sqrt(C)
   int64_t window;
   std::optional<RotaryTable> rotary;

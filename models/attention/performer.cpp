@@ -19,6 +19,15 @@ struct PerformerAttentionLayer final : Attention {
         {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
   }
 
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto random = static_cast<double>(kind.nb_features),
+               features = kind.kernel == FeatureKernel::trigonometric ? 2 * random : random;
+    // Features of queries and keys; then the sums of values by features, and what each query takes of them. A column of
+    // ones among the values of each head becomes its denominator.
+    return row.length *
+           (qkv->multiply_adds() + 2 * random * width() + 2 * features * (width() + static_cast<double>(heads)));
+  }
+
   bool before_step(int64_t step, const Rng& rng) override {
     if (kind.feature_redraw_interval == 0 || step == 0 || step % kind.feature_redraw_interval != 0) return false;
     draw_features(projection.value(), rng.stream("features", static_cast<uint64_t>(step)));
