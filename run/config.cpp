@@ -1,6 +1,7 @@
 #include "run/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
@@ -174,7 +175,40 @@ void check_permuted_rows(const RunConfig& c, const TwoStreamConfig& model, std::
                            shortest(data.short_seq_prob), "; set it to 0"));
 }
 
+void check_schedule(const ScheduleConfig& s, int64_t steps, std::vector<std::string>& broken) {
+  if (s.shape == ScheduleShape::transformer && s.warmup < 1)
+    broken.push_back(words("schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ",
+                           shortest(s.warmup), "; give 1 or more (4000 in the paper)"));
+  if (s.shape != ScheduleShape::wsd && s.shape != ScheduleShape::wsd_s) return;
+  if (s.decay == 0)
+    broken.push_back(
+        words("schedule.shape ", s.shape, " decays, and schedule.decay is 0; raise it, or choose constant"));
+  const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
+  if (warmup > stable_share(s))
+    broken.push_back(words("schedule.warmup ", shortest(s.warmup), " lasts into the decay of schedule.shape ", s.shape,
+                           ", which begins after ", shortest(stable_share(s)),
+                           " of the budget; shorten the warm-up or schedule.decay"));
+}
+
 }  // namespace
+
+double stable_share(const ScheduleConfig& s) {
+  switch (s.shape) {
+    case ScheduleShape::linear:
+    case ScheduleShape::cosine:
+    case ScheduleShape::one_cycle:
+      return 0;
+    case ScheduleShape::constant:
+    case ScheduleShape::inverse_sqrt:
+    case ScheduleShape::transformer:
+      return 1;
+    case ScheduleShape::wsd:
+      return 1 - s.decay;
+    case ScheduleShape::wsd_s:
+      return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays));
+  }
+  fail("this shape of a schedule is not known");
+}
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
   return std::all_of(config.objectives.begin(), config.objectives.end(), [&](const ObjectiveConfig& objective) {
@@ -321,6 +355,7 @@ void validate(const RunConfig& c) {
   if (c.schedule.warmup >= 1 && budget.steps > 0 && c.schedule.warmup >= static_cast<double>(budget.steps))
     broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " is not shorter than train.budget.steps ",
                            budget.steps, "; shorten it"));
+  check_schedule(c.schedule, budget.steps, broken);
   const auto& device = c.train.device;
   if (device != "cpu" && device != "cuda" && device.rfind("cuda:", 0) != 0)
     broken.push_back(words("train.device '", device, "' is unknown; use cpu, cuda or cuda:N"));
