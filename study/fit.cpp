@@ -112,7 +112,8 @@ double descend_to(Problem& problem, Vector& v, double delta) {
   double objective = 0;
   for (double at = std::max(delta, 1e-3);; at = std::max(delta, at / 4)) {
     problem.delta = at;
-    for (int again = 0; again < 3; ++again) objective = descend(problem, v, at, 1e-13);  // with a new memory of curvature
+    for (int again = 0; again < 3; ++again)
+      objective = descend(problem, v, at, 1e-13);  // with a new memory of curvature
     if (at == delta) return objective;
   }
 }
@@ -134,15 +135,15 @@ Vector best_of_starts(const Problem& problem) {
 }
 
 /// Numbers of different values, where values within 0.1 % of each other are one.
-size_t distinct(const std::vector<ScalingPoint>& points, double ScalingPoint::*field) {
+size_t distinct(const std::vector<ScalingPoint>& points, double ScalingPoint::* field) {
   std::set<long> found;
   for (const auto& point : points) found.insert(std::lround(std::log(point.*field) * 1000));
   return found.size();
 }
 
 void require_enough(const std::vector<ScalingPoint>& points) {
-  require<DataError>(points.size() >= 6, points.size(),
-                     points.size() == 1 ? " point does" : " points do", " not determine the 5 parameters of a scaling law; give 6 or more");
+  require<DataError>(points.size() >= 6, points.size(), points.size() == 1 ? " point does" : " points do",
+                     " not determine the 5 parameters of a scaling law; give 6 or more");
   const auto sizes = distinct(points, &ScalingPoint::size), tokens = distinct(points, &ScalingPoint::tokens);
   require<DataError>(sizes >= 3, sizes == 1 ? "all points have the same size" : "the points have 2 sizes",
                      ", which does not tell A, alpha and E apart; train models of 3 sizes or more");
@@ -214,7 +215,8 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
   }
   const double negligible = 1e-3 * least;
   if (law.E < negligible)
-    found.push_back(words("E is ", digits(law.E), ": the points show no floor of the loss; train longer and larger "
+    found.push_back(words("E is ", digits(law.E),
+                          ": the points show no floor of the loss; train longer and larger "
                           "models, or take E for unknown"));
   if (law.alpha <= 0 || by_size < negligible)
     found.push_back("the loss does not fall with the size: A / N^alpha explains nothing; spread the sizes wider");

@@ -2,6 +2,7 @@
 // Scaling laws: the loss of a model as a function of its size and of the tokens that it was trained on, fitted to runs.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -49,29 +50,29 @@ struct ScalingFit {
   double objective = 0;  ///< sum of the Huber losses
   std::vector<ScalingLaw> resampled{};
   double confidence = 0.95;
-  /// Percentiles of `value` over the resampled laws; the value of the law itself without resamples.
+  /// Percentiles of `value` over the resampled laws that have one; the value of the law itself without resamples.
   template <class Value>
   Interval interval(const Value& value) const;
 };
 
-/// The law that fits best: the smallest sum of Huber losses of log L - log L(N, D), by L-BFGS from each of 4,500 starts.
-/// Intervals come from resampled points, each fitted from the best law.
-/// Throws DataError for points that do not determine the five parameters: fewer than six, or fewer than three sizes or
-/// token counts.
-/// Source: Hoffmann et al. 2022, section 3.3 and appendix D.2. Differs: L-BFGS sees logarithms from which their mean is
-/// subtracted, which moves no optimum but separates A from alpha and B from beta, and runs until it stands still; their
-/// scale of the objective ended it early (Besiroglu et al. 2024, arXiv 2404.10102, section 3).
+/// The law that fits best: the smallest sum of Huber losses of log L - log L(N, D), by L-BFGS from each of 4,500
+/// starts. Intervals come from resampled points, each fitted from the best law. Throws DataError for points that do not
+/// determine the five parameters: fewer than six, or fewer than three sizes or token counts. Source: Hoffmann et al.
+/// 2022, section 3.3 and appendix D.2. Differs: L-BFGS sees logarithms from which their mean is subtracted, which moves
+/// no optimum but separates A from alpha and B from beta, and runs until it stands still; their scale of the objective
+/// ended it early (Besiroglu et al. 2024, arXiv 2404.10102, section 3).
 ScalingFit fit_scaling_law(const std::vector<ScalingPoint>& points, const FitOptions& options);
 
-/// Reasons not to trust a fit, each a sentence: one term explains nothing, sizes and tokens grow together, parameters
-/// whose interval is wider than their value, residuals that are not noise. Empty: none was found.
+/// Reasons not to trust a fit, each a sentence: a term that explains nothing, no floor, sizes and tokens that grow
+/// together, parameters whose interval is wider than their value. Empty: none was found.
 std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<ScalingPoint>& points);
 
 template <class Value>
 Interval ScalingFit::interval(const Value& value) const {
-  if (resampled.empty()) return {value(law), value(law)};
   std::vector<double> all;
-  for (const auto& one : resampled) all.push_back(value(one));
+  for (const auto& one : resampled)
+    if (std::isfinite(value(one))) all.push_back(value(one));
+  if (all.empty()) return {value(law), value(law)};
   std::sort(all.begin(), all.end());
   return {quantile(all, (1 - confidence) / 2), quantile(all, (1 + confidence) / 2)};
 }
