@@ -1,6 +1,7 @@
 #include "run/config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/families/limits.h"
 #include "objectives/limits.h"
@@ -56,7 +57,38 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 
+void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
+  limits.forbid(s.shape == ScheduleShape::transformer && s.warmup < 1,
+                "schedule.shape transformer counts its warm-up in steps, and schedule.warmup is ", shortest(s.warmup),
+                "; give 1 or more (4000 in the paper)");
+  if (s.shape != ScheduleShape::wsd && s.shape != ScheduleShape::wsd_s) return;
+  limits.forbid(s.decay == 0, "schedule.shape ", s.shape,
+                " decays, and schedule.decay is 0; raise it, or choose constant");
+  const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
+  limits.forbid(warmup > stable_share(s), "schedule.warmup ", shortest(s.warmup),
+                " lasts into the decay of schedule.shape ", s.shape, ", which begins after ",
+                shortest(stable_share(s)), " of the budget; shorten the warm-up or schedule.decay");
+}
+
 }  // namespace
+
+double stable_share(const ScheduleConfig& s) {
+  switch (s.shape) {
+    case ScheduleShape::linear:
+    case ScheduleShape::cosine:
+    case ScheduleShape::one_cycle:
+      return 0;
+    case ScheduleShape::constant:
+    case ScheduleShape::inverse_sqrt:
+    case ScheduleShape::transformer:
+      return 1;
+    case ScheduleShape::wsd:
+      return 1 - s.decay;
+    case ScheduleShape::wsd_s:
+      return std::ldexp(1 - s.decay, static_cast<int>(1 - s.decays));
+  }
+  fail("this shape of a schedule is not known");
+}
 
 bool same_losses(const RunConfig& config, int64_t a, int64_t b) {
   const auto same = [&](const auto& objective) {
@@ -74,6 +106,7 @@ void validate(const RunConfig& c) {
   check_limits(setting_of(c), limits);
   check_data(c, limits);
   check_budget(c.train, c.schedule, limits);
+  check_schedule(c.schedule, c.train.budget.steps, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
   std::string text;
