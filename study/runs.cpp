@@ -20,20 +20,48 @@ using nlohmann::json;
 
 constexpr uint64_t max_file = uint64_t{256} << 20;
 
-/// Lines of metrics.jsonl that are whole; the last one may be cut by a kill.
-template <class Visit>
-void each_metric(const std::string& run, const Visit& visit) {
-  std::ifstream file(run + "/metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const auto row = json::parse(line, nullptr, false);
-    if (row.is_object() && row.contains("step") && row["step"].is_number()) visit(row);
-  }
-}
-
 double number_at(const json& row, const char* part, const char* key, double otherwise) {
   if (!row.contains(part) || !row[part].is_object()) return otherwise;
   const auto& inner = row[part];
   return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
+}
+
+/// What a line of metrics.jsonl says; a line that was cut says nothing.
+json row_of(const std::string& line) {
+  const auto row = json::parse(line, nullptr, false);
+  return row.is_object() && row.contains("step") && row["step"].is_number() ? row : json();
+}
+
+void advance(CurvePoint& now, const json& row) {
+  if (row.is_null()) return;
+  now.step = row["step"].get<int64_t>();
+  if (row.contains("tokens") && row["tokens"].is_number()) now.tokens = row["tokens"].get<int64_t>();
+  now.seconds = number_at(row, "time", "seconds", now.seconds);
+}
+
+/// The held-out losses of a run and where it stands. Of the lines between two evaluations only the last is parsed.
+struct Progress {
+  std::vector<CurvePoint> curve{};
+  CurvePoint last{};
+};
+Progress read_progress(const std::string& folder) {
+  Progress found;
+  std::ifstream file(folder + "/metrics.jsonl");
+  std::string before;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"held_out_loss\"") == std::string::npos) {
+      before = line;
+      continue;
+    }
+    advance(found.last, row_of(std::exchange(before, "")));
+    const auto row = row_of(line);
+    advance(found.last, row);
+    if (row.is_null() || !row["held_out_loss"].is_number()) continue;
+    found.curve.push_back(found.last);
+    found.curve.back().loss = row["held_out_loss"].get<double>();
+  }
+  advance(found.last, row_of(before));
+  return found;
 }
 
 double share_of_budget(const BudgetConfig& budget, const CurvePoint& at) {
@@ -76,31 +104,18 @@ void write_record(const std::string& path, const RunRecord& record) {
   write_atomic(path, fields.dump(2) + "\n");
 }
 
-std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
-  std::vector<CurvePoint> curve;
-  CurvePoint now;
-  each_metric(run_path(plan, run), [&](const json& row) {
-    now.step = row["step"].get<int64_t>();
-    if (row.contains("tokens") && row["tokens"].is_number()) now.tokens = row["tokens"].get<int64_t>();
-    now.seconds = number_at(row, "time", "seconds", now.seconds);
-    if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return;
-    now.loss = row["held_out_loss"].get<double>();
-    curve.push_back(now);
-  });
-  return curve;
-}
+std::vector<CurvePoint> read_curve(const std::string& folder) { return read_progress(folder).curve; }
+
+std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) { return read_curve(run_path(plan, run)); }
+
+int64_t last_step(const std::string& folder) { return read_progress(folder).last.step; }
 
 RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
   status.owner = owner_of(claim_path(plan, run));
-  CurvePoint last;
-  each_metric(run_path(plan, run), [&](const json& row) {
-    last.step = row["step"].get<int64_t>();
-    if (row.contains("tokens") && row["tokens"].is_number()) last.tokens = row["tokens"].get<int64_t>();
-    last.seconds = number_at(row, "time", "seconds", last.seconds);
-    if (row.contains("held_out_loss") && row["held_out_loss"].is_number()) status.loss = row["held_out_loss"];
-  });
+  const auto [curve, last] = read_progress(run_path(plan, run));
+  if (!curve.empty()) status.loss = curve.back().loss;
   status.step = last.step;
   status.seconds = last.seconds;
   status.progress = share_of_budget(run.config.train.budget, last);
@@ -115,30 +130,51 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   return status;
 }
 
-RunResult read_result(const Plan& plan, const PlannedRun& run) {
-  const auto folder = run_path(plan, run), path = folder + "/held_out.json";
-  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; run the study again");
+HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/held_out.json";
+  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
   const auto fields = parse_json(read_text(path, max_file));
   const auto damaged = [&](bool fine) {
-    require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and run the study again");
+    require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and ", remedy);
   };
   damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
           fields["xxh3"] == hash_hex(fields["losses"].dump()));
-  RunResult result{.arm = run.arm, .seed = run.seed, .folder = folder, .text = fields.value("measured", "")};
-  const auto& metric = plan.study.metric;
-  const auto name = short_form(parse_objective(metric.objective));
-  damaged(fields["losses"].contains(name));
-  const auto& losses = fields["losses"][name];
-  result.examples.sum = losses.at("sum").get<std::vector<double>>();
-  result.examples.count = losses.at("count").get<std::vector<double>>();
-  damaged(result.examples.sum.size() == result.examples.count.size());
-  result.value = result.examples.value();
-  const auto curve = read_curve(plan, run);
-  if (!curve.empty()) {
-    result.step = curve.back().step, result.tokens = curve.back().tokens;
-    result.seconds = curve.back().seconds, result.flops = curve.back().flops;
+  HeldOutFile file;
+  const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); };
+  if (fields.contains("measured")) file.measured = text(fields["measured"]);
+  if (fields.contains("step") && fields["step"].is_number()) file.step = fields["step"].get<int64_t>();
+  // A loss that is not finite stands as null.
+  const auto number = [](const json& value) {
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  };
+  for (const auto& [name, part] : fields["losses"].items()) {
+    damaged(part.is_object() && part.contains("sum") && part.contains("count") && part["sum"].is_array() &&
+            part["count"].is_array() && part["sum"].size() == part["count"].size());
+    auto& losses = file.losses[name];
+    for (const auto& value : part["sum"]) losses.sum.push_back(number(value));
+    for (const auto& value : part["count"]) losses.count.push_back(number(value));
   }
+  return file;
+}
+
+RunResult read_result(const Plan& plan, const PlannedRun& run) {
+  RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
+  auto file = read_held_out(result.folder, "run the study again");
+  const auto name = short_form(parse_objective(plan.study.metric.objective));
+  const auto losses = file.losses.find(name);
+  require<DataError>(losses != file.losses.end(), result.folder, "/held_out.json: has no loss of '", name,
+                     "', by which the study compares; run the study again with --redo");
+  result.text = file.measured;
+  result.examples = std::move(losses->second);
+  result.value = result.examples.value();
+  add_totals(result, read_curve(plan, run));
   return result;
+}
+
+void add_totals(RunResult& result, const std::vector<CurvePoint>& curve) {
+  if (curve.empty()) return;
+  const auto& end = curve.back();
+  result.step = end.step, result.tokens = end.tokens, result.seconds = end.seconds, result.flops = end.flops;
 }
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #pragma once
 // The runs of a study on disk: which are done, which fail, which were made from another study file.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,7 +56,7 @@ struct RunResult {
   std::string folder;
   double value = 0;  ///< of the metric
   ExampleLosses examples{};
-  std::string text{};  ///< fingerprint of the held-out text and tokenizer
+  std::string text{};  ///< what was measured: form of the evaluation, fingerprint of text and tokenizer
   int64_t step = 0, tokens = 0;
   double seconds = 0, flops = 0;
 };
@@ -70,5 +71,19 @@ struct CurvePoint {
 };
 /// The held-out losses along a run. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
+std::vector<CurvePoint> read_curve(const std::string& folder);
+/// The last step that a run has logged.
+int64_t last_step(const std::string& folder);
+/// Steps, tokens, time and FLOPs of a run, those of the end of its curve.
+void add_totals(RunResult& result, const std::vector<CurvePoint>& curve);
+
+/// The held_out.json of a run directory.
+struct HeldOutFile {
+  std::string measured{};  ///< the evaluation in words, with the fingerprint of its tokens
+  int64_t step = 0;
+  std::map<std::string, ExampleLosses> losses{};  ///< by objective in short form; NaN for what is not finite
+};
+/// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited.
+HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
 
 }  // namespace cloze

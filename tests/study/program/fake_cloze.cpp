@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "run/config.h"
 #include "study/fingerprint.h"
+#include "study/statistics.h"
 
 using namespace cloze;
 using nlohmann::json;
@@ -35,20 +36,22 @@ int main(int argc, char** argv) {
   auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream("loss");
   const double of_seed = 0.02 * stream.normal();
   std::vector<double> sums, counts;
-  for (int e = 0; e < 30; ++e) {
+  for (int64_t e = 0; e < config.evaluation.sequences; ++e) {
     sums.push_back(10 * (3 + of_seed + rate + 0.1 * stream.normal()));
     counts.push_back(10);
   }
-  double total = 0;
-  for (const double sum : sums) total += sum / 300;
-  std::ofstream(run + "/metrics.jsonl") << json{{"step", 5}, {"tokens", 500}, {"time", {{"seconds", 1.5}}}}.dump()
-                                        << "\n"
-                                        << json{{"step", 5}, {"held_out_loss", total + 1}}.dump() << "\n"
-                                        << json{{"step", 10}, {"tokens", 1000}, {"time", {{"seconds", 3.0}}}}.dump()
-                                        << "\n"
-                                        << json{{"step", 10}, {"held_out_loss", total}}.dump() << "\n";
+  const double total = ExampleLosses{sums, counts}.value();
+  std::ofstream metrics(run + "/metrics.jsonl");
+  const int64_t steps = config.train.budget.steps, every = std::min(config.evaluation.every, steps);
+  for (int64_t step = every; step <= steps; step += every) {
+    const double left = 1 - static_cast<double>(step) / static_cast<double>(steps);
+    metrics << json{{"step", step}, {"tokens", 100 * step}, {"time", {{"seconds", 0.3 * static_cast<double>(step)}}}}
+            << "\n"
+            << json{{"step", step}, {"held_out_loss", total + 4 * left * left}} << "\n";
+  }
+  metrics.close();
   const json losses{{"mlm", {{"sum", sums}, {"count", counts}}}};
   std::ofstream(run + "/held_out.json")
-      << json{{"step", 10}, {"measured", "made up"}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
+      << json{{"step", steps}, {"measured", "made up"}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
   return 0;
 }
