@@ -20,7 +20,8 @@ inline constexpr const char* page_style = R"css(
 html { -webkit-text-size-adjust: 100%; }
 body {
   margin: 0; background: var(--page); color: var(--ink);
-  font: 400 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif;
+  font: 400 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial,
+    sans-serif;
   font-variant-numeric: tabular-nums;
 }
 main { max-width: 70rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
@@ -36,23 +37,27 @@ figcaption { margin-top: .6rem; }
 figure { margin: 0 0 1.5rem; }
 ul { padding-left: 1.1rem; margin: .5rem 0; }
 li { margin: .2rem 0; }
-code, pre { font-family: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "Liberation Mono", monospace; font-size: .85em; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem 1.5rem; margin: 0; padding: 1rem 0;
-  border-top: 1px solid var(--faint); border-bottom: 1px solid var(--faint); }
+code, pre { font-family: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "Liberation Mono", monospace;
+  font-size: .85em; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem 1.5rem; margin: 0;
+  padding: 1rem 0; border-top: 1px solid var(--faint); border-bottom: 1px solid var(--faint); }
 .facts dt { color: var(--soft); font-size: .8rem; }
 .facts dd { margin: 0; }
 
 .scroll { overflow-x: auto; }
 .tall { max-height: 34rem; overflow-y: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th { font-weight: 500; color: var(--soft); font-size: .8rem; text-align: left; vertical-align: bottom; background: var(--page); }
+th { font-weight: 500; color: var(--soft); font-size: .8rem; text-align: left; vertical-align: bottom;
+  background: var(--page); }
 .tall thead th { position: sticky; top: 0; }
 th, td { padding: .42rem 1.1rem .42rem 0; border-bottom: 1px solid var(--faint); white-space: nowrap; }
 th:last-child, td:last-child { padding-right: 0; }
 td { vertical-align: baseline; }
 .n { text-align: right; }
-tbody th { font-size: inherit; color: var(--ink); font-weight: 500; vertical-align: baseline; max-width: 18rem; white-space: normal; min-width: 6rem; }
+tbody th { font-size: inherit; color: var(--ink); font-weight: 500; vertical-align: baseline; max-width: 18rem;
+  white-space: normal; min-width: 6rem; }
 td.wide { white-space: normal; min-width: 15rem; }
+pre code { font-size: inherit; }
 pre { margin: 0; padding: .9rem 1rem; background: var(--fill); border-radius: 6px; line-height: 1.6; }
 
 svg { display: block; overflow: visible; }
@@ -67,11 +72,12 @@ svg svg { overflow: hidden; }
 .thin { stroke-width: 1; opacity: .3; }
 .band { fill: var(--c); opacity: .16; }
 .zero { stroke: var(--soft); stroke-width: 1; fill: none; vector-effect: non-scaling-stroke; }
-.margin { fill: var(--margin); }
+.margin { fill: var(--margin); opacity: 1; }
 .a0 { --c: var(--a0); } .a1 { --c: var(--a1); } .a2 { --c: var(--a2); } .a3 { --c: var(--a3); }
 .a4 { --c: var(--a4); } .a5 { --c: var(--a5); } .a6 { --c: var(--a6); }
 .d1 { stroke-dasharray: 7 4; } .d2 { stroke-dasharray: 2 3; }
-.key { display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; list-style: none; padding: 0; margin: 0 0 .4rem; font-size: .9rem; max-width: none; }
+.key { display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; list-style: none; padding: 0; margin: 0 0 .4rem;
+  font-size: .9rem; max-width: none; }
 .key li { display: flex; align-items: center; gap: .45rem; margin: 0; }
 .key svg { width: 1.5rem; height: .8rem; flex: none; }
 .key line { stroke: var(--c); stroke-width: 2.5; }
@@ -82,7 +88,8 @@ svg svg { overflow: hidden; }
 .draw svg { position: absolute; inset: 0; width: 100%; height: 100%; }
 .name { font-weight: 500; }
 .said { font-size: .9rem; }
-.sides { display: flex; justify-content: space-between; width: 100%; color: var(--soft); font-size: 13px; gap: .5rem; }
+.sides { display: flex; justify-content: space-between; width: 100%; color: var(--soft); font-size: 13px;
+  gap: .5rem; }
 .interval { stroke: var(--c); stroke-width: 5; stroke-linecap: butt; opacity: .5; }
 .boot { stroke: var(--c); stroke-width: 1.5; }
 .dot { fill: var(--c); }
@@ -91,7 +98,8 @@ svg svg { overflow: hidden; }
 .mean { stroke: var(--ink); stroke-width: 2; }
 
 .pick { position: absolute; opacity: 0; pointer-events: none; }
-.pick + label { display: inline-block; padding: .25rem .75rem; margin: 0 .3rem .8rem 0; border: 1px solid var(--faint); border-radius: 99px;
+.pick + label { display: inline-block; padding: .25rem .75rem; margin: 0 .3rem .8rem 0;
+  border: 1px solid var(--faint); border-radius: 99px;
   font-size: .85rem; color: var(--soft); cursor: pointer; }
 .pick:checked + label { color: var(--page); background: var(--ink); border-color: var(--ink); }
 .pick:focus-visible + label { outline: 2px solid var(--a1); outline-offset: 2px; }
@@ -111,7 +119,8 @@ svg svg { overflow: hidden; }
   .chart { height: 16rem; }
 }
 @media print {
-  :root { color-scheme: light; --page: #fff; --ink: #000; --soft: #444; --faint: #ccc; --fill: #f4f4f4; --margin: #0072b21a;
+  :root { color-scheme: light; --page: #fff; --ink: #000; --soft: #444; --faint: #ccc; --fill: #f4f4f4;
+    --margin: #0072b21a;
     --a0: #6d747c; --a1: #0072b2; --a2: #d55e00; --a3: #009e73; --a4: #b0558a; --a5: #b87f00; --a6: #3a9bd0; }
   body { font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   main { max-width: none; padding: 0; }
