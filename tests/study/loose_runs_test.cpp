@@ -1,6 +1,7 @@
 // Reports of runs that no study planned: run directories are written here.
 #include "study/loose_runs.h"
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -63,19 +64,19 @@ struct Runs {
 };
 
 /// Two arms of two seeds that differ in the learning rate.
-Runs two_arms() {
-  Runs runs;
-  runs.make("low-1", {.set = {"train.seed=1"}, .value = 3.0});
-  runs.make("high-2", {.set = {"train.seed=2", "optimizer.learning_rate=0.5"}, .value = 3.21});
-  runs.make("low-2", {.set = {"train.seed=2", "train.threads=2"}, .value = 3.1});
-  runs.make("high-1", {.set = {"train.seed=1", "optimizer.learning_rate=0.5"}, .value = 3.1});
-  return runs;
-}
+struct TwoArms : Runs {
+  TwoArms() {
+    make("low-1", {.set = {"train.seed=1"}, .value = 3.0});
+    make("high-2", {.set = {"train.seed=2", "optimizer.learning_rate=0.5"}, .value = 3.21});
+    make("low-2", {.set = {"train.seed=2", "train.threads=2"}, .value = 3.1});
+    make("high-1", {.set = {"train.seed=1", "optimizer.learning_rate=0.5"}, .value = 3.1});
+  }
+};
 
 }  // namespace
 
 TEST_CASE("runs by hand are grouped by their configs without the seed, and compared by pairs") {
-  const auto report = two_arms().report();
+  const auto report = TwoArms().report();
   REQUIRE(report.arms.size() == 2);
   CHECK(report.arms[0].name == "learning_rate=0.0001");
   CHECK(report.arms[1].name == "learning_rate=0.5");
@@ -89,7 +90,7 @@ TEST_CASE("runs by hand are grouped by their configs without the seed, and compa
 }
 
 TEST_CASE("the baseline is named by its arm or by one of its folders") {
-  auto runs = two_arms();
+  TwoArms runs;
   runs.question.baseline = "learning_rate=0.5";
   CHECK(runs.report().arms[1].difference.mean == Approx(-0.105));
   runs.question.baseline = runs.folder / "high-1/";
@@ -130,7 +131,7 @@ TEST_CASE("arms without a common seed are not compared, which the verdict says")
 }
 
 TEST_CASE("runs that are not at the end of their budget are listed with the reason, not dropped") {
-  auto runs = two_arms();
+  TwoArms runs;
   const auto cut = runs.make("low-3", {.set = {"train.seed=3"}, .logged = 40, .finished = false});
   runs.make("low-4", {.set = {"train.seed=4", "checkpoint.keep=3"}, .step = 60, .logged = 80});
   const auto early = runs.make("low-5", {.set = {"train.seed=5"}, .step = 70, .logged = 70});
@@ -149,14 +150,14 @@ TEST_CASE("runs that are not at the end of their budget are listed with the reas
 }
 
 TEST_CASE("a run whose loss is not finite is listed as failed") {
-  auto runs = two_arms();
+  TwoArms runs;
   runs.make("low-3", {.set = {"train.seed=3"}, .value = NAN});
   CHECK_THAT(runs.report().notes.front(), Catch::Contains("/3 failed: its held-out loss is not finite"));
 }
 
 TEST_CASE("runs by hand that cannot be compared are refused") {
   const auto with = [](const Made& made) {
-    auto runs = two_arms();
+    TwoArms runs;
     runs.make("other", made);
     return runs.error();
   };
@@ -188,7 +189,7 @@ TEST_CASE("among several held-out losses the metric has to be named") {
 }
 
 TEST_CASE("folders without a run, runs given twice and damaged files are refused with their names") {
-  auto runs = two_arms();
+  TwoArms runs;
   runs.question.folders.push_back(runs.folder / "low-1/");
   CHECK_THAT(runs.error(), Catch::Contains("low-1/: is given twice"));
   runs.question.folders.back() = runs.folder / "nothing";

@@ -1,6 +1,8 @@
 // Axes and shapes of plots.
 #include "study/plot.h"
 
+#include <cmath>
+
 #include "tests/support/catch.h"
 
 using namespace cloze;
