@@ -24,7 +24,7 @@ body {
     sans-serif;
   font-variant-numeric: tabular-nums;
 }
-main { max-width: 70rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+main { max-width: 76rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; font-weight: 650; letter-spacing: -.015em; margin: 0; }
 h2 { font-size: 1.15rem; line-height: 1.3; font-weight: 650; margin: 3rem 0 .9rem; }
 h1, p, li, td, th, dd, .name, .said { overflow-wrap: anywhere; }
@@ -39,8 +39,9 @@ ul { padding-left: 1.1rem; margin: .5rem 0; }
 li { margin: .2rem 0; }
 code, pre { font-family: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "Liberation Mono", monospace;
   font-size: .85em; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: 1rem 1.5rem; margin: 0;
-  padding: 1rem 0; border-top: 1px solid var(--faint); border-bottom: 1px solid var(--faint); }
+.facts { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 0; padding: 1rem 0;
+  border-top: 1px solid var(--faint); border-bottom: 1px solid var(--faint); }
+.facts > div { max-width: 15rem; }
 .facts dt { color: var(--soft); font-size: .8rem; }
 .facts dd { margin: 0; }
 
@@ -50,13 +51,13 @@ table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th { font-weight: 500; color: var(--soft); font-size: .8rem; text-align: left; vertical-align: bottom;
   background: var(--page); }
 .tall thead th { position: sticky; top: 0; }
-th, td { padding: .42rem 1.1rem .42rem 0; border-bottom: 1px solid var(--faint); white-space: nowrap; }
+th, td { padding: .42rem 1rem .42rem 0; border-bottom: 1px solid var(--faint); white-space: nowrap; }
 th:last-child, td:last-child { padding-right: 0; }
 td { vertical-align: baseline; }
 .n { text-align: right; }
 tbody th { font-size: inherit; color: var(--ink); font-weight: 500; vertical-align: baseline; max-width: 18rem;
   white-space: normal; min-width: 6rem; }
-td.wide { white-space: normal; min-width: 15rem; }
+td.wide { white-space: normal; min-width: 13rem; }
 pre code { font-size: inherit; }
 pre { margin: 0; padding: .9rem 1rem; background: var(--fill); border-radius: 6px; line-height: 1.6; }
 
@@ -82,9 +83,13 @@ svg svg { overflow: hidden; }
 .key svg { width: 1.5rem; height: .8rem; flex: none; }
 .key line { stroke: var(--c); stroke-width: 2.5; }
 
-.rows { display: grid; grid-template-columns: minmax(5rem, 13rem) minmax(0, 1fr) minmax(7rem, 17rem); }
+.rows { display: grid; grid-template-columns: minmax(5rem, 13rem) minmax(0, 1fr) minmax(7rem, 17rem);
+  grid-auto-flow: row dense; }
 .rows > div { padding: .55rem 0; display: flex; align-items: center; }
-.rows > .draw { position: relative; padding: 0; min-height: 2.5rem; margin: 0 1.5rem; }
+.rows > .name { grid-column: 1; }
+.rows > .said { grid-column: 3; }
+.rows > .draw { grid-column: 2; position: relative; padding: 0; min-height: 2.5rem; margin: 0 1.5rem; }
+.rows > .axis { min-height: 1.7rem; }
 .draw svg { position: absolute; inset: 0; width: 100%; height: 100%; }
 .name { font-weight: 500; }
 .said { font-size: .9rem; }
@@ -110,12 +115,12 @@ svg svg { overflow: hidden; }
 @media (max-width: 44rem) {
   main { padding: 1.5rem 1rem 3rem; }
   h1 { font-size: 1.5rem; }
-  .facts { grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); }
+  .facts { gap: .8rem 1.5rem; }
   .rows { grid-template-columns: minmax(0, 1fr); }
-  .rows > .name { padding: .6rem 0 0; }
-  .rows > .said { padding: 0; order: 0; }
+  .rows > .name, .rows > .said, .rows > .draw { grid-column: 1; }
+  .rows > .name { padding: .7rem 0 0; }
+  .rows > .said { padding: 0 0 .2rem; }
   .rows > .draw { margin: 0 .9rem; }
-  .rows > .blank { display: none; }
   .chart { height: 16rem; }
 }
 @media print {

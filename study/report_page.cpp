@@ -56,6 +56,15 @@ std::string head_of(const StudyReport& report) {
   return html + "</dl>\n</header>\n";
 }
 
+/// A row of a figure: an arm, what is said of it, and its picture.
+std::string figure_row(const std::string& name, const std::string& said, const std::string& svg) {
+  return words("<div class=\"name\">", shown(name), "</div><div class=\"said\">", shown(said),
+               "</div><div class=\"draw\">", svg, "</div>\n");
+}
+
+/// The last row of a figure.
+std::string axis_row(const std::string& content) { return words("<div class=\"draw axis\">", content, "</div>\n"); }
+
 /// The differences of all arms on one axis, with the margin.
 std::string forest_of(const StudyReport& report) {
   const double margin = report.rules.margin;
@@ -78,17 +87,15 @@ std::string forest_of(const StudyReport& report) {
     if (d.t_interval) parts += row_segment(axis, d.t_interval->low, d.t_interval->high, "interval");
     if (d.bootstrap_interval) parts += row_segment(axis, d.bootstrap_interval->low, d.bootstrap_interval->high, "boot");
     if (d.seeds > 0) parts += row_dot(axis, d.mean, 4.5, "dot", words(arm.name, ": ", significant(d.mean, 4)));
-    html += words("<div class=\"name\">", shown(arm.name), "</div><div class=\"draw\">",
-                  row_svg(words("difference of ", arm.name, " to ", report.baseline), parts + "</g>"),
-                  "</div><div class=\"said\">", shown(arm.verdict), "</div>\n");
+    html += figure_row(arm.name, arm.verdict,
+                       row_svg(words("difference of ", arm.name, " to ", report.baseline), parts + "</g>"));
   }
   const bool higher = report.rules.higher_is_better;
-  html += words(
-      "<div class=\"blank\"></div><div class=\"draw\">", row_svg("axis of differences", row_axis(axis)),
-      "</div><div class=\"blank\"></div>\n<div class=\"blank\"></div><div class=\"draw\"><span class=\"sides\"><span>",
-      higher ? "← worse" : "← better", "</span><span>difference to ", shown(in_one_line(report.baseline)), " [",
-      shown(report.unit), "]</span><span>", higher ? "better →" : "worse →",
-      "</span></span></div><div class=\"blank\"></div>\n</div>\n");
+  html += axis_row(row_svg("axis of differences", row_axis(axis)));
+  html += axis_row(words("<span class=\"sides\"><span>", higher ? "← worse" : "← better", "</span><span>difference to ",
+                         shown(in_one_line(report.baseline)), " [", shown(report.unit), "]</span><span>",
+                         higher ? "better →" : "worse →", "</span></span>"));
+  html += "</div>\n";
   return html + words("<figcaption>Points: mean paired differences. Thick: ", row_heads(report).interval,
                       " of Student’s t over seeds. Thin: bootstrap over seeds and examples.",
                       margin > 0 ? " Shaded: differences below the margin." : "", "</figcaption>\n</figure>\n");
@@ -286,15 +293,11 @@ std::string dots_of(const StudyReport& report) {
         parts += row_dot(axis, run.result.value, run.outlying ? 5.5 : 4.5, run.outlying ? "run outlying" : "run",
                          words("seed ", run.result.seed, ": ", significant(run.result.value, 6)));
     if (!arm.runs.empty()) parts += row_bar(axis, arm.summary.mean, "mean");
-    html += words("<div class=\"name\">", shown(arm.name), "</div><div class=\"draw\">",
-                  row_svg("values of the runs of " + arm.name, parts + "</g>"), "</div><div class=\"said\">",
-                  shown(rows[i].value), "</div>\n");
+    html += figure_row(arm.name, rows[i].value, row_svg("values of the runs of " + arm.name, parts + "</g>"));
   }
-  html +=
-      words("<div class=\"blank\"></div><div class=\"draw\">", row_svg("axis of values", row_axis(axis)),
-            "</div><div class=\"blank\"></div>\n</div>\n<figcaption>Dots: finished runs. Bars: means. Rings: ",
-            "outliers. Held-out ", shown(report.metric), " loss [", shown(report.unit), "].</figcaption>\n</figure>\n");
-  return html;
+  html += axis_row(row_svg("axis of values", row_axis(axis)));
+  return html + words("</div>\n<figcaption>Dots: finished runs. Bars: means. Rings: outliers. Held-out ",
+                      shown(report.metric), " loss [", shown(report.unit), "].</figcaption>\n</figure>\n");
 }
 
 std::string run_row(const ReportedRun& run, int decimals, bool flops) {
