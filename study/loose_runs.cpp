@@ -94,7 +94,7 @@ std::vector<LooseRun> open_runs(const std::vector<std::string>& folders) {
 
 /// The loss that all finished runs have.
 std::string common_metric(const std::vector<LooseRun>& runs, const std::string& wanted) {
-  std::vector<std::string> common, all;
+  std::vector<std::string> common;
   const LooseRun* first = nullptr;
   for (const auto& loose : runs) {
     if (loose.run.state != RunState::done) continue;
