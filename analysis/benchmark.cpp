@@ -150,13 +150,13 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   r.precision = stepper.precision_description() + (plain ? ", plain operators" : "");
   r.gemm_fp32 = gemm_gflops(at::kFloat) / 2, r.gemm_bf16 = gemm_gflops(at::kBFloat16) / 2;
   std::vector<double> times;
-  double tokens = 0, flops = 0, data_wait = 0;
+  double tokens = 0, predicted_tokens = 0, flops = 0, data_wait = 0;
   auto start = Clock::now();
   for (int64_t step = -3; step < steps && (step <= 2 || seconds_since(start) < seconds); ++step) {
     if (step == 0) {
       stepper.ledger = {};
       start = Clock::now();
-      data_wait = tokens = flops = 0;
+      data_wait = tokens = predicted_tokens = flops = 0;
     }
     const auto begin = Clock::now();
     std::vector<Batch> batches;
@@ -168,6 +168,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     if (step <= 0) r.first_loss = result.loss;
     r.last_loss = result.loss;
     tokens += static_cast<double>(result.tokens);
+    predicted_tokens += static_cast<double>(result.predicted_tokens);
     for (const auto& batch : batches) {
       const auto length = static_cast<double>(batch.input_ids.size(1));
       const int64_t predicted = batch.positions.numel(),
@@ -182,13 +183,21 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   r.steps = static_cast<int64_t>(times.size());
   r.ms_per_step = quantile(times), r.ms_low = quantile(times, 0.25), r.ms_high = quantile(times, 0.75);
   r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
+  r.tokens_per_step = tokens / n;
+  r.predicted_tokens_per_step = predicted_tokens / n;
   r.gflop_per_step = flops / n / 1e9;
   r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
   r.peak_rss_mb = peak_memory() / 1e6;
   r.data_wait = 1000 * data_wait / n, r.forward = 1000 * stepper.ledger.forward / n,
   r.backward = 1000 * stepper.ledger.backward / n, r.optimizer = 1000 * stepper.ledger.optimizer / n;
   r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
-  if (collator) r.collation = collation_rate(*collator, config.train.batch_size);
+  r.parameters = stepper.parameters();
+  r.checkpoint_bytes = stepper.checkpoint_bytes();
+  if (collator) {
+    r.collation = collation_rate(*collator, config.train.batch_size);
+    r.sequences_per_epoch = collator->size();
+    r.words_per_epoch = collator->store().train_words().value_or(0);
+  }
   set_fused(true);
   return r;
 }
@@ -219,10 +228,16 @@ nlohmann::json to_json(const BenchmarkResult& r) {
           {"ms_low", r.ms_low},
           {"ms_high", r.ms_high},
           {"tokens_per_second", r.tokens_per_second},
+          {"tokens_per_step", r.tokens_per_step},
+          {"predicted_tokens_per_step", r.predicted_tokens_per_step},
           {"gflop_per_step", r.gflop_per_step},
           {"gemm_fp32_gflops", r.gemm_fp32},
           {"gemm_bf16_gflops", r.gemm_bf16},
           {"mfu", r.mfu},
+          {"parameters", r.parameters},
+          {"checkpoint_bytes", r.checkpoint_bytes},
+          {"sequences_per_epoch", r.sequences_per_epoch},
+          {"words_per_epoch", r.words_per_epoch},
           {"collation_sequences_per_second", r.collation},
           {"peak_rss_mb", r.peak_rss_mb},
           {"ledger",

@@ -11,12 +11,16 @@ struct BenchmarkResult {
   int64_t steps = 0;
   double ms_per_step = 0, ms_low = 0, ms_high = 0;  ///< median and quartiles
   double tokens_per_second = 0;
+  double tokens_per_step = 0, predicted_tokens_per_step = 0;
   double gflop_per_step = 0;
   double gemm_fp32 = 0, gemm_bf16 = 0;  ///< GFLOP/s of a 2048 x 2304 x 768 GEMM, mean of before and after
   double mfu = 0;                       ///< model FLOPs utilization, relative to the faster of the two GEMMs
   double peak_rss_mb = 0;
   double data_wait = 0, forward = 0, backward = 0, optimizer = 0, other = 0;  ///< ms per step
-  double collation = 0;  ///< sequences per second in one thread; 0 without prepared tokens
+  double collation = 0;              ///< sequences per second in one thread; 0 without prepared tokens
+  uint64_t sequences_per_epoch = 0;  ///< 0 without prepared tokens
+  uint64_t words_per_epoch = 0;      ///< of the raw text; 0 without prepared tokens
+  int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
 };
 

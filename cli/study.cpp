@@ -1,14 +1,24 @@
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "core/file.h"
+#include "study/commands.h"
+#include "study/plan_table.h"
+#include "study/probe.h"
 #include "study/progress_view.h"
 #include "study/runner.h"
 
 namespace cloze {
 
 namespace {
+
+constexpr const char* jobs_help = "concurrent runs (default: one per core)";
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 struct StudyArguments {
   std::string file, folder;
@@ -21,23 +31,34 @@ CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArg
   return part;
 }
 
-void print_plan(const Plan& plan) {
-  std::printf("%s: %zu arms x %zu seeds = %zu runs in %s\n", plan.study.study.c_str(), plan.arms.size(),
-              plan.seeds.size(), plan.runs.size(), plan.folder.c_str());
-  const auto& budget = plan.runs.front().config.train.budget;
-  if (budget.steps > 0)
-    std::printf("budget    %s steps a run\n", thousands(static_cast<uint64_t>(budget.steps)).c_str());
-  if (budget.tokens > 0)
-    std::printf("budget    %s tokens a run\n", thousands(static_cast<uint64_t>(budget.tokens)).c_str());
-  if (budget.minutes > 0) std::printf("budget    %s minutes a run\n", shortest(budget.minutes).c_str());
-  std::printf("metric    held-out %s, %lld sequences\n", plan.study.metric.objective.c_str(),
-              static_cast<long long>(plan.study.metric.sequences));
-  for (const auto& arm : plan.arms) {
-    std::string keys;
-    for (const auto& [key, value] : arm.keys) keys += (keys.empty() ? "" : ", ") + key + ": " + one_line(value);
-    std::printf("arm       %s%s: %s\n", arm.name.c_str(), &arm == &plan.arms.front() ? " (baseline)" : "",
-                keys.empty() ? "the base config" : keys.c_str());
-  }
+/// Asks for consent on a terminal; without one, `--yes` has to give it.
+bool agrees(const std::string& question) {
+  if (isatty(0) == 0 || isatty(2) == 0) return false;
+  std::fprintf(stderr, "%s [y/N] ", question.c_str());
+  std::fflush(stderr);
+  const int answer = std::getchar();
+  return answer == 'y' || answer == 'Y';
+}
+
+/// The probes of all arms; none where there are no tokens to train on.
+std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64_t jobs) {
+  for (size_t i = 0; i < plan.arms.size(); ++i)
+    if (plan.runs[i].config.data.tokens.empty()) return {};
+  const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
+  auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
+  end_progress();
+  return probes;
+}
+
+/// Refuses a study that does not fit the disk; asks before very many runs.
+void check_size(const Plan& plan, const std::vector<Probe>& probes, bool yes) {
+  const double needed = disk_bytes_of(plan, probes), free = static_cast<double>(free_bytes(plan.folder));
+  require<Error>(needed < free, plan.folder, ": the runs need ", bytes(needed), " of disk, of which ", bytes(free),
+                 " are free; free some space, or give another folder with --out");
+  constexpr size_t many = 1000;
+  if (plan.runs.size() < many || yes) return;
+  require<ConfigError>(agrees(words("Train ", thousands(plan.runs.size()), " runs?")), plan.file, ": asks for ",
+                       thousands(plan.runs.size()), " runs; if that is meant, give --yes");
 }
 
 }  // namespace
@@ -47,21 +68,36 @@ void add_study(CLI::App& app, Globals& globals) {
   study->require_subcommand(1);
   study->footer("Example:\n  cloze study run masking.yaml\n  cloze study report masking.yaml");
   auto arguments = std::make_shared<StudyArguments>();
-  add_part(*study, "plan", "print arms, seeds and budget", *arguments)->callback([=] {
-    print_plan(make_plan(arguments->file, arguments->folder));
+  auto* plan_part = add_part(*study, "plan", "print arms, what each run costs, and what is equal", *arguments);
+  auto plan_jobs = std::make_shared<int64_t>(0);
+  plan_part->add_option("--jobs", *plan_jobs, jobs_help)->check(CLI::Range(1, 1024));
+  plan_part->callback([=, &globals] {
+    const auto plan = make_plan(arguments->file, arguments->folder);
+    const auto jobs = concurrent_runs(*plan_jobs);
+    const auto probes = probes_of(plan, globals.program, jobs);
+    print(plan_table(plan, probes, jobs, terminal_columns()));
+    if (probes.empty()) print("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
   });
 
   auto* run = add_part(*study, "run", "train the runs that are not done", *arguments);
   auto options = std::make_shared<RunnerOptions>();
   auto keep = std::make_shared<bool>(false), redo = std::make_shared<bool>(false);
-  run->add_option("--jobs", options->jobs, "concurrent runs (default: one per core)")->check(CLI::Range(1, 1024));
+  auto yes = std::make_shared<bool>(false);
+  run->add_option("--jobs", options->jobs, jobs_help)->check(CLI::Range(1, 1024));
   run->add_option("--only", options->only, "train only ARM or ARM/SEED (repeatable)")->allow_extra_args(false);
   auto* keep_flag = run->add_flag("--keep", *keep, "keep runs made from another config, text or version");
   run->add_flag("--redo", *redo, "train such runs again")->excludes(keep_flag);
+  run->add_flag("--yes", *yes, "train a thousand runs and more without asking");
   run->callback([=, &globals] {
     options->program = globals.program;
     options->stale = *redo ? StaleRuns::redo : *keep ? StaleRuns::keep : StaleRuns::refuse;
     const auto plan = make_plan(arguments->file, arguments->folder);
+    const auto probes = probes_of(plan, globals.program, concurrent_runs(options->jobs));
+    require<ConfigError>(!probes.empty(), plan.file,
+                         ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
+                         "FOLDER}`");
+    check_size(plan, probes, *yes);
+    for (const auto& probe : probes) options->run_memory = std::max(options->run_memory, probe.memory_bytes);
     const auto progress = run_study(plan, *options);
     log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
                             " run by other processes, ", progress.waiting, " waiting"));
@@ -89,11 +125,12 @@ void add_study(CLI::App& app, Globals& globals) {
     put_report(make_report(plan), *reporting, plan.folder + "/report.html");
   });
 
-  add_part(*study, "commands", "print one command per run, for other schedulers", *arguments)->callback([=, &globals] {
+  auto* commands = add_part(*study, "commands", "print one command per run, for other schedulers", *arguments);
+  auto slurm = std::make_shared<bool>(false);
+  commands->add_flag("--slurm", *slurm, "print an array job for sbatch instead");
+  commands->callback([=, &globals] {
     const auto plan = make_plan(arguments->file, arguments->folder);
-    for (const auto& one : plan.runs)
-      std::printf("%s study run %s --out %s --jobs 1 --only '%s/%lld'\n", globals.program.c_str(), plan.file.c_str(),
-                  plan.folder.c_str(), one.arm.c_str(), static_cast<long long>(one.seed));
+    print(*slurm ? slurm_script(plan, globals.program) : command_lines(plan, globals.program));
   });
 }
 

@@ -42,6 +42,18 @@ struct EncodedDocument {
   size_t tail = 0;                       // number of its last sentences that are held out
 };
 
+/// Words between white space.
+uint64_t words_of(const std::string& text) {
+  uint64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    count += !space && !inside;
+    inside = !space;
+  }
+  return count;
+}
+
 EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
                        std::vector<std::string_view>& found) {
   EncodedDocument out{.number = raw.number};
@@ -83,6 +95,7 @@ json save(const Progress& p) {
           {"documents", p.report.documents},
           {"sentences", p.report.sentences},
           {"tokens", p.report.tokens},
+          {"words", p.report.words},
           {"valid_documents", p.report.valid_documents},
           {"valid_tokens", p.report.valid_tokens},
           {"unknown_tokens", p.report.unknown_tokens},
@@ -97,6 +110,7 @@ Progress load_progress(const json& j) {
   p.report.documents = j.at("documents"), p.report.sentences = j.at("sentences"), p.report.tokens = j.at("tokens");
   p.report.valid_documents = j.at("valid_documents"), p.report.valid_tokens = j.at("valid_tokens"),
   p.report.unknown_tokens = j.at("unknown_tokens");
+  p.report.words = j.value("words", uint64_t{0});
   p.report.incomplete_pairs = j.at("incomplete_pairs");
   return p;
 }
@@ -241,6 +255,7 @@ class Pass {
         out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
                                           {document.ids.data() + at, document.lengths[s]}, running && s > first));
       ++progress_.report.sentences;
+      if (!valid) progress_.report.words += words_of(document.sentences[s]);
       for (size_t i = at; i < at + document.lengths[s]; ++i) {
         const auto id = static_cast<size_t>(document.ids[i]);
         progress_.report.unknown_tokens += document.ids[i] == tokenizer_.special().unk;
@@ -512,6 +527,7 @@ PrepareReport prepare(const PrepareOptions& given) {
                     .report = {{"documents", report.documents},
                                {"sentences", report.sentences},
                                {"tokens", report.tokens},
+                               {"words", report.words},
                                {"valid_documents", report.valid_documents},
                                {"valid_tokens", report.valid_tokens},
                                {"unknown_tokens", report.unknown_tokens},

@@ -40,6 +40,7 @@ struct PrepareOptions {
 
 struct PrepareReport {
   uint64_t files = 0, bytes = 0, documents = 0, sentences = 0, tokens = 0;
+  uint64_t words = 0;  ///< of the training text, between white space
   uint64_t valid_documents = 0, valid_tokens = 0;
   uint64_t unknown_tokens = 0, invalid_utf8 = 0, incomplete_pairs = 0;
   uint64_t duplicate_documents = 0;  ///< equal to an earlier document of the text

@@ -179,6 +179,11 @@ std::optional<uint64_t> TokenStore::source_bytes(uint64_t token) const {
 }
 
 const std::vector<uint64_t>& TokenStore::train_counts() const { return impl_->manifest.counts; }
+std::optional<uint64_t> TokenStore::train_words() const {
+  const auto& report = impl_->manifest.report;
+  if (!report.is_object() || !report.contains("words") || !report["words"].is_number_unsigned()) return std::nullopt;
+  return report["words"].get<uint64_t>();
+}
 const Tokenizer& TokenStore::tokenizer() const { return *impl_->tokenizer; }
 const std::string& TokenStore::fingerprint() const { return impl_->manifest.fingerprint; }
 

@@ -42,6 +42,8 @@ class TokenStore {
 
   /// Frequency of each id in the training split, from the manifest; the unigram baseline.
   const std::vector<uint64_t>& train_counts() const;
+  /// Words of the training text, separated by white space; none in folders prepared without the count.
+  std::optional<uint64_t> train_words() const;
   /// The tokenizer of the tokens (stored in the folder).
   const Tokenizer& tokenizer() const;
   /// Sixteen hex digits over tokenizer, options and every file's checksum: the data fingerprint of a run.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/log.h"
 #include "objectives/objective.h"
@@ -215,21 +216,30 @@ std::string to_text(const std::vector<HeldOut>& losses) {
   return text;
 }
 
-std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
-  uint64_t sum = 0;
+std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
+                                                          int64_t batch_size) {
+  std::vector<uint64_t> found;
   const auto available = std::min(sequences, static_cast<int64_t>(collator.size()));
   for (int64_t first = 0; first < available; first += batch_size) {
     std::vector<RowDraws> rows;
     collator.batch(static_cast<uint64_t>(first), std::min(batch_size, available - first), &rows);
-    for (const auto& row : rows)
+    for (const auto& row : rows) {
+      auto& sum = found.emplace_back(0);
       for (const int64_t token : row.label_offsets) {
         if (token < 0) continue;
         const auto bytes = collator.store().source_bytes(static_cast<uint64_t>(token));
         if (!bytes) return std::nullopt;
         sum += *bytes;
       }
+    }
   }
-  return sum;
+  return found;
+}
+
+std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size) {
+  const auto bytes = sequence_label_bytes(collator, sequences, batch_size);
+  if (!bytes) return std::nullopt;
+  return std::accumulate(bytes->begin(), bytes->end(), uint64_t{0});
 }
 
 Baseline unigram_baseline(const Collator& collator, const std::vector<uint64_t>& counts, int64_t sequences,

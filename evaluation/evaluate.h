@@ -86,8 +86,11 @@ std::optional<double> standard_error(const std::vector<SequenceLoss>& sequences)
 /// F1 of label 1; 0 without such labels and predictions.
 double f1_score(const BinaryCounts& counts);
 
-/// Bytes of source text that the labels of the first `sequences` sequences cover, counted in the files before
+/// Bytes of source text that the labels of each of the first `sequences` sequences cover, counted in the files before
 /// tokenization. None if the tokens were prepared without byte counts.
+std::optional<std::vector<uint64_t>> sequence_label_bytes(const Collator& collator, int64_t sequences,
+                                                          int64_t batch_size);
+/// Their sum.
 std::optional<uint64_t> label_bytes(const Collator& collator, int64_t sequences, int64_t batch_size);
 
 /// {NAME: {loss, standard_error, perplexity, accuracy, count, sequences, baseline, f1}}.

@@ -63,6 +63,8 @@ json to_json(const TrainState& s) {
   return {{"step", s.step},
           {"sequences", s.sequences},
           {"tokens", s.tokens},
+          {"predicted_tokens", s.predicted_tokens},
+          {"flops", s.flops},
           {"seconds", s.seconds},
           {"best_loss", s.best_loss},
           {"best_step", s.best_step},
@@ -214,7 +216,12 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   const auto j = parse_json(read_text(path, 1 << 20));
   TrainState s;
   try {
-    s.step = j.at("step"), s.sequences = j.at("sequences"), s.tokens = j.at("tokens"), s.seconds = j.at("seconds");
+    s.step = j.at("step");
+    s.sequences = j.at("sequences");
+    s.tokens = j.at("tokens");
+    s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
+    s.flops = j.value("flops", 0.0);
+    s.seconds = j.at("seconds");
     const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
     s.best_loss = best.is_null() ? 0 : best.get<double>();
     s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();

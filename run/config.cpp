@@ -316,8 +316,9 @@ void validate(const RunConfig& c) {
       break;
     }
   const auto& budget = c.train.budget;
-  if (budget.steps == 0 && budget.tokens == 0 && budget.minutes == 0)
-    broken.push_back("train.budget has no limit; give steps, tokens or minutes");
+  if (!budget.limited())
+    broken.push_back(
+        "train.budget has no limit; give steps, tokens, predicted_tokens, words, epochs, flops or minutes");
   if (c.schedule.warmup >= 1 && budget.steps > 0 && c.schedule.warmup >= static_cast<double>(budget.steps))
     broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " is not shorter than train.budget.steps ",
                            budget.steps, "; shorten it"));

@@ -146,14 +146,26 @@ void describe(V& v, ScheduleConfig& c) {
 struct BudgetConfig {
   int64_t steps = 0;
   int64_t tokens = 0;
+  int64_t predicted_tokens = 0;
+  int64_t words = 0;
+  double epochs = 0;
+  double flops = 0;
   double minutes = 0;
-  bool limited() const { return steps > 0 || tokens > 0 || minutes > 0; }
+  bool limited() const {
+    return steps > 0 || tokens > 0 || predicted_tokens > 0 || words > 0 || epochs > 0 || flops > 0 || minutes > 0;
+  }
 };
 
 template <class V>
 void describe(V& v, BudgetConfig& c) {
   v("steps", c.steps, "optimizer steps; 0 = not limited", at_least(0));
   v("tokens", c.tokens, "tokens read, without padding; 0 = not limited", at_least(0));
+  v("predicted_tokens", c.predicted_tokens, "tokens that losses predict; 0 = not limited", at_least(0));
+  v("words", c.words,
+    "words of the raw text, separated by white space and counted each time they are seen; 0 = not limited",
+    at_least(0));
+  v("epochs", c.epochs, "passes over the training text; 0 = not limited", in_range(0, 1e9));
+  v("flops", c.flops, "training FLOPs, as `cloze describe` counts them; 0 = not limited", in_range(0, 1e40));
   v("minutes", c.minutes, "minutes of training, without evaluation and saving; 0 = not limited", in_range(0, 1e9));
 }
 
@@ -207,6 +219,7 @@ void describe(V& v, TrainConfig& c) {
 /// Held-out evaluation, independent of the training options, so that runs can be compared by it.
 struct EvaluationConfig {
   int64_t every = 500;
+  int64_t points = 0;
   int64_t sequences = 1024;
   int64_t patience = 0;
   int64_t seed = 1;
@@ -218,6 +231,9 @@ struct EvaluationConfig {
 template <class V>
 void describe(V& v, EvaluationConfig& c) {
   v("every", c.every, "steps between evaluations; 0 = only at the end", at_least(0));
+  v("points", c.points,
+    "evaluations of a run at equal shares of its budget, instead of every so many steps; 0 = as `every` says",
+    in_range(0, 1000));
   v("sequences", c.sequences, "held-out sequences in an evaluation", in_range(1, 1e9));
   v("patience", c.patience, "early stopping after this many evaluations without a better loss; 0 = never", at_least(0));
   v.standalone();

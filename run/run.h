@@ -38,8 +38,10 @@ struct TrainState {
   int64_t step = 0;        ///< optimizer steps done
   uint64_t sequences = 0;  ///< sequences drawn from the sampler
   int64_t tokens = 0;      ///< tokens read, without padding
-  double seconds = 0;      ///< of training, without evaluation and saving
-  double best_loss = 0;    ///< best held-out loss, valid when `best_step` > 0
+  int64_t predicted_tokens = 0;
+  double flops = 0;      ///< of training
+  double seconds = 0;    ///< of training, without evaluation and saving
+  double best_loss = 0;  ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
   int64_t evaluated_at = -1;     ///< step of the last evaluation

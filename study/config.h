@@ -20,9 +20,19 @@
 
 namespace cloze {
 
+/// What a loss is divided by.
+enum class LossUnit { nats, bits_per_byte };
+constexpr auto choices(LossUnit) {
+  return std::array{Choice{LossUnit::nats, "nats", "the mean over predictions, for arms with one tokenizer"},
+                    Choice{LossUnit::bits_per_byte, "bits_per_byte",
+                           "bits by byte of the source text of the predicted tokens, over the whole held-out text, for "
+                           "arms with different tokenizers"}};
+}
+
 /// What the runs of a study are compared by, declared before the first of them.
 struct MetricConfig {
   std::string objective = "mlm";
+  LossUnit unit = LossUnit::nats;
   double better_by = 0;
   double confidence = 0.95;
   double power = 0.8;
@@ -36,6 +46,7 @@ void describe(V& v, MetricConfig& c) {
   v("objective", c.objective,
     "the held-out loss that decides, in short form: KIND[:SHARE][,KEY=VALUE]..., for instance mlm, mlm:0.4 or "
     "mlm,unit=word; scored for every arm on the same text with the same masks, whatever it was trained on");
+  v("unit", c.unit, "unit of the loss");
   v("better_by", c.better_by, "the smallest difference that matters, in units of the metric; 0 = none is stated",
     in_range(0, 1e6));
   v("confidence", c.confidence, "level of the intervals, and 1 minus that of the tests", in_range(0.5, 0.9999));

@@ -9,6 +9,8 @@
 
 #include "core/file.h"
 #include "run/load_config.h"
+#include "study/plan_table.h"
+#include "study/process.h"
 
 namespace cloze {
 
@@ -48,7 +50,7 @@ std::string stopped_by(const std::string& folder) {
 std::string why_unfinished(const LooseRun& loose) {
   const auto& budget = loose.config.train.budget;
   const auto step = last_step(loose.folder);
-  const auto resume = " resume it with `cloze pretrain --run " + shell_quoted(loose.folder) + " --resume`";
+  const auto resume = " resume it with `cloze pretrain --run " + shell_word(loose.folder) + " --resume`";
   const auto of = budget.steps > 0 ? words(" of ", budget.steps) : "";
   if (!fs::exists(loose.folder + "/held_out.json")) return words("it stands at step ", step, of, ";", resume);
   const auto scored = loose.held_out.step;
@@ -69,8 +71,7 @@ LooseRun open_run(const std::string& given) {
   run.result.seed = loose.config.train.seed;
   run.result.folder = trimmed;
   run.budget = budget_words(loose.config.train.budget);
-  run.command = words("cloze pretrain ", shell_quoted(config_file), " --run ", shell_quoted(trimmed + "-again"));
-  run.curve = read_curve(trimmed);
+  run.command = words("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
   read_provenance(trimmed, run);
   if (fs::exists(trimmed + "/held_out.json")) loose.held_out = read_held_out(trimmed, "train the run again");
   run.message = why_unfinished(loose);
@@ -181,14 +182,13 @@ std::vector<std::string> names_of(const std::vector<std::vector<const LooseRun*>
   return names;
 }
 
-/// The finished values of a run by the metric.
-void score(LooseRun& loose, const std::string& metric) {
+/// The curve and the value of a run by the metric.
+void measure(LooseRun& loose, const std::string& metric) {
   auto& run = loose.run;
+  run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
   if (run.state != RunState::done) return;
-  run.result.text = loose.held_out.measured;
-  run.result.examples = loose.held_out.losses.at(metric);
-  run.result.value = run.result.examples.value();
-  add_totals(run.result, run.curve);
+  score(run.result, loose.held_out, metric, LossUnit::nats);
+  add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
   run.message = "its held-out loss is not finite";
@@ -219,7 +219,7 @@ StudyReport report_of_runs(const RunsQuestion& question) {
   std::vector<RunConfig> configs;
   std::map<std::string, size_t> group_of;
   for (auto& loose : runs) {
-    score(loose, metric);
+    measure(loose, metric);
     const auto config = without_seed(loose.config);
     const auto [at, is_new] = group_of.emplace(to_yaml(config), groups.size());
     if (is_new) groups.emplace_back(), configs.push_back(config);

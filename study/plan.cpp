@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 using Keys = std::vector<std::pair<std::string, ConfigNode>>;
 
 constexpr size_t max_arms = 10'000;
+/// Tokenizers cut a text into different numbers of sequences: bytes are compared over all of them.
+constexpr int64_t all_sequences = 1'000'000'000;
 
 /// A file name of an arm's name.
 std::string folder_name(const std::string& arm) {
@@ -80,16 +82,6 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// Steps between the evaluations of a run, of which the curve has so many.
-int64_t evaluation_interval(const RunConfig& config, int64_t points) {
-  const auto& budget = config.train.budget;
-  const int64_t step_tokens = config.train.batch_size * config.train.accumulation * config.data.max_seq_length;
-  const int64_t steps = budget.steps > 0    ? budget.steps
-                        : budget.tokens > 0 ? budget.tokens / step_tokens
-                                            : config.evaluation.every * points;
-  return std::max<int64_t>(1, steps / points);
-}
-
 /// The config of an arm before its seed.
 RunConfig arm_config(const StudyConfig& study, const std::string& base, const Arm& arm) {
   auto tree = ConfigTree::load(base);
@@ -98,8 +90,10 @@ RunConfig arm_config(const StudyConfig& study, const std::string& base, const Ar
   auto config = decode<RunConfig>(tree);
   if (study.budget.limited()) config.train.budget = study.budget;
   config.evaluation.objectives = {parse_objective(study.metric.objective)};
-  config.evaluation.sequences = study.metric.sequences;
+  const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
+  config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
+  config.evaluation.points = study.points;
   config.evaluation.patience = 0;  // a run that ends early has another budget
   config.checkpoint.keep = 1;
   return config;
@@ -189,7 +183,6 @@ Plan make_plan(const std::string& file, const std::string& folder) {
   for (size_t i = 0; i < configs.size(); ++i) {
     auto& config = configs[i];
     if (config.evaluation.max_seq_length == 0) config.evaluation.max_seq_length = length;
-    config.evaluation.every = evaluation_interval(config, study.points);
     try {
       validate(config);
     } catch (const ConfigError& e) {
@@ -206,16 +199,6 @@ Plan make_plan(const std::string& file, const std::string& folder) {
       plan.runs.push_back(std::move(run));
     }
   return plan;
-}
-
-std::string declaration_of(const Plan& plan) {
-  auto text = to_yaml(plan.study.metric) + to_yaml(plan.study.budget) + plan.arms.front().name;
-  for (const int64_t seed : plan.seeds) text += words(" ", seed);
-  for (const auto& arm : plan.arms) {
-    text += "\n" + arm.name;
-    for (const auto& [key, value] : arm.keys) text += " " + key + "=" + one_line(value);
-  }
-  return hash_hex(text);
 }
 
 }  // namespace cloze

@@ -44,8 +44,4 @@ std::vector<int64_t> seeds_of(const std::vector<int64_t>& named);
 /// Throws ConfigError.
 std::vector<Arm> arms_of(const StudyConfig& study);
 
-/// XXH3 of what the comparison rests on, as it was declared before the first run: metric, baseline, seeds, budget,
-/// arms.
-std::string declaration_of(const Plan& plan);
-
 }  // namespace cloze

@@ -93,7 +93,8 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
   return table;
 }
 
-ProgressView::ProgressView(const Plan& plan) : plan_(plan), terminal_(isatty(2) == 1), start_(Clock::now()) {}
+ProgressView::ProgressView(const Plan& plan, size_t selected)
+    : plan_(plan), terminal_(isatty(2) == 1), selected_(selected), start_(Clock::now()) {}
 
 void ProgressView::show(bool last) {
   if (!terminal_ || log_level() == LogLevel::quiet) return;
@@ -123,7 +124,7 @@ void ProgressView::note(const PlannedRun& run, const std::string& failure) {
   if (terminal_) return;
   char loss[32];
   std::snprintf(loss, sizeof loss, "%.4f", status.loss);
-  log_info("study", words(name, ": ", loss, " in ", duration(status.seconds), ", ", ended_, " of ", plan_.runs.size()));
+  log_info("study", words(name, ": ", loss, " in ", duration(status.seconds), ", ", ended_, " of ", selected_));
 }
 
 }  // namespace cloze

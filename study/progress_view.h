@@ -13,7 +13,7 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
 
 class ProgressView {
  public:
-  explicit ProgressView(const Plan& plan);
+  ProgressView(const Plan& plan, size_t selected);
   /// Redraws the table, at most every half second unless it is the `last`.
   void show(bool last);
   /// A run ended: `failure` empty, or why.
@@ -24,6 +24,7 @@ class ProgressView {
   bool terminal_ = false;
   int64_t drawn_ = 0;  ///< lines of the last table
   int64_t ended_ = 0;
+  size_t selected_;  ///< runs that this process may do
   std::chrono::steady_clock::time_point last_{}, start_{};
 };
 

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
 #include <set>
 
 #include "core/file.h"
 #include "core/log.h"
-#include "study/runner.h"
+#include "study/declaration.h"
+#include "study/plan_table.h"
+#include "study/process.h"
 
 namespace cloze {
 
@@ -19,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The parts of a held-out evaluation in words, without the list of its objectives: what a loss depends on.
+/// The parts of a held-out evaluation in words, without the list of its objectives: what one loss depends on.
 std::vector<std::string> parts_of(const std::string& measured) {
   std::vector<std::string> parts{""};
   for (size_t i = 0; i < measured.size(); ++i)
@@ -31,31 +34,50 @@ std::vector<std::string> parts_of(const std::string& measured) {
   return parts;
 }
 
-/// Why two runs cannot be compared; empty where they can.
-std::string difference_of(const ReportedRun& a, const ReportedRun& b) {
-  const auto said = parts_of(a.result.text), other = parts_of(b.result.text);
+/// Bytes of text that a result in bits per byte covers.
+double bytes_of(const RunResult& run) {
+  return std::accumulate(run.examples.count.begin(), run.examples.count.end(), 0.0) / std::numbers::ln2;
+}
+
+/// Why losses were taken from texts that cannot be compared; empty where they were not.
+std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
+  const auto remedy =
+      "; train all arms on one folder of tokens, or compare them in a study by `metric: {unit: bits_per_byte}`";
+  if (unit == LossUnit::bits_per_byte) {
+    const double covered = bytes_of(a.result), other = bytes_of(b.result);
+    if (std::abs(covered - other) <= 0.02 * covered) return "";
+    return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
+                 "; prepare both folders of tokens from one text with the same held-out share");
+  }
   if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer)
     return words("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,
-                 "), so that their losses cannot be compared; train all on one folder of tokens");
-  if (said.back() != other.back())
-    return words("were scored on different held-out text or by different tokenizers (", said.back(), " and ",
-                 other.back(), "), so that their losses cannot be compared; train all on one folder of tokens");
-  for (size_t i = 0; i < std::min(said.size(), other.size()); ++i)
-    if (said[i] != other[i])
-      return words("were scored differently ('", said[i], "' and '", other[i],
-                   "'), so that their losses cannot be compared; give both the same `evaluation`");
+                 "), so that their losses cannot be compared", remedy);
+  if (a.result.text != b.result.text)
+    return words("were scored on different text or by different tokenizers (tokens ", a.result.text, " and ",
+                 b.result.text, "), so that their losses cannot be compared", remedy);
+  return "";
+}
+
+/// Why two runs cannot be compared; empty where they can.
+std::string difference_of(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
+  if (const auto texts = difference_of_texts(a, b, unit); !texts.empty()) return texts;
+  const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
+  for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)
+    if (i >= said.size() || i >= other.size() || said[i] != other[i])
+      return words("were scored differently, so that their losses cannot be compared: by ", a.result.measured,
+                   ", and by ", b.result.measured, "; give both the same `evaluation`");
   if (a.budget != b.budget)
     return words("had different budgets (", a.budget, " and ", b.budget, "); compare runs of one budget");
   return "";
 }
 
 /// Refuses results that were not made and measured alike.
-void check_comparable(const std::vector<ReportedRun>& runs) {
+void check_comparable(const StudyReport& report) {
   const ReportedRun* first = nullptr;
-  for (const auto& run : runs) {
+  for (const auto& run : report.runs) {
     if (run.state != RunState::done) continue;
     if (!first) first = &run;
-    const auto difference = difference_of(*first, run);
+    const auto difference = difference_of(*first, run, report.loss_unit);
     require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
   }
 }
@@ -91,7 +113,8 @@ Difference compare(const ArmReport& arm, const ArmReport& baseline, const Compar
   const auto pairs = paired(arm, baseline, true);
   if (pairs.arm.empty()) return {};
   auto difference = compare_seeds(pairs.arm, pairs.baseline, rules);
-  if (difference.seeds > 1 && same_examples(pairs))
+  const bool same_text = arm.runs.front().text == baseline.runs.front().text;
+  if (difference.seeds > 1 && same_text && same_examples(pairs))
     difference.bootstrap_interval = expanded_percentiles(
         multibootstrap(pairs.arm_examples, pairs.baseline_examples, rules), difference.seeds, rules.confidence);
   return difference;
@@ -107,23 +130,25 @@ Curves curves_of(const StudyReport& report, const std::string& arm) {
 }
 
 ArmCurve mean_curve(const Curves& curves) {
-  std::map<int64_t, std::vector<CurvePoint>> by_step;
+  std::map<int64_t, std::vector<CurvePoint>> by_point;
   for (const auto& [seed, points] : curves)
-    for (const auto& point : points) by_step[point.step].push_back(point);
+    for (const auto& point : points) by_point[point.point].push_back(point);
   ArmCurve curve;
-  for (const auto& [step, points] : by_step) {
+  for (const auto& [index, points] : by_point) {
     if (points.size() < curves.size()) continue;
     const auto n = static_cast<double>(points.size());
     std::vector<double> losses;
-    double tokens = 0;
-    CurvePoint mean{.step = step};
+    double steps = 0, tokens = 0;
+    CurvePoint mean{.point = index};
     for (const auto& point : points) {
       losses.push_back(point.loss);
+      steps += static_cast<double>(point.step) / n;
       tokens += static_cast<double>(point.tokens) / n;
       mean.seconds += point.seconds / n;
       mean.flops += point.flops / n;
     }
     const auto summary = summarize(losses);
+    mean.step = std::llround(steps);
     mean.tokens = std::llround(tokens);
     mean.loss = summary.mean;
     curve.mean.push_back(mean);
@@ -132,13 +157,13 @@ ArmCurve mean_curve(const Curves& curves) {
   return curve;
 }
 
-/// Differences of pairs of runs at the steps that both arms have.
+/// Differences of pairs of runs at the evaluations that both arms have.
 DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
                                  const ComparisonRules& rules) {
-  const auto loss_at = [](const std::vector<CurvePoint>& curve, int64_t step) -> const CurvePoint* {
-    const auto at = std::lower_bound(curve.begin(), curve.end(), step,
-                                     [](const CurvePoint& point, int64_t wanted) { return point.step < wanted; });
-    return at != curve.end() && at->step == step ? &*at : nullptr;
+  const auto loss_at = [](const std::vector<CurvePoint>& curve, int64_t index) -> const CurvePoint* {
+    const auto at = std::lower_bound(curve.begin(), curve.end(), index,
+                                     [](const CurvePoint& point, int64_t wanted) { return point.point < wanted; });
+    return at != curve.end() && at->point == index ? &*at : nullptr;
   };
   DifferenceCurve curve;
   for (auto point : arm.curve.mean) {
@@ -146,8 +171,8 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
     for (const auto& [seed, points] : of_arm) {
       const auto other = of_baseline.find(seed);
       if (other == of_baseline.end()) continue;
-      const auto* a = loss_at(points, point.step);
-      const auto* b = loss_at(other->second, point.step);
+      const auto* a = loss_at(points, point.point);
+      const auto* b = loss_at(other->second, point.point);
       if (a && b) losses.push_back(a->loss), base.push_back(b->loss);
     }
     if (losses.empty()) continue;
@@ -249,17 +274,6 @@ std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
 
 }  // namespace
 
-std::string budget_words(const BudgetConfig& budget) {
-  std::string text;
-  for (const auto& limit : entries(budget)) {
-    const bool whole = limit.value.find_first_not_of("0123456789") == std::string::npos;
-    if (!limit.leaf || limit.value == "0" || limit.value.empty()) continue;
-    text +=
-        (text.empty() ? "" : " or ") + (whole ? thousands(std::stoull(limit.value)) : limit.value) + " " + limit.key;
-  }
-  return text;
-}
-
 void read_provenance(const std::string& folder, ReportedRun& run) {
   const auto path = folder + "/provenance.json";
   if (!fs::exists(path)) return;
@@ -273,16 +287,8 @@ void read_provenance(const std::string& folder, ReportedRun& run) {
     run.made_by = words("cloze ", version, ", LibTorch ", text("/libtorch"), ", ", text("/machine/processor"));
 }
 
-std::string shell_quoted(const std::string& word) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_./=+,:@%-", c); };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 void compare_arms(StudyReport& report) {
-  check_comparable(report.runs);
+  check_comparable(report);
   for (const auto& run : report.runs) {
     report.commands.push_back(run.command);
     if (run.state != RunState::done) report.notes.push_back(note_on(run));
@@ -321,11 +327,12 @@ void compare_arms(StudyReport& report) {
 StudyReport make_report(const Plan& plan) {
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
-                     .unit = "nats",
+                     .unit = metric.unit == LossUnit::nats ? "nats" : "bits per byte",
                      .metric = metric.objective,
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan),
-                     .source = plan.file};
+                     .source = plan.file,
+                     .loss_unit = metric.unit};
   report.rules = {.margin = metric.better_by,
                   .confidence = metric.confidence,
                   .power = metric.power,
@@ -338,12 +345,12 @@ StudyReport make_report(const Plan& plan) {
   for (const auto& planned : plan.runs) {
     const auto status = status_of(plan, planned);
     const auto folder = run_path(plan, planned);
-    auto& run = report.runs.emplace_back(
-        ReportedRun{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
-                    .state = status.state,
-                    .message = status.message,
-                    .command = words("cloze pretrain ", shell_quoted(config_path(plan, planned)), " --run ",
-                                     shell_quoted(folder + "-again"))});
+    auto& run =
+        report.runs.emplace_back(ReportedRun{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
+                                             .state = status.state,
+                                             .message = status.message,
+                                             .command = words("cloze pretrain ", shell_word(config_path(plan, planned)),
+                                                              " --run ", shell_word(folder + "-again"))});
     const auto& budget = plan.study.budget.limited() ? plan.study.budget : planned.config.train.budget;
     run.budget = budget_words(budget);
     if (status.state != RunState::done) continue;
@@ -355,6 +362,7 @@ StudyReport make_report(const Plan& plan) {
     run.message = "its held-out loss is not finite";
   }
   compare_arms(report);
+  for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   report.notes.push_back("no key was tuned: every arm ran with the learning rate of its config");
   return report;
 }

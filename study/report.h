@@ -48,8 +48,9 @@ struct ReportedRun {
 
 struct StudyReport {
   std::string name, unit, metric, baseline;
-  std::string declaration{};  ///< XXH3 of what a study declared before its first run
-  std::string source{};       ///< the study file; empty for runs made by hand
+  std::string declaration{};            ///< XXH3 of what a study declared before its first run
+  std::string source{};                 ///< the study file; empty for runs made by hand
+  LossUnit loss_unit = LossUnit::nats;  ///< what `unit` names
   ComparisonRules rules{};
   std::vector<ArmReport> arms{};  ///< the baseline first
   std::vector<ReportedRun> runs{};
@@ -66,14 +67,8 @@ StudyReport make_report(const Plan& plan);
 /// sets, notes, commands. Throws DataError as make_report.
 void compare_arms(StudyReport& report);
 
-/// `100 steps`, `20,000,000 tokens or 60 minutes`.
-std::string budget_words(const BudgetConfig& budget);
-
 /// What provenance.json of a run says of its tokenizer and of what made it, for `run`.
 void read_provenance(const std::string& folder, ReportedRun& run);
-
-/// A word as a shell takes it literally.
-std::string shell_quoted(const std::string& word);
 
 /// The forms of a report.
 enum class ReportFormat { text, markdown, csv, latex, html, json };

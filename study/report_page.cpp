@@ -262,8 +262,8 @@ std::string curves_of(const StudyReport& report) {
         words("<input class=\"pick\" type=\"radio\" name=\"by\" id=\"by-", currency.id, "\"",
               picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name, "</label>\n");
     charts += words("<div class=\"by by-", currency.id, "\">\n", key_of(report), "<p class=\"soft\">held-out ",
-                    shown(report.metric), " loss [", shown(report.unit), "]</p>\n", loss_chart(report, scale));
-    if (report.arms.size() > 1)
+                    shown(report.metric), " loss [nats]</p>\n", loss_chart(report, scale));
+    if (report.arms.size() > 1 && report.loss_unit == LossUnit::nats)
       charts += words("<p class=\"soft\">paired difference to ", shown(report.baseline), " [", shown(report.unit),
                       "]</p>\n", difference_chart(report, scale));
     charts += "</div>\n";

@@ -1,7 +1,5 @@
 #include "study/runner.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +13,8 @@
 #include "core/file.h"
 #include "core/interrupt.h"
 #include "core/log.h"
+#include "study/declaration.h"
+#include "study/process.h"
 #include "study/progress_view.h"
 #include "study/runs.h"
 
@@ -24,51 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The last line of a log that is not empty, without the program's name.
-std::string last_words(const std::string& path) {
-  std::string text;
-  try {
-    text = read_text(path);
-  } catch (const Error& e) {
-    return e.what();
-  }
-  text.erase(text.find_last_not_of(" \n\r") + 1);
-  auto line = text.substr(text.rfind('\n') + 1);
-  for (const std::string before : {"cloze: error: ", "cloze: "})
-    if (line.starts_with(before)) return line.substr(before.size());
-  return line.empty() ? "ended without a word" : line;
-}
-
-/// How a process ended: empty for success.
-std::string failure_of(int status, const std::string& log) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
-  }
-  return last_words(log);
-}
-
-/// Starts a run's process; its words go to the run's log.
-pid_t start(const std::vector<std::string>& command, const std::string& log, const Claim& claim) {
-  claim.share_with_children();  // a run that outlives this process keeps its claim
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
-  if (child > 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its runner it saves and stops
-  if (getppid() != parent) _exit(130);
-  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  if (out >= 0) dup2(out, 1), dup2(out, 2);
-  const int in = open("/dev/null", O_RDONLY);
-  if (in >= 0) dup2(in, 0);
-  setpgid(0, 0);  // Ctrl-C reaches the runner, which tells its runs
-  std::vector<char*> arguments;
-  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execv(arguments.front(), arguments.data());
-  _exit(127);
-}
+int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
 struct Child {
   const PlannedRun* run;
@@ -78,9 +34,14 @@ struct Child {
 class Runner {
  public:
   Runner(const Plan& plan, const RunnerOptions& options)
-      : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan) {
-    jobs_ = options.jobs > 0 ? options.jobs : cores_;
+      : plan_(plan), options_(options), queue_(selected_runs(plan, options.only)), view_(plan, queue_.size()) {
+    jobs_ = concurrent_runs(options.jobs);
     refuse_or_take_stale();
+    std::error_code error;
+    fs::create_directories(plan.folder, error);
+    require<Error>(!error, plan.folder, ": cannot be created (", error.message(), ")");
+    declare(plan);
+    largest_ = options.run_memory;
   }
 
   StudyProgress run() {
@@ -128,12 +89,13 @@ class Runner {
       if (!claim) continue;                  // another process works on it
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto config = run->config;
-      if (config.train.threads == 0) config.train.threads = std::max<int64_t>(1, cores_ / jobs_);
+      if (config.train.threads == 0) config.train.threads = threads_of_run(jobs_);
       write_atomic(config_path(plan_, *run), to_yaml(config));
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
       const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
       if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
-      const auto pid = start(run_command(plan_, *run, options_.program), log_path(plan_, *run), *claim);
+      claim->share_with_children();                       // a run that outlives this process keeps its claim
+      const auto pid = start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run));
       children_.emplace(pid, Child{run, std::move(*claim)});
     }
     return !queue_.empty();
@@ -144,7 +106,7 @@ class Runner {
     return record && record->done && record->fingerprint == run.fingerprint;
   }
 
-  /// The free memory holds one more run like the largest so far.
+  /// The free memory holds one more run like the largest so far, or as it was probed.
   bool has_memory() {
     for (const auto& [pid, child] : children_) largest_ = std::max(largest_, resident_bytes(pid));
     return children_.empty() || available_memory() > 1.2 * largest_;
@@ -195,8 +157,8 @@ class Runner {
   std::vector<const PlannedRun*> queue_, kept_;
   std::map<pid_t, Child> children_;
   ProgressView view_;
-  int64_t cores_ = std::max(1U, std::thread::hardware_concurrency()), jobs_ = 1;
-  double largest_ = 0;
+  int64_t jobs_ = 1;
+  double largest_ = 0;  ///< resident set of a run [bytes]
 };
 
 }  // namespace
@@ -224,6 +186,10 @@ std::vector<const PlannedRun*> selected_runs(const Plan& plan, const std::vector
                          " names no run of this study", did_you_mean(name, names), "; write arm or arm/seed");
   return found;
 }
+
+int64_t concurrent_runs(int64_t jobs) { return jobs > 0 ? jobs : cores(); }
+
+int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
 
 StudyProgress run_study(const Plan& plan, const RunnerOptions& options) { return Runner(plan, options).run(); }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "core/file.h"
 #include "core/json.h"
@@ -32,47 +33,51 @@ json row_of(const std::string& line) {
   return row.is_object() && row.contains("step") && row["step"].is_number() ? row : json();
 }
 
-void advance(CurvePoint& now, const json& row) {
+/// What a run had used up at a line of its metrics; numbers that the line lacks stay.
+void take_usage(const json& row, CurvePoint& now) {
   if (row.is_null()) return;
   now.step = row["step"].get<int64_t>();
-  if (row.contains("tokens") && row["tokens"].is_number()) now.tokens = row["tokens"].get<int64_t>();
+  const auto take = [&](const char* key, auto& value) {
+    if (row.contains(key) && row[key].is_number()) value = row[key];
+  };
+  take("tokens", now.tokens);
+  take("predicted_tokens", now.predicted_tokens);
+  take("flops", now.flops);
+  take("epochs", now.epochs);
   now.seconds = number_at(row, "time", "seconds", now.seconds);
 }
 
-/// The held-out losses of a run and where it stands. Of the lines between two evaluations only the last is parsed.
+/// The held-out losses of a run and where it stands.
 struct Progress {
   std::vector<CurvePoint> curve{};
   CurvePoint last{};
+  double share = 0;  ///< of the budget
 };
-Progress read_progress(const std::string& folder) {
+
+/// Of the lines between two evaluations only the last is parsed. `name`: of the loss; empty: the sum of all.
+Progress read_progress(const std::string& folder, const std::string& name, int64_t points) {
   Progress found;
   std::ifstream file(folder + "/metrics.jsonl");
+  const auto take = [&](const json& row) {
+    take_usage(row, found.last);
+    found.share = number_at(row, "time", "budget_share", found.share);
+  };
   std::string before;
   for (std::string line; std::getline(file, line);) {
     if (line.find("\"held_out_loss\"") == std::string::npos) {
       before = line;
       continue;
     }
-    advance(found.last, row_of(std::exchange(before, "")));
+    take(row_of(std::exchange(before, "")));
     const auto row = row_of(line);
-    advance(found.last, row);
+    take(row);
     if (row.is_null() || !row["held_out_loss"].is_number()) continue;
-    found.curve.push_back(found.last);
-    found.curve.back().loss = row["held_out_loss"].get<double>();
+    auto& point = found.curve.emplace_back(found.last);
+    point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
+    point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
   }
-  advance(found.last, row_of(before));
+  take(row_of(before));
   return found;
-}
-
-double share_of_budget(const BudgetConfig& budget, const CurvePoint& at) {
-  double share = 0;
-  const auto consider = [&](double used, double whole) {
-    if (whole > 0) share = std::max(share, used / whole);
-  };
-  consider(static_cast<double>(at.step), static_cast<double>(budget.steps));
-  consider(static_cast<double>(at.tokens), static_cast<double>(budget.tokens));
-  consider(at.seconds / 60, budget.minutes);
-  return std::min(share, 1.0);
 }
 
 }  // namespace
@@ -104,21 +109,25 @@ void write_record(const std::string& path, const RunRecord& record) {
   write_atomic(path, fields.dump(2) + "\n");
 }
 
-std::vector<CurvePoint> read_curve(const std::string& folder) { return read_progress(folder).curve; }
+std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
+  return read_progress(folder, name, points).curve;
+}
 
-std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) { return read_curve(run_path(plan, run)); }
+std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
+  return read_curve(run_path(plan, run), "", run.config.evaluation.points);
+}
 
-int64_t last_step(const std::string& folder) { return read_progress(folder).last.step; }
+int64_t last_step(const std::string& folder) { return read_progress(folder, "", 0).last.step; }
 
 RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
   status.owner = owner_of(claim_path(plan, run));
-  const auto [curve, last] = read_progress(run_path(plan, run));
-  if (!curve.empty()) status.loss = curve.back().loss;
-  status.step = last.step;
-  status.seconds = last.seconds;
-  status.progress = share_of_budget(run.config.train.budget, last);
+  const auto progress = read_progress(run_path(plan, run), "", 0);
+  if (!progress.curve.empty()) status.loss = progress.curve.back().loss;
+  status.step = progress.last.step;
+  status.seconds = progress.last.seconds;
+  status.progress = progress.share;
   if (status.owner)
     status.state = RunState::running;
   else if (record && record->fingerprint != run.fingerprint)
@@ -142,39 +151,67 @@ HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) 
   HeldOutFile file;
   const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); };
   if (fields.contains("measured")) file.measured = text(fields["measured"]);
+  const std::string before_tokens = ", tokens ";
+  if (const auto at = file.measured.find(before_tokens); at != std::string::npos) {
+    file.text = file.measured.substr(at + before_tokens.size());
+    file.measured.erase(at);
+  }
   if (fields.contains("step") && fields["step"].is_number()) file.step = fields["step"].get<int64_t>();
   // A loss that is not finite stands as null.
   const auto number = [](const json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
   };
+  const auto read = [&](const json& part, const char* key, std::vector<double>& values) {
+    damaged(part.is_object() && part.contains(key) && part[key].is_array());
+    for (const auto& value : part[key]) values.push_back(number(value));
+  };
   for (const auto& [name, part] : fields["losses"].items()) {
-    damaged(part.is_object() && part.contains("sum") && part.contains("count") && part["sum"].is_array() &&
-            part["count"].is_array() && part["sum"].size() == part["count"].size());
-    auto& losses = file.losses[name];
-    for (const auto& value : part["sum"]) losses.sum.push_back(number(value));
-    for (const auto& value : part["count"]) losses.count.push_back(number(value));
+    auto& [examples, bytes] = file.losses[name];
+    read(part, "sum", examples.sum);
+    read(part, "count", examples.count);
+    if (part.contains("bytes")) read(part, "bytes", bytes);
+    damaged(examples.sum.size() == examples.count.size() && (bytes.empty() || bytes.size() == examples.sum.size()));
   }
   return file;
 }
 
-RunResult read_result(const Plan& plan, const PlannedRun& run) {
-  RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
-  auto file = read_held_out(result.folder, "run the study again");
-  const auto name = short_form(parse_objective(plan.study.metric.objective));
+void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit) {
   const auto losses = file.losses.find(name);
-  require<DataError>(losses != file.losses.end(), result.folder, "/held_out.json: has no loss of '", name,
-                     "', by which the study compares; run the study again with --redo");
-  result.text = file.measured;
-  result.examples = std::move(losses->second);
+  const auto path = result.folder + "/held_out.json";
+  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", name,
+                     "', by which runs are compared; train the run again");
+  const auto& [examples, bytes] = losses->second;
+  result.measured = file.measured;
+  result.text = file.text;
+  result.examples = examples;
+  if (unit == LossUnit::bits_per_byte) {
+    require<DataError>(!bytes.empty(), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
+                       "--force, or compare in nats");
+    result.examples.count = bytes;
+    for (auto& count : result.examples.count) count *= std::numbers::ln2;
+  }
   result.value = result.examples.value();
-  add_totals(result, read_curve(plan, run));
-  return result;
 }
 
-void add_totals(RunResult& result, const std::vector<CurvePoint>& curve) {
+void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   if (curve.empty()) return;
   const auto& end = curve.back();
-  result.step = end.step, result.tokens = end.tokens, result.seconds = end.seconds, result.flops = end.flops;
+  result.step = end.step;
+  result.tokens = end.tokens;
+  result.predicted_tokens = end.predicted_tokens;
+  result.seconds = end.seconds;
+  result.flops = end.flops;
+  result.epochs = end.epochs;
+}
+
+RunResult read_result(const Plan& plan, const PlannedRun& run) {
+  RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
+  const auto& metric = plan.study.metric;
+  score(result, read_held_out(result.folder, "run the study again"), short_form(parse_objective(metric.objective)),
+        metric.unit);
+  add_usage(result, read_curve(plan, run));
+  return result;
 }
 
 }  // namespace cloze

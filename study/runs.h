@@ -56,9 +56,10 @@ struct RunResult {
   std::string folder;
   double value = 0;  ///< of the metric
   ExampleLosses examples{};
-  std::string text{};  ///< what was measured: form of the evaluation, fingerprint of text and tokenizer
-  int64_t step = 0, tokens = 0;
-  double seconds = 0, flops = 0;
+  std::string measured{};  ///< what the losses were measured by: objectives, rows, masks
+  std::string text{};      ///< fingerprint of the held-out text and its tokenizer
+  int64_t step = 0, tokens = 0, predicted_tokens = 0;
+  double seconds = 0, flops = 0, epochs = 0;
 };
 
 /// The result of a run that is done. Throws DataError for files that are damaged, were cut or edited.
@@ -66,24 +67,36 @@ RunResult read_result(const Plan& plan, const PlannedRun& run);
 
 /// One point of a curve.
 struct CurvePoint {
-  int64_t step = 0, tokens = 0;
-  double seconds = 0, flops = 0, loss = 0;
+  int64_t point = 0;  ///< index of the evaluation, by which curves of several seeds are averaged
+  int64_t step = 0, tokens = 0, predicted_tokens = 0;
+  double seconds = 0, flops = 0, epochs = 0, loss = 0;
 };
 /// The held-out losses along a run. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
-std::vector<CurvePoint> read_curve(const std::string& folder);
+/// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
+/// 0: so many steps apart, which then are the index.
+std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points);
 /// The last step that a run has logged.
 int64_t last_step(const std::string& folder);
-/// Steps, tokens, time and FLOPs of a run, those of the end of its curve.
-void add_totals(RunResult& result, const std::vector<CurvePoint>& curve);
+/// What a run used up, which is that of the end of its curve.
+void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
+
+/// Held-out losses of one objective, example by example.
+struct HeldOutLosses {
+  ExampleLosses examples{};     ///< NaN for what is not finite
+  std::vector<double> bytes{};  ///< [E], of the source text of the predicted tokens; empty where they are not known
+};
 
 /// The held_out.json of a run directory.
 struct HeldOutFile {
-  std::string measured{};  ///< the evaluation in words, with the fingerprint of its tokens
+  std::string measured{}, text{};  ///< as in RunResult
   int64_t step = 0;
-  std::map<std::string, ExampleLosses> losses{};  ///< by objective in short form; NaN for what is not finite
+  std::map<std::string, HeldOutLosses> losses{};  ///< by objective in short form
 };
 /// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited.
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
+
+/// Fills in the value of a run by one of its losses. Throws DataError where bytes are not known.
+void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit);
 
 }  // namespace cloze

@@ -1,5 +1,3 @@
-#include <xxhash.h>
-
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -11,8 +9,11 @@
 #include "core/interrupt.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "evaluation/held_out_file.h"
 #include "objectives/generative_rows.h"
+#include "run/config_changes.h"
 #include "run/init.h"
+#include "train/budget.h"
 #include "train/loader.h"
 #include "run/loss_curve.h"
 #include "run/metrics.h"
@@ -21,6 +22,7 @@
 #include "run/load_config.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
+#include "train/warnings.h"
 
 namespace cloze {
 
@@ -52,75 +54,6 @@ RunConfig resolved(RunConfig config, const TokenStore& store) {
   return config;
 }
 
-/// A description of the held-out evaluation: losses are compared only if their descriptions are equal.
-std::string yardstick_description(const RunConfig& config, const TokenStore& store) {
-  const auto& evaluation = config.evaluation;
-  std::string names;
-  for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
-  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
-               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
-}
-
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
-
-/// A warning if the share of random or swapped pairs differs much from the configured one; else empty.
-std::string pair_warning(const Objectives& objectives, const Collator& collator) {
-  constexpr int64_t sequences = 1000;
-  constexpr double tolerance = 0.1;
-  for (const auto& objective : objectives) {
-    const auto* nsp = std::get_if<NspConfig>(&objective);
-    const auto* sop = std::get_if<SopConfig>(&objective);
-    if (!nsp && !sop) continue;
-    const double configured = nsp ? nsp->random_next_prob : sop->swap_prob;
-    const auto batch = collator.batch(0, sequences);
-    const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
-    if (std::abs(measured - configured) <= tolerance) continue;
-    return words(
-        nsp ? "nsp: " : "sop: ", percent(measured), " of the pairs have label 1, ",
-        nsp ? "random_next_prob" : "swap_prob", " is ", percent(configured),
-        ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
-        "longer documents, or compare the accuracy with the majority baseline");
-  }
-  return "";
-}
-
-/// A warning if the generator of rtd replaces too few tokens; else empty.
-std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
-  for (const auto& objective : evaluation.objectives) {
-    const auto* rtd = std::get_if<RtdConfig>(&objective);
-    if (!rtd) continue;
-    const auto part = std::find_if(losses.begin(), losses.end(),
-                                   [&](const auto& loss) { return loss.name == short_form(objective); });
-    if (part == losses.end() || !part->baseline) continue;
-    const double replaced = 1 - part->baseline->accuracy, masked = rtd->mlm.mlm_probability;
-    if (replaced >= masked / 4) continue;
-    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
-                 ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
-                 "(generator_hidden_size), or mask more");
-  }
-  return "";
-}
-
-/// The differences of two configs, except budget and paths: `train.seed: 1 -> 2`.
-std::vector<std::string> differences(const RunConfig& before, const RunConfig& now) {
-  const auto a = entries(before), b = entries(now);
-  std::vector<std::string> found;
-  for (const auto& entry : b) {
-    if (!entry.leaf || entry.path.rfind("train.budget", 0) == 0 || entry.path == "data.tokens" ||
-        entry.path.rfind("checkpoint.", 0) == 0 || entry.path == "train.workers" || entry.path == "train.threads")
-      continue;
-    const auto other = std::find_if(a.begin(), a.end(), [&](const auto& e) { return e.path == entry.path; });
-    if (other == a.end() || other->value != entry.value)
-      found.push_back(entry.path + ": " + (other == a.end() ? "absent" : other->value) + " -> " + entry.value);
-  }
-  if (a.size() != b.size() && found.empty()) found.emplace_back("objectives");
-  return found;
-}
-
 class Run {
  public:
   Run(const RunConfig& given, const PretrainOptions& options)
@@ -138,6 +71,10 @@ class Run {
     device_of(config_.train.device);
     // Checking for seconds is cheaper than training for days on damaged text.
     store_.verify(), held_out_store_.verify();
+    require<ConfigError>(
+        config_.train.budget.words == 0 || store_.train_words(), config_.data.tokens,
+        ": was prepared without a count of its words, which train.budget.words needs; prepare the text "
+        "again with --force, or give another budget");
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = backbone_of(config_.model);
@@ -189,7 +126,7 @@ class Run {
       // A file of an earlier version lacks these keys.
       take_special_ids(before.model, store_.tokenizer().special());
       before.evaluation = resolved_evaluation(before);
-      const auto changed = differences(before, config_);
+      const auto changed = changed_keys(before, config_);
       std::string list;
       for (const auto& line : changed) list += "\n  " + line;
       require<ConfigError>(changed.empty() || options_.overwrite_config, options_.run,
@@ -305,18 +242,18 @@ class Run {
     return text;
   }
 
-  /// Progress through the budget: the amount done and the total, in the unit that is closest to its limit.
-  std::pair<double, double> progress() const {
-    const auto& b = config_.train.budget;
-    std::pair<double, double> nearest{0, 1};
-    const auto consider = [&](double done, double total) {
-      if (total > 0 && done / total >= nearest.first / nearest.second) nearest = {done, total};
-    };
-    if (b.minutes > 0) consider(state_.seconds, b.minutes * 60);
-    if (b.tokens > 0) consider(static_cast<double>(state_.tokens), static_cast<double>(b.tokens));
-    if (b.steps > 0) consider(static_cast<double>(state_.step), static_cast<double>(b.steps));
-    return nearest;
+  Usage usage() const {
+    const double epochs = static_cast<double>(state_.sequences) / static_cast<double>(collator_.size());
+    return {.steps = static_cast<double>(state_.step),
+            .tokens = static_cast<double>(state_.tokens),
+            .predicted_tokens = static_cast<double>(state_.predicted_tokens),
+            .words = epochs * static_cast<double>(store_.train_words().value_or(0)),
+            .epochs = epochs,
+            .flops = state_.flops,
+            .minutes = state_.seconds / 60};
   }
+  /// The amount done and the total in the currency of the budget that is closest to its limit.
+  std::pair<double, double> progress() const { return nearest_limit(config_.train.budget, usage()); }
 
   /// Factor on the learning rate. A warm-up given in steps counts steps whichever limit ends the run; the total number
   /// of steps is then extrapolated from the progress so far.
@@ -329,6 +266,14 @@ class Run {
 
   bool patience_over() const {
     return config_.evaluation.patience > 0 && state_.evaluations_without_gain >= config_.evaluation.patience;
+  }
+
+  /// Whether an evaluation is due after a step that began at `share_before` of the budget.
+  bool evaluates_now(double share_before) const {
+    const auto& evaluation = config_.evaluation;
+    if (evaluation.points == 0) return evaluation.every > 0 && state_.step % evaluation.every == 0;
+    const double points = static_cast<double>(evaluation.points);
+    return std::floor(points * used_share(config_.train.budget, usage())) > std::floor(points * share_before);
   }
 
   void loop() {
@@ -346,6 +291,7 @@ class Run {
     int64_t skips = 0, tokens_at_log = state_.tokens;
     double seconds_at_log = state_.seconds;
     while (progress().first < progress().second) {
+      const double share_before = used_share(config_.train.budget, usage());
       const auto waiting = Clock::now();
       std::vector<Batch> batches;
       for (int64_t i = 0; i < accumulation; ++i) batches.push_back(loader.next());
@@ -361,6 +307,8 @@ class Run {
       ++state_.step;
       state_.sequences += static_cast<uint64_t>(batch * accumulation);
       state_.tokens += result.tokens;
+      state_.predicted_tokens += result.predicted_tokens;
+      state_.flops += result.flops;
       state_.seconds = seconds_before + since(start) - pause;
       last_loss_ = result.loss;
       state_.line.add(result.parts, result.grad_norm);
@@ -378,7 +326,7 @@ class Run {
       }
       const auto pause_start = Clock::now();
       const bool stop = interrupted, over = progress().first >= progress().second;
-      const bool evaluates = !over && config_.evaluation.every > 0 && state_.step % config_.evaluation.every == 0;
+      const bool evaluates = !over && evaluates_now(share_before);
       if (evaluates) evaluate_now();
       if (stop || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
       pause += since(pause_start);
@@ -427,11 +375,9 @@ class Run {
 
   void record(double rate, double speed) {
     const auto& line = state_.line;
-    json row{{"step", state_.step},
-             {"loss", line.loss()},
-             {"learning_rate", rate},
-             {"grad_norm", line.grad_norm()},
-             {"tokens", state_.tokens}};
+    json row{{"step", state_.step},           {"loss", line.loss()},     {"learning_rate", rate},
+             {"grad_norm", line.grad_norm()}, {"tokens", state_.tokens}, {"predicted_tokens", state_.predicted_tokens},
+             {"flops", state_.flops},         {"epochs", usage().epochs}};
     for (const auto& part : line.parts) {
       row[part.name] = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
       if (!part.binary) continue;
@@ -440,6 +386,7 @@ class Run {
     }
     const auto time = ledger();
     row["time"] = {{"seconds", state_.seconds},
+                   {"budget_share", used_share(config_.train.budget, usage())},
                    {"tokens_per_second", speed},
                    {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}};
     metrics_->write(row);
@@ -474,7 +421,11 @@ class Run {
       return;
     }
     held_out_loss_ = 0;
-    json row{{"step", state_.step}};
+    json row{{"step", state_.step},
+             {"tokens", state_.tokens},
+             {"predicted_tokens", state_.predicted_tokens},
+             {"flops", state_.flops},
+             {"time", {{"seconds", state_.seconds}, {"budget_share", used_share(config_.train.budget, usage())}}}};
     for (const auto& part : last_held_out_) {
       held_out_loss_ += part.weight * part.loss;
       auto& held_out = row["held_out"];
@@ -544,24 +495,6 @@ class Run {
     return {};
   }
 
-  /// The last held-out losses sequence by sequence, which statistics over runs resample.
-  void write_held_out() const {
-    json losses = json::object();
-    for (const auto& part : last_held_out_) {
-      std::vector<double> sums, counts;
-      for (const auto& sequence : part.sequences) {
-        sums.push_back(sequence.sum);
-        counts.push_back(static_cast<double>(sequence.count));
-      }
-      losses[part.name] = {{"sum", sums}, {"count", counts}};
-    }
-    const auto text = losses.dump();
-    char hash[17];
-    std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-    const json all{{"step", state_.step}, {"measured", state_.yardstick}, {"losses", losses}, {"xxh3", hash}};
-    write_atomic(options_.run + "/held_out.json", all.dump() + "\n");
-  }
-
   PretrainReport finish() {
     if (state_.evaluated_at != state_.step || last_held_out_.empty()) evaluate_now();
     save(true);
@@ -577,6 +510,10 @@ class Run {
     report.stopped_by = stopped_by_;
     const json summary{{"steps", report.steps},
                        {"tokens", report.tokens},
+                       {"predicted_tokens", state_.predicted_tokens},
+                       {"words", usage().words},
+                       {"epochs", usage().epochs},
+                       {"flops", state_.flops},
                        {"seconds", report.seconds},
                        {"tokens_per_second", report.tokens_per_second},
                        {"held_out_loss", report.held_out_loss},
@@ -594,7 +531,7 @@ class Run {
                          {"checkpoint", report.ledger.checkpoint},
                          {"other", report.ledger.other}}}};
     write_atomic(options_.run + "/summary.json", summary.dump(2) + "\n");
-    write_held_out();
+    write_held_out(options_.run, state_.step, state_.yardstick, last_held_out_, measures_, config_.train.batch_size);
     return report;
   }
 

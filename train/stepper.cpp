@@ -132,6 +132,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
       }
     }
     result.tokens += batches[micro].tokens;
+    if (batches[micro].labels.defined()) result.predicted_tokens += batches[micro].labels.numel();
   }
   const auto start = Clock::now();
   for (const auto& part : result.parts) {

@@ -40,6 +40,8 @@ class Stepper {
     double loss = 0;              ///< weighted sum of the mean losses
     double grad_norm = 0;
     int64_t tokens = 0;
+    int64_t predicted_tokens = 0;
+    double flops = 0;
     bool finite = true;
     std::string nonfinite;  ///< the first loss or gradient that is not finite
   };

@@ -165,7 +165,7 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
   CHECK_THAT(with({.set = third, .tokenizer = "t2"}),
              Catch::Contains("low-1 and ") && Catch::Contains("different tokenizers"));
   CHECK_THAT(with({.set = third, .measured = "mlm, 9 sequences of 32 tokens, packing document, seed 1, tokens abc"}),
-             Catch::Contains("'3 sequences of 32 tokens' and '9 sequences of 32 tokens'"));
+             Catch::Contains("so that their losses cannot be compared: by mlm, 3 sequences of 32 tokens"));
   CHECK_THAT(with({.set = {"train.seed=3", "train.budget.steps=50"}, .step = 50, .logged = 50}),
              Catch::Contains("had different budgets (100 steps and 50 steps); compare runs of one budget"));
   CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "core/random.h"
+#include "study/process.h"
 #include "study/report_rows.h"
 #include "tests/support/catch.h"
 
@@ -25,14 +26,15 @@ StudyReport made_up(const std::vector<std::string>& arms, int64_t seeds, int64_t
       run.result = {.arm = arms[a], .seed = seed, .folder = "runs/" + arms[a]};
       run.result.value = 3 + 0.1 * static_cast<double>(a) + 0.01 * stream.normal();
       for (int64_t i = 1; i <= points; ++i)
-        run.curve.push_back({.step = i,
+        run.curve.push_back({.point = i,
+                             .step = i,
                              .tokens = 10 * i,
                              .seconds = 0.5 * static_cast<double>(i),
                              .loss = run.result.value + 5.0 / static_cast<double>(i) + 0.01 * stream.normal()});
       run.result.examples = {{run.result.value, run.result.value}, {1, 1}};
-      run.command = "cloze pretrain " + shell_quoted("runs/" + arms[a] + ".yaml");
+      run.command = "cloze pretrain " + shell_word("runs/" + arms[a] + ".yaml");
       run.budget = "20 steps";
-      add_totals(run.result, run.curve);
+      add_usage(run.result, run.curve);
       report.runs.push_back(run);
     }
   }
@@ -224,7 +226,7 @@ TEST_CASE("runs that were not made or scored alike are refused with both runs an
   const auto error = [](const auto& change) {
     auto report = made_up({"token", "word"}, 2);
     for (auto& run : report.runs)
-      run.result.text = "mlm, 512 sequences of 128 tokens, seed 1, tokens abc", run.tokenizer = "t1";
+      run.result.measured = "mlm, 512 sequences of 128 tokens, seed 1", run.result.text = "abc", run.tokenizer = "t1";
     change(report.runs[3]);
     try {
       compare_arms(report);
@@ -234,13 +236,15 @@ TEST_CASE("runs that were not made or scored alike are refused with both runs an
     return std::string();
   };
   CHECK(error([](ReportedRun&) {}) == "");
-  CHECK(error([](ReportedRun& run) { run.result.text = "mlm + nsp" + run.result.text.substr(3); }) == "");
+  CHECK(error([](ReportedRun& run) { run.result.measured = "mlm + nsp" + run.result.measured.substr(3); }) == "");
   CHECK_THAT(error([](ReportedRun& run) { run.tokenizer = "t2"; }),
              Catch::Contains("runs/token and runs/word: have different tokenizers (t1 and t2)"));
   CHECK_THAT(error([](ReportedRun& run) { run.result.text.back() = 'd'; }),
-             Catch::Contains("different held-out text or by different tokenizers (tokens abc and tokens abd)"));
-  CHECK_THAT(error([](ReportedRun& run) { run.result.text[5] = '1'; }),
-             Catch::Contains("scored differently ('512 sequences of 128 tokens' and '112 sequences of 128 tokens')"));
+             Catch::Contains("different text or by different tokenizers (tokens abc and abd)"));
+  CHECK_THAT(
+      error([](ReportedRun& run) { run.result.measured[5] = '1'; }),
+      Catch::Contains(
+          "by mlm, 512 sequences of 128 tokens, seed 1, and by mlm, 112 sequences of 128 tokens, seed 1; give both"));
   CHECK_THAT(error([](ReportedRun& run) { run.budget = "40 steps"; }),
              Catch::Contains("had different budgets (20 steps and 40 steps)"));
 }
@@ -251,16 +255,4 @@ TEST_CASE("a page of 300 runs with long curves stays below 3 MB") {
   const auto html = to_html(compared(made_up(arms, 10, 1000)));
   CHECK(html.size() < 3'000'000);
   CHECK(fault_of(html) == "");
-}
-
-TEST_CASE("words that a shell would split or expand are quoted") {
-  CHECK(shell_quoted("runs/a-1_b=2.yaml") == "runs/a-1_b=2.yaml");
-  CHECK(shell_quoted("my runs/$a") == "'my runs/$a'");
-  CHECK(shell_quoted("it's") == "'it'\\''s'");
-  CHECK(shell_quoted("") == "''");
-}
-
-TEST_CASE("budgets are told in words") {
-  CHECK(budget_words({.steps = 100}) == "100 steps");
-  CHECK(budget_words({.tokens = 20'000'000, .minutes = 0.5}) == "20,000,000 tokens or 0.5 minutes");
 }

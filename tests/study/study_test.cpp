@@ -6,6 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
+#include "study/commands.h"
+#include "study/declaration.h"
+#include "study/plan_table.h"
+#include "study/process.h"
 #include "study/report.h"
 #include "study/runner.h"
 #include "tests/support/catch.h"
@@ -180,4 +184,107 @@ TEST_CASE("held-out losses that were edited are refused with the file") {
   text[digit] = text[digit] == '9' ? '8' : '9';
   study.folder.write("out/runs/high/seed-2/held_out.json", text);
   CHECK_THROWS_WITH(make_report(study.plan()), Catch::Contains(path) && Catch::Contains("edited"));
+}
+
+TEST_CASE("what was declared before the first run is compared with the study file of the report") {
+  const Study study;
+  study.run({"low/1"});
+  CHECK(changes_since_declaration(study.plan()).empty());
+  auto yaml = std::string(study_yaml);
+  yaml.replace(yaml.find("better_by: 0.01"), 15, "better_by: 0.02");
+  study.folder.write("study.yaml", yaml);
+  const auto changes = changes_since_declaration(study.plan());
+  REQUIRE(changes.size() == 1);
+  CHECK(changes.front() == "metric.better_by was 0.01 before the first run, and is 0.02");
+  const auto notes = make_report(study.plan()).notes;
+  CHECK(std::find(notes.begin(), notes.end(), "declared otherwise: " + changes.front()) != notes.end());
+  auto file = read_file(study.folder / "out/declaration.json");
+  file.replace(file.find("\"0.01\""), 6, "\"0.02\"");
+  study.folder.write("out/declaration.json", file);
+  CHECK_THROWS_WITH(changes_since_declaration(study.plan()),
+                    Catch::Contains("declaration.json: is damaged or was edited"));
+}
+
+TEST_CASE("arms with different tokenizers are refused in nats and compared in bits per byte") {
+  const std::string arms = "  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.0625}\n";
+  const auto nats = with_arms(arms);
+  nats.run();
+  CHECK_THROWS_WITH(make_report(nats.plan()), Catch::Contains("bits_per_byte"));
+  const auto by_bytes = with_arms(arms, "metric: {objective: mlm, unit: bits_per_byte}\n");
+  by_bytes.run();
+  const auto report = make_report(by_bytes.plan());
+  CHECK(report.unit == "bits per byte");
+  // Every example of fake_cloze covers 40 bytes by 10 predictions.
+  for (const auto& run : report.arms[0].runs) {
+    double nats_of_run = 0;
+    for (const double sum : run.examples.sum) nats_of_run += sum;
+    CHECK(run.value == Approx(nats_of_run / std::log(2.0) / (40.0 * static_cast<double>(run.examples.sum.size()))));
+  }
+  CHECK(report.arms[1].difference.t_interval.has_value());
+  CHECK_FALSE(report.arms[1].difference.bootstrap_interval.has_value());
+}
+
+TEST_CASE("commands name every run once, quoted for a shell, as lines and as an array job") {
+  const auto study = with_arms("  it's: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
+  const auto plan = study.plan();
+  const auto lines = command_lines(plan, "/opt/my tools/cloze");
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 4);
+  CHECK_THAT(lines, Catch::Contains("'/opt/my tools/cloze' study run ") && Catch::Contains("--only 'it'\\''s/1'\n") &&
+                        Catch::Contains("--only b/2\n"));
+  const auto script = slurm_script(plan, "cloze");
+  CHECK_THAT(script, Catch::Contains("#SBATCH --array=0-3\n") && Catch::Contains("  'it'\\''s/1'\n") &&
+                         Catch::Contains("--only \"${runs[$SLURM_ARRAY_TASK_ID]}\""));
+  study.folder.write("job.sh", "cd() { :; }\nexec() { echo \"${@: -1}\"; }\nSLURM_ARRAY_TASK_ID=2\n" + script);
+  CHECK(run_process({"bash", study.folder / "job.sh"}).text == "it's/2\n");
+}
+
+TEST_CASE("the cost of a run follows from its budget, in whatever currency, and from the steps of its probe") {
+  RunConfig config;
+  config.train.batch_size = 10;
+  config.evaluation.points = 2, config.evaluation.sequences = 30;
+  const Probe probe{.parameters = 100,
+                    .checkpoint_bytes = 1200,
+                    .seconds = 0.5,
+                    .tokens = 1000,
+                    .predicted_tokens = 150,
+                    .flops = 1e9,
+                    .sequences_per_epoch = 200,
+                    .words_per_epoch = 14'000};
+  const auto steps_of = [&](const BudgetConfig& budget) {
+    config.train.budget = budget;
+    return cost_of_run(config, probe).steps;
+  };
+  CHECK(steps_of({.steps = 7}) == 7);
+  CHECK(steps_of({.tokens = 2500}) == 3);
+  CHECK(steps_of({.predicted_tokens = 600}) == 4);
+  CHECK(steps_of({.words = 7000}) == 10);
+  CHECK(steps_of({.epochs = 1.5}) == 30);
+  CHECK(steps_of({.flops = 5e9}) == 5);
+  CHECK(steps_of({.minutes = 1}) == 120);
+  CHECK(steps_of({.steps = 4, .tokens = 2500}) == 3);
+  const auto cost = cost_of_run(config, probe);
+  CHECK(cost.seconds == Approx(3 * 0.5 + 2 * 3 * 0.5 / 3));  // two evaluations of three batches, forward alone
+}
+
+TEST_CASE("a plan says what its arms have in common and in which keys they differ") {
+  const Study study;
+  const auto plan = study.plan();
+  const auto differing = differing_keys(plan);
+  REQUIRE(differing.size() == 1);
+  CHECK(differing.front().key == "optimizer.learning_rate");
+  CHECK(differing.front().values == std::vector<std::string>{"0.1", "0.2", "0.1001"});
+  std::vector<Probe> probes(
+      3, Probe{.parameters = 1'000'000, .checkpoint_bytes = 12e6, .seconds = 1, .tokens = 100, .flops = 6e8});
+  probes[2].flops = 9e8;
+  for (const int64_t columns : {60, 80, 140}) {
+    const auto text = plan_table(plan, probes, 2, columns);
+    CHECK_THAT(text, Catch::Contains("3 arms x 5 seeds = 15 runs") && Catch::Contains("10 steps a run") &&
+                         Catch::Contains("optimizer.learning_rate: 0.1, 0.2, 0.1001"));
+    for (size_t at = 0, end; at < text.size(); at = end + 1) {
+      end = text.find('\n', at);
+      CHECK(end - at <= static_cast<size_t>(columns) + study.folder.path.string().size());
+    }
+  }
+  CHECK_THAT(plan_table(plan, probes, 2, 80), Catch::Contains("not equal FLOPs (6 G to 9 G)"));
+  CHECK_THAT(plan_table(plan, {}, 2, 80), !Catch::Contains("FLOPs"));
 }

@@ -249,7 +249,7 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
       "number of heads\n"
       "data.max_seq_length 99 is longer than model.max_position_embeddings 32; shorten the sequences or give the model "
       "more positions\n"
-      "train.budget has no limit; give steps, tokens or minutes");
+      "train.budget has no limit; give steps, tokens, predicted_tokens, words, epochs, flops or minutes");
   other = config;
   T5Config t5;
   t5.hidden_size = 32, t5.num_attention_heads = 2;

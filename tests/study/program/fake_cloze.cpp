@@ -1,6 +1,7 @@
 // Stands for `cloze pretrain CONFIG --run DIR [--resume]` in tests of studies: made-up losses in no time.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -41,17 +42,27 @@ int main(int argc, char** argv) {
     counts.push_back(10);
   }
   const double total = ExampleLosses{sums, counts}.value();
+  const int64_t steps = config.train.budget.steps;
+  const int64_t points = std::clamp<int64_t>(config.evaluation.points, 1, steps);
   std::ofstream metrics(run + "/metrics.jsonl");
-  const int64_t steps = config.train.budget.steps, every = std::min(config.evaluation.every, steps);
-  for (int64_t step = every; step <= steps; step += every) {
-    const double left = 1 - static_cast<double>(step) / static_cast<double>(steps);
-    metrics << json{{"step", step}, {"tokens", 100 * step}, {"time", {{"seconds", 0.3 * static_cast<double>(step)}}}}
-            << "\n"
-            << json{{"step", step}, {"held_out_loss", total + 4 * left * left}} << "\n";
+  for (int64_t i = 1; i <= points; ++i) {
+    const int64_t step = i * steps / points;
+    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    const json usage{{"step", step},
+                     {"tokens", 100 * step},
+                     {"time", {{"seconds", 0.3 * static_cast<double>(step)}, {"budget_share", share}}}};
+    auto held_out = usage;
+    held_out["held_out_loss"] = total + 4 * (1 - share) * (1 - share);
+    metrics << usage << "\n" << held_out << "\n";
   }
   metrics.close();
-  const json losses{{"mlm", {{"sum", sums}, {"count", counts}}}};
-  std::ofstream(run + "/held_out.json")
-      << json{{"step", steps}, {"measured", "made up"}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}}.dump();
+  const std::vector<double> bytes(sums.size(), 40);
+  const json losses{{"mlm", {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};
+  const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
+  std::ofstream(run + "/held_out.json") << json{
+      {"step", steps},
+      {"measured", "made up, tokens " + tokens},
+      {"losses", losses},
+      {"xxh3", hash_hex(losses.dump())}}.dump();
   return 0;
 }

@@ -1,0 +1,55 @@
+#include "evaluation/held_out_file.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string hash_hex(const std::string& text) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
+  return digits;
+}
+
+}  // namespace
+
+std::string yardstick_description(const RunConfig& config, const TokenStore& store) {
+  const auto& evaluation = config.evaluation;
+  std::string names;
+  for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);
+  return words(names, ", ", evaluation.sequences, " sequences of ", evaluation.max_seq_length, " tokens, packing ",
+               evaluation.packing, ", seed ", evaluation.seed, ", tokens ", store.fingerprint());
+}
+
+void write_held_out(const std::string& run, int64_t step, const std::string& measured,
+                    const std::vector<HeldOut>& losses, const std::vector<Measure>& measures, int64_t batch_size) {
+  json all = json::object();
+  for (const auto& part : losses) {
+    std::vector<double> sums, counts;
+    for (const auto& sequence : part.sequences) {
+      sums.push_back(sequence.sum);
+      counts.push_back(static_cast<double>(sequence.count));
+    }
+    all[part.name] = {{"sum", sums}, {"count", counts}};
+    const auto measure =
+        std::find_if(measures.begin(), measures.end(), [&](const Measure& m) { return m.name == part.name; });
+    if (measure == measures.end()) continue;
+    const auto bytes = sequence_label_bytes(measure->collator, measure->sequences, batch_size);
+    if (bytes && bytes->size() == sums.size()) all[part.name]["bytes"] = *bytes;
+  }
+  const auto text = all.dump();
+  const json file{{"step", step}, {"measured", measured}, {"losses", all}, {"xxh3", hash_hex(text)}};
+  write_atomic(run + "/held_out.json", file.dump() + "\n");
+}
+
+}  // namespace cloze

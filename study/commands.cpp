@@ -1,0 +1,49 @@
+#include "study/commands.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "study/process.h"
+
+namespace cloze {
+
+namespace {
+
+/// The command that does one run of a study and no other.
+std::string command_line(const Plan& plan, const std::string& program, const std::string& only) {
+  return words(shell_word(program), " study run ", shell_word(plan.file), " --out ", shell_word(plan.folder),
+               " --jobs 1 --only ", only);
+}
+
+std::string run_name(const PlannedRun& run) { return shell_word(words(run.arm, "/", run.seed)); }
+
+/// Cores of a task: those that the runs ask for, 1 if they leave it open.
+int64_t cores_of(const Plan& plan) {
+  int64_t cores = 1;
+  for (const auto& run : plan.runs) cores = std::max(cores, run.config.train.threads);
+  return cores;
+}
+
+}  // namespace
+
+std::string command_lines(const Plan& plan, const std::string& program) {
+  std::string text;
+  for (const auto& run : plan.runs) text += command_line(plan, program, run_name(run)) + "\n";
+  return text;
+}
+
+std::string slurm_script(const Plan& plan, const std::string& program) {
+  std::string text =
+      words("#!/bin/bash\n#SBATCH --job-name=", shell_word(plan.study.study), "\n#SBATCH --array=0-",
+            plan.runs.size() - 1, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
+            shell_word(std::filesystem::current_path().string()), "\nruns=(\n");
+  for (const auto& run : plan.runs) text += "  " + run_name(run) + "\n";
+  // exec: the signal before the time limit reaches the program, which saves and stops.
+  text += ")\nexec " + command_line(plan, program, "\"${runs[$SLURM_ARRAY_TASK_ID]}\"") + "\n";
+  return text;
+}
+
+}  // namespace cloze

@@ -1,0 +1,59 @@
+#include "study/declaration.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "study/fingerprint.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+std::string path_of(const Plan& plan) { return plan.folder + "/declaration.json"; }
+
+/// The values of the study file by their keys, its defaults included.
+json declared(const Plan& plan) {
+  json values = json::object();
+  for (const auto& entry : entries(plan.study))
+    if (entry.leaf) values[entry.path] = entry.value;
+  values["baseline"] = plan.arms.front().name;
+  return values;
+}
+
+}  // namespace
+
+std::string declaration_of(const Plan& plan) { return hash_hex(declared(plan).dump()); }
+
+void declare(const Plan& plan) {
+  if (std::filesystem::exists(path_of(plan))) return;
+  const json file{{"declaration", declaration_of(plan)}, {"values", declared(plan)}, {"version", CLOZE_VERSION}};
+  write_atomic(path_of(plan), file.dump(1) + "\n");
+}
+
+std::vector<std::string> changes_since_declaration(const Plan& plan) {
+  if (!std::filesystem::exists(path_of(plan))) return {};
+  const auto file = json::parse(read_text(path_of(plan), 16 << 20), nullptr, false);
+  const bool fine = file.is_object() && file.contains("values") && file["values"].is_object() &&
+                    file.value("declaration", "") == hash_hex(file["values"].dump());
+  require<DataError>(fine, path_of(plan),
+                     ": is damaged or was edited, so that nobody can tell what was declared before the first run; "
+                     "restore it");
+  const auto& before = file["values"];
+  const auto now = declared(plan);
+  std::vector<std::string> changes;
+  for (const auto& [key, value] : now.items()) {
+    const auto was = before.value(key, std::string("absent"));
+    if (was != value)
+      changes.push_back(words(key, " was ", was, " before the first run, and is ", value.get<std::string>()));
+  }
+  for (const auto& [key, value] : before.items())
+    if (!now.contains(key))
+      changes.push_back(words(key, " was ", value.get<std::string>(), " before the first run, and is absent"));
+  return changes;
+}
+
+}  // namespace cloze

@@ -1,0 +1,207 @@
+#include "study/plan_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/file.h"
+#include "core/error.h"
+#include "core/log.h"
+
+namespace cloze {
+
+namespace {
+
+std::string counted(double n, const char* what) { return thousands(static_cast<uint64_t>(n)) + " " + what; }
+
+/// Characters of UTF-8.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+std::string left(const std::string& text, size_t width) {
+  return text + std::string(width > width_of(text) ? width - width_of(text) : 0, ' ');
+}
+std::string right(const std::string& text, size_t width) {
+  return std::string(width > width_of(text) ? width - width_of(text) : 0, ' ') + text;
+}
+
+/// A text over several lines of at most `columns` characters, those after the first indented by `indent`.
+std::string wrapped(const std::string& text, int64_t columns, size_t indent) {
+  std::string out, line;
+  for (size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(' ', at), text.size());
+    const auto word = text.substr(at, end - at);
+    if (!line.empty() && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
+      out += line + "\n";
+      line = std::string(indent, ' ') + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    at = end + 1;
+  }
+  return out + line + "\n";
+}
+
+/// A line `label     text`, wrapped.
+std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
+  constexpr size_t label_width = 10;
+  return wrapped(left(label, label_width) + text, columns, label_width);
+}
+
+std::string range_of(const std::vector<RunCost>& costs, double RunCost::* field) {
+  const auto by = [&](const RunCost& a, const RunCost& b) { return a.*field < b.*field; };
+  const auto [low, high] = std::minmax_element(costs.begin(), costs.end(), by);
+  return with_prefix((*low).*field) + " to " + with_prefix((*high).*field);
+}
+
+/// Whether all arms use up the same, to 1 %.
+bool is_equal(const std::vector<RunCost>& costs, double RunCost::* field) {
+  const auto by = [&](const RunCost& a, const RunCost& b) { return a.*field < b.*field; };
+  const auto [low, high] = std::minmax_element(costs.begin(), costs.end(), by);
+  return (*high).*field <= 1.01 * (*low).*field;
+}
+
+std::string cost_rows(const Plan& plan, const std::vector<Probe>& probes, const std::vector<RunCost>& costs,
+                      int64_t columns) {
+  const std::vector<std::string> head{"arm", "parameters", "FLOPs", "tokens", "steps", "time", "disk"};
+  std::vector<std::vector<std::string>> rows{head};
+  for (size_t i = 0; i < costs.size(); ++i)
+    rows.push_back({plan.arms[i].name + (i == 0 ? " (baseline)" : ""),
+                    with_prefix(static_cast<double>(probes[i].parameters)), with_prefix(costs[i].flops),
+                    with_prefix(costs[i].tokens), with_prefix(costs[i].steps), duration(costs[i].seconds),
+                    bytes(costs[i].disk_bytes)});
+  std::vector<size_t> widths(head.size());
+  for (const auto& row : rows)
+    for (size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
+  size_t others = 0;
+  for (size_t k = 1; k < widths.size(); ++k) others += widths[k] + 2;
+  const auto room = static_cast<size_t>(std::max<int64_t>(12, columns - static_cast<int64_t>(others)));
+  widths[0] = std::min(widths[0], room);
+  std::string text;
+  for (const auto& row : rows) {
+    const bool too_long = width_of(row[0]) > widths[0];
+    text += too_long ? row[0] + "\n" + std::string(widths[0], ' ') : left(row[0], widths[0]);
+    for (size_t k = 1; k < row.size(); ++k) text += "  " + right(row[k], widths[k]);
+    text += "\n";
+  }
+  return text;
+}
+
+/// In what all runs are equal, and in what they are not.
+std::string equalities(const Plan& plan, const std::vector<RunCost>& costs, int64_t columns) {
+  std::vector<std::string> equal{"held-out text and masks"}, unequal;
+  const auto differing = differing_keys(plan);
+  const auto differs_below = [&](const std::string& section) {
+    return std::any_of(differing.begin(), differing.end(),
+                       [&](const DifferingKey& one) { return one.key.starts_with(section); });
+  };
+  if (!differs_below("data.")) equal.emplace_back("text, and its order for runs of one seed");
+  if (!differs_below("optimizer.") && !differs_below("schedule.")) equal.emplace_back("optimizer and schedule");
+  if (!differs_below("model.")) equal.emplace_back("first weights of one seed, where shapes agree");
+  if (!costs.empty()) {
+    const std::pair<const char*, double RunCost::*> currencies[] = {{"steps", &RunCost::steps},
+                                                                    {"tokens", &RunCost::tokens},
+                                                                    {"predicted tokens", &RunCost::predicted_tokens},
+                                                                    {"epochs", &RunCost::epochs},
+                                                                    {"FLOPs", &RunCost::flops}};
+    for (const auto& [name, field] : currencies) {
+      if (is_equal(costs, field))
+        equal.emplace_back(name);
+      else
+        unequal.push_back(words(name, " (", range_of(costs, field), ")"));
+    }
+  }
+  const auto list = [](const std::vector<std::string>& parts) {
+    std::string text;
+    for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
+    return text;
+  };
+  std::string text = labelled("equal", list(equal), columns);
+  if (!unequal.empty()) text += labelled("not equal", list(unequal), columns);
+  constexpr size_t shown = 12;
+  for (size_t i = 0; i < std::min(shown, differing.size()); ++i) {
+    std::string values;
+    for (const auto& value : differing[i].values)
+      values += (values.empty() ? "" : ", ") + (value.empty() ? std::string("empty") : value);
+    text += labelled(i == 0 ? "keys" : "", differing[i].key + ": " + values, columns);
+  }
+  if (differing.size() > shown) text += labelled("", words("and ", differing.size() - shown, " more keys"), columns);
+  return text;
+}
+
+}  // namespace
+
+std::string budget_words(const BudgetConfig& budget) {
+  std::vector<std::string> limits;
+  if (budget.steps > 0) limits.push_back(counted(static_cast<double>(budget.steps), "steps"));
+  if (budget.tokens > 0) limits.push_back(counted(static_cast<double>(budget.tokens), "tokens"));
+  if (budget.predicted_tokens > 0)
+    limits.push_back(counted(static_cast<double>(budget.predicted_tokens), "predicted tokens"));
+  if (budget.words > 0) limits.push_back(counted(static_cast<double>(budget.words), "words"));
+  if (budget.epochs > 0) limits.push_back(shortest(budget.epochs) + " epochs");
+  if (budget.flops > 0) limits.push_back(with_prefix(budget.flops) + "FLOPs");
+  if (budget.minutes > 0) limits.push_back(shortest(budget.minutes) + " minutes");
+  std::string text;
+  for (const auto& limit : limits) text += (text.empty() ? "" : " or ") + limit;
+  return text;
+}
+
+std::vector<DifferingKey> differing_keys(const Plan& plan) {
+  std::map<std::string, std::vector<std::string>> values;
+  std::vector<std::string> order;
+  const auto arms = plan.arms.size();
+  for (size_t i = 0; i < arms; ++i)
+    for (const auto& entry : entries(plan.runs[i].config)) {
+      if (!entry.leaf || entry.path == "train.seed") continue;
+      auto& found = values[entry.path];
+      if (found.empty()) {
+        found.assign(arms, "-");
+        order.push_back(entry.path);
+      }
+      found[i] = entry.value;
+    }
+  std::vector<DifferingKey> differing;
+  for (const auto& key : order) {
+    const auto& found = values[key];
+    const bool same =
+        std::all_of(found.begin(), found.end(), [&](const auto& value) { return value == found.front(); });
+    if (!same) differing.push_back({key, found});
+  }
+  return differing;
+}
+
+double disk_bytes_of(const Plan& plan, const std::vector<Probe>& probes) {
+  double all = 0;
+  for (size_t i = 0; i < probes.size(); ++i)
+    all += static_cast<double>(plan.seeds.size()) * cost_of_run(plan.runs[i].config, probes[i]).disk_bytes;
+  return all;
+}
+
+std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64_t jobs, int64_t columns) {
+  const auto seeds = plan.seeds.size();
+  std::string text = words(plan.study.study, ": ", plan.arms.size(), " arms x ", seeds, seeds == 1 ? " seed" : " seeds",
+                           " = ", plan.runs.size(), " runs in ", plan.folder, "\n");
+  text += labelled("budget", budget_words(plan.runs.front().config.train.budget) + " a run", columns);
+  text += labelled("metric", words("held-out ", plan.study.metric.objective), columns);
+  std::vector<RunCost> costs;
+  for (size_t i = 0; i < probes.size(); ++i) costs.push_back(cost_of_run(plan.runs[i].config, probes[i]));
+  if (!costs.empty()) {
+    double seconds = 0, flops = 0;
+    for (const auto& cost : costs) {
+      seconds += cost.seconds * static_cast<double>(seeds);
+      flops += cost.flops * static_cast<double>(seeds);
+    }
+    text += labelled(
+        "in all",
+        words(with_prefix(flops), "FLOPs, about ", duration(seconds / static_cast<double>(jobs)), " with ", jobs,
+              jobs == 1 ? " run" : " runs", " at once, ", bytes(disk_bytes_of(plan, probes)), " of disk"),
+        columns);
+    text += "\n" + cost_rows(plan, probes, costs, columns);
+  }
+  text += "\n" + equalities(plan, costs, columns);
+  if (seeds == 1) text += labelled("warning", "one seed gives no interval and no verdict; two or more do", columns);
+  return text;
+}
+
+}  // namespace cloze

@@ -1,0 +1,119 @@
+#include "study/probe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+#include "study/fingerprint.h"
+#include "study/process.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t probe_steps = 20;
+constexpr double probe_seconds = 2;
+
+/// The config of an arm as it is probed: without what does not change its steps.
+RunConfig probed(const RunConfig& config, int64_t threads) {
+  auto short_run = config;
+  short_run.train.budget = {.steps = 1000};
+  short_run.train.seed = 1;
+  short_run.evaluation.points = 0;
+  if (short_run.train.threads == 0) short_run.train.threads = threads;
+  return short_run;
+}
+
+Probe probe_from(const json& line) {
+  return {.parameters = line.at("parameters"),
+          .checkpoint_bytes = line.at("checkpoint_bytes"),
+          .memory_bytes = 1e6 * line.at("peak_rss_mb").get<double>(),
+          .seconds = line.at("ms_per_step").get<double>() / 1000,
+          .tokens = line.at("tokens_per_step"),
+          .predicted_tokens = line.at("predicted_tokens_per_step"),
+          .flops = 1e9 * line.at("gflop_per_step").get<double>(),
+          .sequences_per_epoch = line.at("sequences_per_epoch"),
+          .words_per_epoch = line.at("words_per_epoch")};
+}
+
+/// Runs `cloze benchmark` on a config. Throws ConfigError with the reason of the program.
+json measure(const std::string& program, const std::string& arm, const RunConfig& config) {
+  const auto file = fs::temp_directory_path() / words("cloze-probe-", getpid(), ".yaml");
+  write_atomic(file.string(), to_yaml(config));
+  const auto output = run_process({program, "benchmark", file.string(), "--steps", std::to_string(probe_steps),
+                                   "--seconds", shortest(probe_seconds), "--json"});
+  fs::remove(file);
+  require<ConfigError>(output.succeeded, "arm '", arm, "': ", last_line(output.errors));
+  const auto line = json::parse(last_line(output.text), nullptr, false);
+  require<Error>(line.is_object(), "arm '", arm, "': its probe printed no result");
+  return line;
+}
+
+}  // namespace
+
+RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
+  const auto& budget = config.train.budget;
+  const double sequences = static_cast<double>(config.train.batch_size * config.train.accumulation);
+  const double epochs = probe.sequences_per_epoch > 0 ? sequences / probe.sequences_per_epoch : 0;
+  const double words = epochs * probe.words_per_epoch;
+  double steps = INFINITY;
+  const auto limit = [&](double total, double per_step) {
+    if (total > 0 && per_step > 0) steps = std::min(steps, std::ceil(total / per_step));
+  };
+  limit(static_cast<double>(budget.steps), 1);
+  limit(static_cast<double>(budget.tokens), probe.tokens);
+  limit(static_cast<double>(budget.predicted_tokens), probe.predicted_tokens);
+  limit(static_cast<double>(budget.words), words);
+  limit(budget.epochs, epochs);
+  limit(budget.flops, probe.flops);
+  limit(60 * budget.minutes, probe.seconds);
+  if (!std::isfinite(steps)) steps = 0;
+  // A held-out sequence costs a forward pass, a third of a training step's.
+  const double points = static_cast<double>(std::max<int64_t>(1, config.evaluation.points));
+  const double evaluation = points * static_cast<double>(config.evaluation.sequences) / sequences * probe.seconds / 3;
+  constexpr double bytes_of_logs = 1e6;
+  return {.steps = steps,
+          .tokens = steps * probe.tokens,
+          .predicted_tokens = steps * probe.predicted_tokens,
+          .words = steps * words,
+          .epochs = steps * epochs,
+          .flops = steps * probe.flops,
+          .seconds = steps * probe.seconds + evaluation,
+          .disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes + bytes_of_logs};
+}
+
+std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
+                              const std::function<void(const std::string&)>& note) {
+  const auto path = plan.folder + "/probes.json";
+  auto known = fs::exists(path) ? json::parse(read_text(path), nullptr, false) : json::object();
+  if (!known.is_object()) known = json::object();
+  std::vector<Probe> probes;
+  bool is_new = false;
+  for (size_t i = 0; i < plan.arms.size(); ++i) {
+    const auto config = probed(plan.runs[i].config, threads);
+    const auto key = hash_hex(to_yaml(config) + CLOZE_VERSION);
+    if (!known.contains(key)) {
+      note(plan.arms[i].name);
+      known[key] = measure(program, plan.arms[i].name, config);
+      is_new = true;
+    }
+    try {
+      probes.push_back(probe_from(known[key]));
+    } catch (const json::exception&) {
+      fail<DataError>(path, ": is damaged; remove it, and the arms are probed again");
+    }
+  }
+  if (is_new && fs::exists(plan.folder)) write_atomic(path, known.dump(1) + "\n");
+  return probes;
+}
+
+}  // namespace cloze

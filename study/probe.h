@@ -1,0 +1,39 @@
+#pragma once
+// What the runs of a study are going to cost, measured on a few training steps of each arm.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "study/plan.h"
+
+namespace cloze {
+
+/// A few training steps of an arm on this machine, as `cloze benchmark --json` gives them.
+struct Probe {
+  int64_t parameters = 0;
+  double checkpoint_bytes = 0;
+  double memory_bytes = 0;  ///< peak resident set
+  double seconds = 0;       ///< of a step
+  double tokens = 0;        ///< of a step, like the next two
+  double predicted_tokens = 0;
+  double flops = 0;
+  double sequences_per_epoch = 0;  ///< 0 without prepared tokens
+  double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
+};
+
+/// What one run uses up.
+struct RunCost {
+  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, flops = 0;
+  double seconds = 0;     ///< with evaluations
+  double disk_bytes = 0;  ///< of its folder
+};
+
+/// The cost of a run of `config` whose steps are like those of the probe.
+RunCost cost_of_run(const RunConfig& config, const Probe& probe);
+
+/// The probe of every arm, in their order; those of arms that were probed before are read from FOLDER/probes.json.
+/// `note` is told the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
+std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
+                              const std::function<void(const std::string&)>& note);
+
+}  // namespace cloze

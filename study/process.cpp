@@ -1,0 +1,124 @@
+#include "study/process.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+
+namespace cloze {
+
+namespace {
+
+/// Becomes another program, or ends with 127.
+[[noreturn]] void become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments.front(), arguments.data());
+  _exit(127);
+}
+
+/// Redirects a descriptor of this process to a file.
+void redirect(int descriptor, const char* path, int flags) {
+  const int file = open(path, flags, 0644);
+  if (file < 0) return;
+  dup2(file, descriptor);
+  if (file != descriptor) close(file);
+}
+
+/// A file without a name, for the output of a process.
+struct MemoryFile {
+  explicit MemoryFile(const char* name) : descriptor(memfd_create(name, 0)) {
+    require<Error>(descriptor >= 0, "no memory for the output of a process (", system_reason(), ")");
+  }
+  ~MemoryFile() { close(descriptor); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string text() const {
+    std::string all;
+    char buffer[4096];
+    lseek(descriptor, 0, SEEK_SET);
+    for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<size_t>(n));
+    return all;
+  }
+  int descriptor;
+};
+
+}  // namespace
+
+pid_t start_process(const std::vector<std::string>& command, const std::string& log) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
+  if (child > 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // without its parent it saves and stops
+  if (getppid() != parent) _exit(130);
+  redirect(1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
+  dup2(1, 2);
+  redirect(0, "/dev/null", O_RDONLY);
+  setpgid(0, 0);
+  become(command);
+}
+
+ProcessOutput run_process(const std::vector<std::string>& command) {
+  const MemoryFile out("out"), errors("errors");
+  const pid_t child = fork();
+  require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    redirect(0, "/dev/null", O_RDONLY);
+    dup2(out.descriptor, 1);
+    dup2(errors.descriptor, 2);
+    setpgid(0, 0);
+    become(command);
+  }
+  int status = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (interrupted) kill(child, SIGTERM);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (interrupted) throw Interrupted("stopped");
+  return {.text = out.text(), .errors = errors.text(), .succeeded = WIFEXITED(status) && WEXITSTATUS(status) == 0};
+}
+
+std::string last_line(std::string text) {
+  text.erase(text.find_last_not_of(" \n\r") + 1);
+  auto line = text.substr(text.rfind('\n') + 1);
+  for (const std::string before : {"cloze: error: ", "cloze: "})
+    if (line.starts_with(before)) return line.substr(before.size());
+  return line.empty() ? "ended without a word" : line;
+}
+
+std::string failure_of(int status, const std::string& log) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return words("ended by signal ", signal, signal == SIGKILL ? " (killed, or out of memory)" : "");
+  }
+  try {
+    return last_line(read_text(log));
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./=:,+@%") == std::string::npos;
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace cloze

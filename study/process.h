@@ -1,0 +1,34 @@
+#pragma once
+// Child processes of a study.
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// Starts a program in a process group of its own, so that Ctrl-C reaches its parent alone; without its parent it gets
+/// SIGTERM. Output and errors are appended to the file `log`. `command.front()` is a path, or a name to be found in
+/// PATH. Throws Error with the system's reason.
+pid_t start_process(const std::vector<std::string>& command, const std::string& log);
+
+/// What a program printed, and how it ended.
+struct ProcessOutput {
+  std::string text{};    ///< standard output
+  std::string errors{};  ///< standard error
+  bool succeeded = false;
+};
+/// Runs a program to its end. Throws Error with the system's reason, Interrupted after Ctrl-C.
+ProcessOutput run_process(const std::vector<std::string>& command);
+
+/// The last line of a program's errors that is not empty, without the program's name.
+std::string last_line(std::string text);
+
+/// How a process ended by the status of waitpid: empty for success, else the last line of its `log`, or its signal.
+std::string failure_of(int status, const std::string& log);
+
+/// A word as a shell reads it back: quoted where it needs to be.
+std::string shell_word(const std::string& word);
+
+}  // namespace cloze

@@ -1,0 +1,104 @@
+// Budgets in every currency, and evaluations at shares of them.
+#include <cmath>
+
+#include "evaluation/held_out_file.h"
+#include "run/run.h"
+#include "tests/support/runs.h"
+#include "train/budget.h"
+
+using namespace cloze;
+
+namespace {
+
+/// The usage that a finished run notes in its summary.
+nlohmann::json summary_of(const std::string& run) { return nlohmann::json::parse(read_file(run + "/summary.json")); }
+
+/// Trains with a budget; what the run has used up, and how many steps it took.
+nlohmann::json trained(const TempDir& dir, const std::string& name, const BudgetConfig& budget) {
+  auto config = tiny_run(dir, 0);
+  config.train.budget = budget;
+  config.checkpoint.log_every = 1;
+  pretrain(config, {.run = dir / name});
+  return summary_of(dir / name);
+}
+
+}  // namespace
+
+TEST_CASE("a run ends at the first step that reaches its budget, in every currency", "[train][budget]") {
+  const TempDir dir;
+  const auto by_steps = trained(dir, "steps", {.steps = 12});
+  const double tokens = by_steps["tokens"], predicted = by_steps["predicted_tokens"], words = by_steps["words"],
+               epochs = by_steps["epochs"], flops = by_steps["flops"];
+  CHECK(predicted > 0.05 * tokens);
+  CHECK(predicted < 0.3 * tokens);
+  CHECK(words > 0);
+  CHECK(flops > 0);
+  // What 12 steps use up ends a run after 12 steps; a little more takes another one.
+  const auto check = [&](const std::string& name, const BudgetConfig& exact, const BudgetConfig& more) {
+    INFO(name);
+    CHECK(trained(dir, name, exact)["steps"] == 12);
+    CHECK(trained(dir, name + "+", more)["steps"] == 13);
+  };
+  const auto count = [](double n) { return static_cast<int64_t>(std::llround(n)); };
+  check("tokens", {.tokens = count(tokens)}, {.tokens = count(tokens) + 1});
+  check("predicted", {.predicted_tokens = count(predicted)}, {.predicted_tokens = count(predicted) + 1});
+  check("epochs", {.epochs = epochs * (1 - 1e-9)}, {.epochs = epochs * 1.001});
+  check("words", {.words = static_cast<int64_t>(words)}, {.words = count(words * 1.001) + 1});
+  check("flops", {.flops = flops}, {.flops = flops * 1.001});
+}
+
+TEST_CASE("words are those of the training text between white space, each time they are seen", "[train][budget]") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "one two,  three\tfour-five six.\n\n";
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", text)};
+  options.out = dir / "tokens";
+  options.train_kind = "wordpiece";
+  options.vocab_size = 60;
+  options.held_out = 0.25;
+  options.threads = 1;
+  prepare(options);
+  const TokenStore store(options.out, "train");
+  CHECK(store.train_words() == 5 * store.num_documents());
+}
+
+TEST_CASE("evaluations lie at equal shares of the budget, also of a run that is resumed", "[train][budget]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 20);
+  config.evaluation.points = 5;
+  config.checkpoint.every = 6;
+  const auto evaluated = [&](const std::string& run) {
+    std::vector<int64_t> steps;
+    for (const auto& row : metrics(run))
+      if (row.contains("held_out_loss")) steps.push_back(row["step"]);
+    return steps;
+  };
+  pretrain(config, {.run = dir / "whole"});
+  CHECK(evaluated(dir / "whole") == std::vector<int64_t>{4, 8, 12, 16, 20});
+  check_killed_run(config, dir, "step-00000006", "step-00000020", {"weights.safetensors"});
+  config.train.budget = {.tokens = summary_of(dir / "whole")["tokens"]};
+  pretrain(config, {.run = dir / "tokens"});
+  CHECK(evaluated(dir / "tokens").size() == 5);
+}
+
+TEST_CASE("held_out.json has the loss, predictions and source bytes of every sequence", "[train][budget]") {
+  const TempDir dir;
+  const auto report = pretrain(tiny_run(dir, 3), {.run = dir / "run"});
+  const auto file = nlohmann::json::parse(read_file(dir / "run/held_out.json"));
+  CHECK(file["step"] == 3);
+  REQUIRE(!report.held_out.empty());
+  for (const auto& part : report.held_out) {
+    const auto& losses = file["losses"][part.name];
+    REQUIRE(losses["sum"].size() == part.sequences.size());
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < part.sequences.size(); ++i) {
+      sum += losses["sum"][i].get<double>();
+      count += losses["count"][i].get<double>();
+    }
+    CHECK(sum / count == Approx(part.loss));
+    if (part.name != "mlm") continue;
+    REQUIRE(losses["bytes"].size() == part.sequences.size());
+    for (size_t i = 0; i < part.sequences.size(); ++i) CHECK((losses["bytes"][i] > 0) == (losses["count"][i] > 0));
+  }
+}

@@ -1,0 +1,55 @@
+#include "train/warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace cloze {
+
+namespace {
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
+  return text;
+}
+
+}  // namespace
+
+std::string pair_warning(const Objectives& objectives, const Collator& collator) {
+  constexpr int64_t sequences = 1000;
+  constexpr double tolerance = 0.1;
+  for (const auto& objective : objectives) {
+    const auto* nsp = std::get_if<NspConfig>(&objective);
+    const auto* sop = std::get_if<SopConfig>(&objective);
+    if (!nsp && !sop) continue;
+    const double configured = nsp ? nsp->random_next_prob : sop->swap_prob;
+    const auto batch = collator.batch(0, sequences);
+    const double measured = batch.pair_label.to(at::kDouble).mean().item<double>();
+    if (std::abs(measured - configured) <= tolerance) continue;
+    return words(
+        nsp ? "nsp: " : "sop: ", percent(measured), " of the pairs have label 1, ",
+        nsp ? "random_next_prob" : "swap_prob", " is ", percent(configured),
+        ": a segment of one sentence is always paired with text of another document, as in BERT's code; prepare "
+        "longer documents, or compare the accuracy with the majority baseline");
+  }
+  return "";
+}
+
+std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation) {
+  for (const auto& objective : evaluation.objectives) {
+    const auto* rtd = std::get_if<RtdConfig>(&objective);
+    if (!rtd) continue;
+    const auto part = std::find_if(losses.begin(), losses.end(),
+                                   [&](const auto& loss) { return loss.name == short_form(objective); });
+    if (part == losses.end() || !part->baseline) continue;
+    const double replaced = 1 - part->baseline->accuracy, masked = rtd->mlm.mlm_probability;
+    if (replaced >= masked / 4) continue;
+    return words("rtd: ", percent(replaced), " of the tokens are replaced, mlm_probability is ", percent(masked),
+                 ": the generator mostly predicts the original token, which leaves few to detect; make it smaller "
+                 "(generator_hidden_size), or mask more");
+  }
+  return "";
+}
+
+}  // namespace cloze
