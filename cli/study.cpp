@@ -1,9 +1,8 @@
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "cli/report_output.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "core/file.h"
@@ -11,7 +10,6 @@
 #include "study/plan_table.h"
 #include "study/probe.h"
 #include "study/progress_view.h"
-#include "study/report.h"
 #include "study/runner.h"
 
 namespace cloze {
@@ -25,11 +23,6 @@ void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), s
 struct StudyArguments {
   std::string file, folder;
 };
-
-int64_t terminal_columns() {
-  winsize size{};
-  return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
-}
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
   auto* part = study.add_subcommand(name, what);
@@ -66,22 +59,6 @@ void check_size(const Plan& plan, const std::vector<Probe>& probes, bool yes) {
   if (plan.runs.size() < many || yes) return;
   require<ConfigError>(agrees(words("Train ", thousands(plan.runs.size()), " runs?")), plan.file, ": asks for ",
                        thousands(plan.runs.size()), " runs; if that is meant, give --yes");
-}
-
-void print_report(const Plan& plan, const std::string& format, bool json) {
-  const auto report = make_report(plan);
-  std::string text;
-  if (json)
-    text = to_json(report).dump() + "\n";
-  else if (format == "markdown")
-    text = to_markdown(report);
-  else if (format == "csv")
-    text = to_csv(report);
-  else if (format == "latex")
-    text = to_latex(report);
-  else
-    text = to_text(report, terminal_columns());
-  print(text);
 }
 
 }  // namespace
@@ -139,13 +116,14 @@ void add_study(CLI::App& app, Globals& globals) {
   });
 
   auto* report = add_part(*study, "report", "compare the finished runs", *arguments);
-  auto format = std::make_shared<std::string>("text");
-  auto json = std::make_shared<bool>(false);
-  report->add_option("--format", *format, "format of the report")
-      ->check(CLI::IsMember({"text", "markdown", "csv", "latex"}))
-      ->capture_default_str();
-  report->add_flag("--json", *json, json_help);
-  report->callback([=] { print_report(make_plan(arguments->file, arguments->folder), *format, *json); });
+  auto reporting = std::make_shared<ReportOptions>();
+  add_report_options(*report, *reporting);
+  report->footer(
+      "Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
+  report->callback([=] {
+    const auto plan = make_plan(arguments->file, arguments->folder);
+    put_report(make_report(plan), *reporting, plan.folder + "/report.html");
+  });
 
   auto* commands = add_part(*study, "commands", "print one command per run, for other schedulers", *arguments);
   auto slurm = std::make_shared<bool>(false);

@@ -9,9 +9,11 @@
 #include <numeric>
 #include <set>
 
+#include "core/file.h"
 #include "core/log.h"
 #include "study/declaration.h"
-#include "study/runner.h"
+#include "study/plan_table.h"
+#include "study/process.h"
 
 namespace cloze {
 
@@ -20,31 +22,64 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string run_name(const PlannedRun& run) { return run.arm + "/" + std::to_string(run.seed); }
+/// The parts of a held-out evaluation in words, without the list of its objectives: what one loss depends on.
+std::vector<std::string> parts_of(const std::string& measured) {
+  std::vector<std::string> parts{""};
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (measured.compare(i, 2, ", ") == 0)
+      parts.emplace_back(), ++i;
+    else
+      parts.back() += measured[i];
+  if (parts.size() > 1) parts.erase(parts.begin());
+  return parts;
+}
 
 /// Bytes of text that a result in bits per byte covers.
 double bytes_of(const RunResult& run) {
   return std::accumulate(run.examples.count.begin(), run.examples.count.end(), 0.0) / std::numbers::ln2;
 }
 
-/// Refuses results that were not measured alike.
-void check_comparable(const std::vector<ArmReport>& arms, LossUnit unit) {
-  const RunResult* first = nullptr;
-  for (const auto& arm : arms)
-    for (const auto& run : arm.runs) {
-      if (!first) first = &run;
-      require<DataError>(run.measured == first->measured, run.folder, " and ", first->folder,
-                         ": were scored differently, so that their losses cannot be compared: by ", run.measured,
-                         ", and by ", first->measured);
-      require<DataError>(unit == LossUnit::bits_per_byte || run.text == first->text, run.folder, " and ", first->folder,
-                         ": were scored on different text or by different tokenizers, whose losses cannot be compared; "
-                         "train all arms on one folder of tokens, or compare them by `metric: {unit: bits_per_byte}`");
-      const double covered = bytes_of(run), first_covered = bytes_of(*first);
-      require<DataError>(unit == LossUnit::nats || std::abs(covered - first_covered) <= 0.02 * first_covered,
-                         run.folder, " and ", first->folder, ": were scored on different text, of ", bytes(covered),
-                         " and ", bytes(first_covered),
-                         "; prepare both folders of tokens from one text with the same held-out share");
-    }
+/// Why losses were taken from texts that cannot be compared; empty where they were not.
+std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
+  const auto remedy =
+      "; train all arms on one folder of tokens, or compare them in a study by `metric: {unit: bits_per_byte}`";
+  if (unit == LossUnit::bits_per_byte) {
+    const double covered = bytes_of(a.result), other = bytes_of(b.result);
+    if (std::abs(covered - other) <= 0.02 * covered) return "";
+    return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
+                 "; prepare both folders of tokens from one text with the same held-out share");
+  }
+  if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer)
+    return words("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,
+                 "), so that their losses cannot be compared", remedy);
+  if (a.result.text != b.result.text)
+    return words("were scored on different text or by different tokenizers (tokens ", a.result.text, " and ",
+                 b.result.text, "), so that their losses cannot be compared", remedy);
+  return "";
+}
+
+/// Why two runs cannot be compared; empty where they can.
+std::string difference_of(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
+  if (const auto texts = difference_of_texts(a, b, unit); !texts.empty()) return texts;
+  const auto said = parts_of(a.result.measured), other = parts_of(b.result.measured);
+  for (size_t i = 0; i < std::max(said.size(), other.size()); ++i)
+    if (i >= said.size() || i >= other.size() || said[i] != other[i])
+      return words("were scored differently, so that their losses cannot be compared: by ", a.result.measured,
+                   ", and by ", b.result.measured, "; give both the same `evaluation`");
+  if (a.budget != b.budget)
+    return words("had different budgets (", a.budget, " and ", b.budget, "); compare runs of one budget");
+  return "";
+}
+
+/// Refuses results that were not made and measured alike.
+void check_comparable(const StudyReport& report) {
+  const ReportedRun* first = nullptr;
+  for (const auto& run : report.runs) {
+    if (run.state != RunState::done) continue;
+    if (!first) first = &run;
+    const auto difference = difference_of(*first, run, report.loss_unit);
+    require<DataError>(difference.empty(), first->result.folder, " and ", run.result.folder, ": ", difference);
+  }
 }
 
 /// Values of the seeds that two arms share, in the order of the first.
@@ -52,7 +87,7 @@ struct Pairs {
   std::vector<double> arm, baseline;
   std::vector<ExampleLosses> arm_examples, baseline_examples;
 };
-Pairs paired(const ArmReport& arm, const ArmReport& baseline) {
+Pairs paired(const ArmReport& arm, const ArmReport& baseline, bool with_examples) {
   Pairs pairs;
   for (const auto& run : arm.runs) {
     const auto other = std::find_if(baseline.runs.begin(), baseline.runs.end(),
@@ -60,6 +95,7 @@ Pairs paired(const ArmReport& arm, const ArmReport& baseline) {
     if (other == baseline.runs.end()) continue;
     pairs.arm.push_back(run.value);
     pairs.baseline.push_back(other->value);
+    if (!with_examples) continue;
     pairs.arm_examples.push_back(run.examples);
     pairs.baseline_examples.push_back(other->examples);
   }
@@ -74,7 +110,7 @@ bool same_examples(const Pairs& pairs) {
 }
 
 Difference compare(const ArmReport& arm, const ArmReport& baseline, const ComparisonRules& rules) {
-  const auto pairs = paired(arm, baseline);
+  const auto pairs = paired(arm, baseline, true);
   if (pairs.arm.empty()) return {};
   auto difference = compare_seeds(pairs.arm, pairs.baseline, rules);
   const bool same_text = arm.runs.front().text == baseline.runs.front().text;
@@ -84,27 +120,36 @@ Difference compare(const ArmReport& arm, const ArmReport& baseline, const Compar
   return difference;
 }
 
-ArmCurve curve_of(const Plan& plan, const std::string& arm) {
+/// The curves of the finished runs of an arm, by seed.
+using Curves = std::map<int64_t, std::vector<CurvePoint>>;
+Curves curves_of(const StudyReport& report, const std::string& arm) {
+  Curves curves;
+  for (const auto& run : report.runs)
+    if (run.result.arm == arm && run.state == RunState::done && !run.curve.empty()) curves[run.result.seed] = run.curve;
+  return curves;
+}
+
+ArmCurve mean_curve(const Curves& curves) {
   std::map<int64_t, std::vector<CurvePoint>> by_point;
-  size_t runs = 0;
-  for (const auto& run : plan.runs) {
-    if (run.arm != arm) continue;
-    const auto points = read_curve(plan, run);
-    runs += !points.empty();
+  for (const auto& [seed, points] : curves)
     for (const auto& point : points) by_point[point.point].push_back(point);
-  }
   ArmCurve curve;
   for (const auto& [index, points] : by_point) {
-    if (points.size() < runs) continue;
+    if (points.size() < curves.size()) continue;
+    const auto n = static_cast<double>(points.size());
     std::vector<double> losses;
-    CurvePoint mean{.point = index, .step = points.front().step};
+    double steps = 0, tokens = 0;
+    CurvePoint mean{.point = index};
     for (const auto& point : points) {
       losses.push_back(point.loss);
-      mean.tokens += point.tokens / static_cast<int64_t>(points.size());
-      mean.seconds += point.seconds / static_cast<double>(points.size());
-      mean.flops += point.flops / static_cast<double>(points.size());
+      steps += static_cast<double>(point.step) / n;
+      tokens += static_cast<double>(point.tokens) / n;
+      mean.seconds += point.seconds / n;
+      mean.flops += point.flops / n;
     }
     const auto summary = summarize(losses);
+    mean.step = std::llround(steps);
+    mean.tokens = std::llround(tokens);
     mean.loss = summary.mean;
     curve.mean.push_back(mean);
     curve.sd.push_back(summary.sd);
@@ -112,8 +157,37 @@ ArmCurve curve_of(const Plan& plan, const std::string& arm) {
   return curve;
 }
 
-/// Runs whose value is far from those of their arm: beyond 3.5 by the modified z score of Iglewicz and Hoaglin 1993.
-void note_outliers(const ArmReport& arm, std::vector<std::string>& notes) {
+/// Differences of pairs of runs at the evaluations that both arms have.
+DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, const Curves& of_baseline,
+                                 const ComparisonRules& rules) {
+  const auto loss_at = [](const std::vector<CurvePoint>& curve, int64_t index) -> const CurvePoint* {
+    const auto at = std::lower_bound(curve.begin(), curve.end(), index,
+                                     [](const CurvePoint& point, int64_t wanted) { return point.point < wanted; });
+    return at != curve.end() && at->point == index ? &*at : nullptr;
+  };
+  DifferenceCurve curve;
+  for (auto point : arm.curve.mean) {
+    std::vector<double> losses, base;
+    for (const auto& [seed, points] : of_arm) {
+      const auto other = of_baseline.find(seed);
+      if (other == of_baseline.end()) continue;
+      const auto* a = loss_at(points, point.point);
+      const auto* b = loss_at(other->second, point.point);
+      if (a && b) losses.push_back(a->loss), base.push_back(b->loss);
+    }
+    if (losses.empty()) continue;
+    const auto test = paired_t_test(losses, base, rules);
+    point.loss = test.mean;
+    curve.mean.push_back(point);
+    if (test.t_interval) curve.t_interval.push_back(*test.t_interval);
+  }
+  if (curve.t_interval.size() != curve.mean.size()) curve.t_interval.clear();
+  return curve;
+}
+
+/// Marks runs whose value is far from those of their arm: beyond 3.5 by the modified z score of Iglewicz and Hoaglin
+/// 1993.
+void mark_outliers(const ArmReport& arm, StudyReport& report) {
   if (arm.runs.size() < 4) return;
   std::vector<double> values;
   for (const auto& run : arm.runs) values.push_back(run.value);
@@ -123,10 +197,35 @@ void note_outliers(const ArmReport& arm, std::vector<std::string>& notes) {
   for (const double value : values) distances.push_back(std::abs(value - median));
   std::sort(distances.begin(), distances.end());
   const double spread = quantile(distances, 0.5);
-  for (const auto& run : arm.runs)
-    if (spread > 0 && 0.6745 * std::abs(run.value - median) / spread > 3.5)
-      notes.push_back(words("run ", arm.name, "/", run.seed, " is an outlier (", significant(run.value, 5),
-                            ", median of the arm ", significant(median, 5), "); it counts like the others"));
+  for (auto& run : report.runs) {
+    const auto& result = run.result;
+    if (result.arm != arm.name || run.state != RunState::done || spread == 0) continue;
+    run.outlying = 0.6745 * std::abs(result.value - median) / spread > 3.5;
+    if (run.outlying)
+      report.notes.push_back(words("run ", arm.name, "/", result.seed, " is an outlier (", significant(result.value, 5),
+                                   ", median of the arm ", significant(median, 5), "); it counts like the others"));
+  }
+}
+
+/// What a report says of a run that is not done.
+std::string note_on(const ReportedRun& run) {
+  const auto state = [&] {
+    switch (run.state) {
+      case RunState::waiting:
+        return "has not finished";
+      case RunState::running:
+        return "is still running";
+      case RunState::failed:
+        return "failed";
+      case RunState::stale:
+        return "was made from another config, text, tokenizer or version";
+      case RunState::done:
+        break;
+    }
+    return "is done";
+  };
+  return words("run ", run.result.arm, "/", run.result.seed, " ", state(), run.message.empty() ? "" : ": ", run.message,
+               "; it is not in the table");
 }
 
 /// Maximal sets of arms that no test tells apart from one another, by the corrected p of all pairs.
@@ -140,8 +239,8 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   std::vector<double> p;
   for (size_t a = 0; a < ranked.size(); ++a)
     for (size_t b = a + 1; b < ranked.size(); ++b) {
-      const auto both = paired(*ranked[a], *ranked[b]);
-      const auto test = compare_seeds(both.arm, both.baseline, rules);
+      const auto both = paired(*ranked[a], *ranked[b], false);
+      const auto test = both.arm.empty() ? Difference{} : paired_t_test(both.arm, both.baseline, rules);
       pairs.emplace_back(a, b);
       p.push_back(test.p.value_or(1));
     }
@@ -168,7 +267,62 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   return sets;
 }
 
+/// What an arm without a pair of runs is told.
+std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
+  return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
+}
+
 }  // namespace
+
+void read_provenance(const std::string& folder, ReportedRun& run) {
+  const auto path = folder + "/provenance.json";
+  if (!fs::exists(path)) return;
+  const auto fields = json::parse(read_text(path, 1 << 20), nullptr, false);
+  const auto text = [&](const char* pointer) {
+    const json::json_pointer at(pointer);
+    return fields.is_object() && fields.contains(at) && fields[at].is_string() ? fields[at].get<std::string>() : "";
+  };
+  run.tokenizer = text("/data/tokenizer");
+  if (const auto version = text("/cloze"); !version.empty())
+    run.made_by = words("cloze ", version, ", LibTorch ", text("/libtorch"), ", ", text("/machine/processor"));
+}
+
+void compare_arms(StudyReport& report) {
+  check_comparable(report);
+  for (const auto& run : report.runs) {
+    report.commands.push_back(run.command);
+    if (run.state != RunState::done) report.notes.push_back(note_on(run));
+  }
+  Curves of_baseline;
+  std::vector<Difference> differences;
+  for (auto& arm : report.arms) {
+    arm.is_baseline = &arm == &report.arms.front();
+    std::vector<double> values;
+    for (const auto& run : report.runs)
+      if (run.result.arm == arm.name && run.state == RunState::done) {
+        arm.runs.push_back(run.result);
+        values.push_back(run.result.value);
+      }
+    arm.summary = summarize(values);
+    const auto curves = curves_of(report, arm.name);
+    arm.curve = mean_curve(curves);
+    mark_outliers(arm, report);
+    if (arm.is_baseline) {
+      of_baseline = curves;
+      continue;
+    }
+    arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
+    differences.push_back(compare(arm, report.arms.front(), report.rules));
+  }
+  judge(differences, report.rules);
+  for (size_t i = 0; i < differences.size(); ++i) {
+    auto& arm = report.arms[i + 1];
+    arm.difference = differences[i];
+    arm.verdict = arm.difference.seeds == 0 ? no_pairs(arm, report.arms.front())
+                                            : verdict_words(arm.difference, report.rules, report.unit);
+  }
+  report.tied = tied_sets(report.arms, report.rules);
+}
 
 StudyReport make_report(const Plan& plan) {
   const auto& metric = plan.study.metric;
@@ -176,7 +330,9 @@ StudyReport make_report(const Plan& plan) {
                      .unit = metric.unit == LossUnit::nats ? "nats" : "bits per byte",
                      .metric = metric.objective,
                      .baseline = plan.arms.front().name,
-                     .declaration = declaration_of(plan)};
+                     .declaration = declaration_of(plan),
+                     .source = plan.file,
+                     .loss_unit = metric.unit};
   report.rules = {.margin = metric.better_by,
                   .confidence = metric.confidence,
                   .power = metric.power,
@@ -184,40 +340,28 @@ StudyReport make_report(const Plan& plan) {
                   .seed = static_cast<uint64_t>(metric.seed)};
   for (const auto& arm : plan.arms) {
     auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
-    one.is_baseline = &arm == &plan.arms.front();
     for (const auto& [key, value] : arm.keys) one.differs.push_back(key + ": " + one_line(value));
   }
-  for (const auto& run : plan.runs) {
-    auto& arm = *std::find_if(report.arms.begin(), report.arms.end(), [&](const auto& a) { return a.name == run.arm; });
-    const auto status = status_of(plan, run);
-    std::string command;
-    for (const auto& word : run_command(plan, run, "cloze")) command += (command.empty() ? "" : " ") + word;
-    report.commands.push_back(command);
-    if (status.state == RunState::done)
-      arm.runs.push_back(read_result(plan, run));
-    else
-      report.notes.push_back(words("run ", run_name(run), " is ", status.state,
-                                   status.message.empty() ? "" : ": " + status.message, "; it is not in the table"));
+  for (const auto& planned : plan.runs) {
+    const auto status = status_of(plan, planned);
+    const auto folder = run_path(plan, planned);
+    auto& run =
+        report.runs.emplace_back(ReportedRun{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
+                                             .state = status.state,
+                                             .message = status.message,
+                                             .command = words("cloze pretrain ", shell_word(config_path(plan, planned)),
+                                                              " --run ", shell_word(folder + "-again"))});
+    const auto& budget = plan.study.budget.limited() ? plan.study.budget : planned.config.train.budget;
+    run.budget = budget_words(budget);
+    if (status.state != RunState::done) continue;
+    run.result = read_result(plan, planned);
+    run.curve = read_curve(plan, planned);
+    read_provenance(folder, run);
+    if (std::isfinite(run.result.value)) continue;
+    run.state = RunState::failed;
+    run.message = "its held-out loss is not finite";
   }
-  check_comparable(report.arms, metric.unit);
-  std::vector<Difference> differences;
-  for (auto& arm : report.arms) {
-    std::vector<double> values;
-    for (const auto& run : arm.runs) values.push_back(run.value);
-    arm.summary = summarize(values);
-    arm.curve = curve_of(plan, arm.name);
-    note_outliers(arm, report.notes);
-    if (!arm.is_baseline) differences.push_back(compare(arm, report.arms.front(), report.rules));
-  }
-  judge(differences, report.rules);
-  for (size_t i = 0; i < differences.size(); ++i) {
-    auto& arm = report.arms[i + 1];
-    arm.difference = differences[i];
-    arm.verdict = arm.runs.empty() || report.arms.front().runs.empty()
-                      ? "no finished pair of runs"
-                      : verdict_words(arm.difference, report.rules, report.unit);
-  }
-  report.tied = tied_sets(report.arms, report.rules);
+  compare_arms(report);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   report.notes.push_back("no key was tuned: every arm ran with the learning rate of its config");
   return report;

@@ -1,6 +1,6 @@
 #pragma once
-// What a study found: arms against the baseline, with intervals and verdicts, in the forms that readers and programs
-// want.
+// What runs found: arms against the baseline, with intervals and verdicts, in the forms that readers and programs
+// want. Runs come from a study (make_report) or were made by hand (study/loose_runs.h).
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -9,10 +9,16 @@
 
 namespace cloze {
 
-/// A curve of an arm: mean and spread over its seeds at the steps that all of them have.
+/// A curve of an arm: mean and spread over its finished runs at the steps that all of them have.
 struct ArmCurve {
   std::vector<CurvePoint> mean{};
   std::vector<double> sd{};
+};
+
+/// The difference of an arm to the baseline along training: `mean[i].loss` is that of pairs of runs.
+struct DifferenceCurve {
+  std::vector<CurvePoint> mean{};
+  std::vector<Interval> t_interval{};
 };
 
 struct ArmReport {
@@ -24,28 +30,63 @@ struct ArmReport {
   bool is_baseline = false;
   std::string verdict{};
   ArmCurve curve{};
+  DifferenceCurve difference_curve{};
+};
+
+/// A run in any state.
+struct ReportedRun {
+  RunResult result{};  ///< of a run that is not done: arm, seed and folder alone
+  RunState state = RunState::waiting;
+  std::string message{};    ///< why it is not done
+  std::string command{};    ///< that makes it again
+  std::string budget{};     ///< `20,000,000 tokens`
+  std::string tokenizer{};  ///< its fingerprint; empty where the run does not say
+  std::string made_by{};    ///< program, LibTorch and processor; empty where the run does not say
+  std::vector<CurvePoint> curve{};
+  bool outlying = false;
 };
 
 struct StudyReport {
-  std::string name, unit, metric, baseline, declaration;
+  std::string name, unit, metric, baseline;
+  std::string declaration{};            ///< XXH3 of what a study declared before its first run
+  std::string source{};                 ///< the study file; empty for runs made by hand
+  LossUnit loss_unit = LossUnit::nats;  ///< what `unit` names
   ComparisonRules rules{};
-  std::vector<ArmReport> arms{};
+  std::vector<ArmReport> arms{};  ///< the baseline first
+  std::vector<ReportedRun> runs{};
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run
 };
 
-/// The report of what is finished. Throws DataError where runs differ in held-out text or budget, so that they cannot
-/// be compared.
+/// The report of what is finished. Throws DataError where runs differ in held-out text, tokenizer, form of the
+/// evaluation or budget, so that they cannot be compared.
 StudyReport make_report(const Plan& plan);
+
+/// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied
+/// sets, notes, commands. Throws DataError as make_report.
+void compare_arms(StudyReport& report);
+
+/// What provenance.json of a run says of its tokenizer and of what made it, for `run`.
+void read_provenance(const std::string& folder, ReportedRun& run);
+
+/// The forms of a report.
+enum class ReportFormat { text, markdown, csv, latex, html, json };
+constexpr auto choices(ReportFormat) {
+  using enum ReportFormat;
+  return std::array{Choice{text, "text"},   Choice{markdown, "markdown"}, Choice{csv, "csv"},
+                    Choice{latex, "latex"}, Choice{html, "html"},         Choice{json, "json"}};
+}
 
 /// A table that fits `columns`, with the tied sets and the notes.
 std::string to_text(const StudyReport& report, int64_t columns);
 std::string to_markdown(const StudyReport& report);
-/// One line for each run and one for each arm.
+/// Every number of the other forms, in full: a line for each setting, arm, run and point of a curve, by `kind`.
 std::string to_csv(const StudyReport& report);
 /// A booktabs table.
 std::string to_latex(const StudyReport& report);
+/// One page without references to anything outside it.
+std::string to_html(const StudyReport& report);
 nlohmann::json to_json(const StudyReport& report);
 
 }  // namespace cloze

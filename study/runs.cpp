@@ -21,24 +21,21 @@ using nlohmann::json;
 
 constexpr uint64_t max_file = uint64_t{256} << 20;
 
-/// Lines of metrics.jsonl that are whole; the last one may be cut by a kill.
-template <class Visit>
-void each_metric(const std::string& run, const Visit& visit) {
-  std::ifstream file(run + "/metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const auto row = json::parse(line, nullptr, false);
-    if (row.is_object() && row.contains("step") && row["step"].is_number()) visit(row);
-  }
-}
-
 double number_at(const json& row, const char* part, const char* key, double otherwise) {
   if (!row.contains(part) || !row[part].is_object()) return otherwise;
   const auto& inner = row[part];
   return inner.contains(key) && inner[key].is_number() ? inner[key].get<double>() : otherwise;
 }
 
+/// What a line of metrics.jsonl says; a line that was cut says nothing.
+json row_of(const std::string& line) {
+  const auto row = json::parse(line, nullptr, false);
+  return row.is_object() && row.contains("step") && row["step"].is_number() ? row : json();
+}
+
 /// What a run had used up at a line of its metrics; numbers that the line lacks stay.
 void take_usage(const json& row, CurvePoint& now) {
+  if (row.is_null()) return;
   now.step = row["step"].get<int64_t>();
   const auto take = [&](const char* key, auto& value) {
     if (row.contains(key) && row[key].is_number()) value = row[key];
@@ -48,6 +45,39 @@ void take_usage(const json& row, CurvePoint& now) {
   take("flops", now.flops);
   take("epochs", now.epochs);
   now.seconds = number_at(row, "time", "seconds", now.seconds);
+}
+
+/// The held-out losses of a run and where it stands.
+struct Progress {
+  std::vector<CurvePoint> curve{};
+  CurvePoint last{};
+  double share = 0;  ///< of the budget
+};
+
+/// Of the lines between two evaluations only the last is parsed. `name`: of the loss; empty: the sum of all.
+Progress read_progress(const std::string& folder, const std::string& name, int64_t points) {
+  Progress found;
+  std::ifstream file(folder + "/metrics.jsonl");
+  const auto take = [&](const json& row) {
+    take_usage(row, found.last);
+    found.share = number_at(row, "time", "budget_share", found.share);
+  };
+  std::string before;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("\"held_out_loss\"") == std::string::npos) {
+      before = line;
+      continue;
+    }
+    take(row_of(std::exchange(before, "")));
+    const auto row = row_of(line);
+    take(row);
+    if (row.is_null() || !row["held_out_loss"].is_number()) continue;
+    auto& point = found.curve.emplace_back(found.last);
+    point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
+    point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
+  }
+  take(row_of(before));
+  return found;
 }
 
 }  // namespace
@@ -79,32 +109,25 @@ void write_record(const std::string& path, const RunRecord& record) {
   write_atomic(path, fields.dump(2) + "\n");
 }
 
-std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
-  std::vector<CurvePoint> curve;
-  CurvePoint now;
-  each_metric(run_path(plan, run), [&](const json& row) {
-    take_usage(row, now);
-    if (!row.contains("held_out_loss") || !row["held_out_loss"].is_number()) return;
-    now.loss = row["held_out_loss"].get<double>();
-    const double points = static_cast<double>(run.config.evaluation.points);
-    now.point = static_cast<int64_t>(points * number_at(row, "time", "budget_share", 0) + 1e-6);
-    curve.push_back(now);
-  });
-  return curve;
+std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points) {
+  return read_progress(folder, name, points).curve;
 }
+
+std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
+  return read_curve(run_path(plan, run), "", run.config.evaluation.points);
+}
+
+int64_t last_step(const std::string& folder) { return read_progress(folder, "", 0).last.step; }
 
 RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
   status.owner = owner_of(claim_path(plan, run));
-  CurvePoint last;
-  each_metric(run_path(plan, run), [&](const json& row) {
-    take_usage(row, last);
-    status.progress = number_at(row, "time", "budget_share", status.progress);
-    if (row.contains("held_out_loss") && row["held_out_loss"].is_number()) status.loss = row["held_out_loss"];
-  });
-  status.step = last.step;
-  status.seconds = last.seconds;
+  const auto progress = read_progress(run_path(plan, run), "", 0);
+  if (!progress.curve.empty()) status.loss = progress.curve.back().loss;
+  status.step = progress.last.step;
+  status.seconds = progress.last.seconds;
+  status.progress = progress.share;
   if (status.owner)
     status.state = RunState::running;
   else if (record && record->fingerprint != run.fingerprint)
@@ -116,47 +139,78 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   return status;
 }
 
-RunResult read_result(const Plan& plan, const PlannedRun& run) {
-  const auto folder = run_path(plan, run), path = folder + "/held_out.json";
-  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; run the study again");
+HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) {
+  const auto path = folder + "/held_out.json";
+  require<DataError>(fs::exists(path), path, ": is missing, so that the run cannot be scored; ", remedy);
   const auto fields = parse_json(read_text(path, max_file));
   const auto damaged = [&](bool fine) {
-    require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and run the study again");
+    require<DataError>(fine, path, ": is damaged or was edited; remove ", folder, " and ", remedy);
   };
   damaged(fields.is_object() && fields.contains("losses") && fields["losses"].is_object() && fields.contains("xxh3") &&
           fields["xxh3"] == hash_hex(fields["losses"].dump()));
-  RunResult result{.arm = run.arm, .seed = run.seed, .folder = folder, .measured = fields.value("measured", "")};
+  HeldOutFile file;
+  const auto text = [](const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); };
+  if (fields.contains("measured")) file.measured = text(fields["measured"]);
   const std::string before_tokens = ", tokens ";
-  if (const auto at = result.measured.find(before_tokens); at != std::string::npos) {
-    result.text = result.measured.substr(at + before_tokens.size());
-    result.measured.erase(at);
+  if (const auto at = file.measured.find(before_tokens); at != std::string::npos) {
+    file.text = file.measured.substr(at + before_tokens.size());
+    file.measured.erase(at);
   }
-  const auto& metric = plan.study.metric;
-  const auto name = short_form(parse_objective(metric.objective));
-  damaged(fields["losses"].contains(name));
-  const auto& losses = fields["losses"][name];
-  result.examples.sum = losses.at("sum").get<std::vector<double>>();
-  if (metric.unit == LossUnit::nats) {
-    result.examples.count = losses.at("count").get<std::vector<double>>();
-  } else {
-    require<DataError>(losses.contains("bytes"), path,
-                       ": has no byte counts, since its tokens were prepared without them; prepare the text again "
-                       "with --force, or compare in nats");
-    result.examples.count = losses["bytes"].get<std::vector<double>>();
+  if (fields.contains("step") && fields["step"].is_number()) file.step = fields["step"].get<int64_t>();
+  // A loss that is not finite stands as null.
+  const auto number = [](const json& value) {
+    return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  };
+  const auto read = [&](const json& part, const char* key, std::vector<double>& values) {
+    damaged(part.is_object() && part.contains(key) && part[key].is_array());
+    for (const auto& value : part[key]) values.push_back(number(value));
+  };
+  for (const auto& [name, part] : fields["losses"].items()) {
+    auto& [examples, bytes] = file.losses[name];
+    read(part, "sum", examples.sum);
+    read(part, "count", examples.count);
+    if (part.contains("bytes")) read(part, "bytes", bytes);
+    damaged(examples.sum.size() == examples.count.size() && (bytes.empty() || bytes.size() == examples.sum.size()));
+  }
+  return file;
+}
+
+void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit) {
+  const auto losses = file.losses.find(name);
+  const auto path = result.folder + "/held_out.json";
+  require<DataError>(losses != file.losses.end(), path, ": has no loss of '", name,
+                     "', by which runs are compared; train the run again");
+  const auto& [examples, bytes] = losses->second;
+  result.measured = file.measured;
+  result.text = file.text;
+  result.examples = examples;
+  if (unit == LossUnit::bits_per_byte) {
+    require<DataError>(!bytes.empty(), path,
+                       ": has no byte counts, since its tokens were prepared without them; prepare the text again with "
+                       "--force, or compare in nats");
+    result.examples.count = bytes;
     for (auto& count : result.examples.count) count *= std::numbers::ln2;
   }
-  damaged(result.examples.sum.size() == result.examples.count.size());
   result.value = result.examples.value();
-  const auto curve = read_curve(plan, run);
-  if (!curve.empty()) {
-    const auto& end = curve.back();
-    result.step = end.step;
-    result.tokens = end.tokens;
-    result.predicted_tokens = end.predicted_tokens;
-    result.seconds = end.seconds;
-    result.flops = end.flops;
-    result.epochs = end.epochs;
-  }
+}
+
+void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
+  if (curve.empty()) return;
+  const auto& end = curve.back();
+  result.step = end.step;
+  result.tokens = end.tokens;
+  result.predicted_tokens = end.predicted_tokens;
+  result.seconds = end.seconds;
+  result.flops = end.flops;
+  result.epochs = end.epochs;
+}
+
+RunResult read_result(const Plan& plan, const PlannedRun& run) {
+  RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
+  const auto& metric = plan.study.metric;
+  score(result, read_held_out(result.folder, "run the study again"), short_form(parse_objective(metric.objective)),
+        metric.unit);
+  add_usage(result, read_curve(plan, run));
   return result;
 }
 

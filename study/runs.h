@@ -1,5 +1,6 @@
 #pragma once
 // The runs of a study on disk: which are done, which fail, which were made from another study file.
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,5 +73,30 @@ struct CurvePoint {
 };
 /// The held-out losses along a run. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
+/// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
+/// 0: so many steps apart, which then are the index.
+std::vector<CurvePoint> read_curve(const std::string& folder, const std::string& name, int64_t points);
+/// The last step that a run has logged.
+int64_t last_step(const std::string& folder);
+/// What a run used up, which is that of the end of its curve.
+void add_usage(RunResult& result, const std::vector<CurvePoint>& curve);
+
+/// Held-out losses of one objective, example by example.
+struct HeldOutLosses {
+  ExampleLosses examples{};     ///< NaN for what is not finite
+  std::vector<double> bytes{};  ///< [E], of the source text of the predicted tokens; empty where they are not known
+};
+
+/// The held_out.json of a run directory.
+struct HeldOutFile {
+  std::string measured{}, text{};  ///< as in RunResult
+  int64_t step = 0;
+  std::map<std::string, HeldOutLosses> losses{};  ///< by objective in short form
+};
+/// Throws DataError, which ends in the `remedy`, for a file that is missing, damaged, cut or edited.
+HeldOutFile read_held_out(const std::string& folder, const std::string& remedy);
+
+/// Fills in the value of a run by one of its losses. Throws DataError where bytes are not known.
+void score(RunResult& result, const HeldOutFile& file, const std::string& name, LossUnit unit);
 
 }  // namespace cloze

@@ -107,7 +107,7 @@ std::optional<int64_t> seeds_for(double sd, double difference, double confidence
   return high;
 }
 
-Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
+Difference paired_t_test(const std::vector<double>& arm, const std::vector<double>& baseline,
                          const ComparisonRules& rules) {
   require<DataError>(arm.size() == baseline.size(), "an arm of ", arm.size(), " runs has no pairs among ",
                      baseline.size(), " of the baseline; compare the seeds that both have");
@@ -124,6 +124,15 @@ Difference compare_seeds(const std::vector<double>& arm, const std::vector<doubl
   const double reach = quantile(students_t(freedom), 0.5 + rules.confidence / 2) * error;
   found.t_interval = Interval{found.mean - reach, found.mean + reach};
   found.p = error > 0 ? two_sided_p(found.mean / error, freedom) : (found.mean == 0 ? 1 : 0);
+  return found;
+}
+
+Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,
+                         const ComparisonRules& rules) {
+  auto found = paired_t_test(arm, baseline, rules);
+  if (found.seeds < 2) return found;
+  const auto n = static_cast<double>(found.seeds);
+  const double error = found.sd / std::sqrt(n), freedom = n - 1;
   if (found.sd > 0) {
     // Hedges' correction of small samples, exact.
     const double correction =

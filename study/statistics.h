@@ -58,6 +58,10 @@ struct Difference {
   Verdict verdict = Verdict::undecided;
 };
 
+/// Mean, sd, t_interval and p of differences, one for each seed: what is quick to compute of compare_seeds.
+Difference paired_t_test(const std::vector<double>& arm, const std::vector<double>& baseline,
+                         const ComparisonRules& rules);
+
 /// Paired t test of differences, one for each seed. Source: Student 1908; as scipy.stats.ttest_rel.
 /// Fills mean, sd, t_interval, p, p_equivalence, effect_size, detectable and seeds_needed.
 Difference compare_seeds(const std::vector<double>& arm, const std::vector<double>& baseline,

@@ -830,3 +830,18 @@ TEST_CASE("masks of a text do not depend on the tokens that a run was trained on
     CHECK(now["held_out"] == before["held_out"]);
   }
 }
+
+TEST_CASE("a report of runs goes to the file that is named, in the form of its ending, or to standard output") {
+  const auto& run = world().run;
+  const auto page = world().dir / "report.html";
+  check_refused("report " + run, 2, "name the one to compare by with --metric");
+  check_refused("report " + run + "-none", 1, "is no run directory");
+  check_refused("report " + run + " --format pdf", 2, "pdf not in");
+  const auto written = cloze("report " + run + " --metric mlm --output " + page);
+  CHECK(written.code == 0);
+  CHECK(written.text == page + "\n");
+  CHECK(read_file(page).starts_with("<!doctype html>"));
+  CHECK(cloze("report " + run + " --metric mlm --format html").text.starts_with("<!doctype html>"));
+  CHECK(cloze("report " + run + " --metric mlm --format csv").text.starts_with("kind,arm,seed"));
+  CHECK(json_of(cloze("report " + run + " --metric mlm --json"))["arms"].size() == 1);
+}

@@ -1,6 +1,7 @@
 // Stands for `cloze pretrain CONFIG --run DIR [--resume]` in tests of studies: made-up losses in no time.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "core/random.h"
 #include "run/config.h"
 #include "study/fingerprint.h"
+#include "study/statistics.h"
 
 using namespace cloze;
 using nlohmann::json;
@@ -35,23 +37,30 @@ int main(int argc, char** argv) {
   auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream("loss");
   const double of_seed = 0.02 * stream.normal();
   std::vector<double> sums, counts;
-  for (int e = 0; e < 30; ++e) {
+  for (int64_t e = 0; e < config.evaluation.sequences; ++e) {
     sums.push_back(10 * (3 + of_seed + rate + 0.1 * stream.normal()));
     counts.push_back(10);
   }
-  double total = 0;
-  for (const double sum : sums) total += sum / 300;
-  const auto line = [](int step, double share, json more) {
-    more.update({{"step", step}, {"tokens", 100 * step}, {"time", {{"seconds", 0.3 * step}, {"budget_share", share}}}});
-    return more.dump() + "\n";
-  };
-  std::ofstream(run + "/metrics.jsonl") << line(5, 0.5, {{"loss", 9}}) << line(5, 0.5, {{"held_out_loss", total + 1}})
-                                        << line(10, 1, {{"loss", 8}}) << line(10, 1, {{"held_out_loss", total}});
+  const double total = ExampleLosses{sums, counts}.value();
+  const int64_t steps = config.train.budget.steps;
+  const int64_t points = std::clamp<int64_t>(config.evaluation.points, 1, steps);
+  std::ofstream metrics(run + "/metrics.jsonl");
+  for (int64_t i = 1; i <= points; ++i) {
+    const int64_t step = i * steps / points;
+    const double share = static_cast<double>(step) / static_cast<double>(steps);
+    const json usage{{"step", step},
+                     {"tokens", 100 * step},
+                     {"time", {{"seconds", 0.3 * static_cast<double>(step)}, {"budget_share", share}}}};
+    auto held_out = usage;
+    held_out["held_out_loss"] = total + 4 * (1 - share) * (1 - share);
+    metrics << usage << "\n" << held_out << "\n";
+  }
+  metrics.close();
   const std::vector<double> bytes(sums.size(), 40);
   const json losses{{"mlm", {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};
   const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
   std::ofstream(run + "/held_out.json") << json{
-      {"step", 10},
+      {"step", steps},
       {"measured", "made up, tokens " + tokens},
       {"losses", losses},
       {"xxh3", hash_hex(losses.dump())}}.dump();

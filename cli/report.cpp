@@ -1,0 +1,27 @@
+#include "cli/report_output.h"
+#include "cli/verbs.h"
+#include "study/loose_runs.h"
+
+namespace cloze {
+
+void add_report(CLI::App& app, Globals&) {
+  auto* verb = app.add_subcommand("report", "compare runs made by hand, as a table or a page");
+  auto question = std::make_shared<RunsQuestion>();
+  auto options = std::make_shared<ReportOptions>();
+  verb->add_option("run", question->folders, "run directories")->required();
+  verb->add_option("--metric", question->metric, "held-out loss to compare by (default: the one that all runs have)");
+  verb->add_option(
+      "--baseline", question->baseline,
+      "arm that the others are compared with: its name, or one of its runs (default: that of the first run)");
+  verb->add_option("--better-by", question->better_by, "smallest difference that matters, for verdicts of being tied")
+      ->check(CLI::NonNegativeNumber);
+  add_report_options(*verb, *options);
+  verb->footer(
+      "Examples:\n  cloze report runs/a-1 runs/a-2 runs/b-1 runs/b-2\n"
+      "  cloze report runs/* --metric mlm --output report.html\n\n"
+      "Runs whose configs are equal but for the seed are an arm; arms are compared by\n"
+      "pairs of one seed.");
+  verb->callback([=] { put_report(report_of_runs(*question), *options, "report.html"); });
+}
+
+}  // namespace cloze

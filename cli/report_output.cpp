@@ -1,0 +1,79 @@
+#include "cli/report_output.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.h"
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+/// The format that was named, else that of the file name.
+ReportFormat format_of(const ReportOptions& options) {
+  if (options.json) return ReportFormat::json;
+  for (const auto& choice : choices(ReportFormat{}))
+    if (options.format == choice.name) return choice.value;
+  const auto suffix = std::filesystem::path(options.output).extension().string();
+  if (suffix == ".html" || suffix == ".htm") return ReportFormat::html;
+  if (suffix == ".md") return ReportFormat::markdown;
+  if (suffix == ".csv") return ReportFormat::csv;
+  if (suffix == ".tex") return ReportFormat::latex;
+  if (suffix == ".json") return ReportFormat::json;
+  return ReportFormat::text;
+}
+
+std::string text_of(const StudyReport& report, ReportFormat format, int64_t columns) {
+  switch (format) {
+    case ReportFormat::text:
+      return to_text(report, columns);
+    case ReportFormat::markdown:
+      return to_markdown(report);
+    case ReportFormat::csv:
+      return to_csv(report);
+    case ReportFormat::latex:
+      return to_latex(report);
+    case ReportFormat::html:
+      return to_html(report);
+    case ReportFormat::json:
+      break;
+  }
+  return to_json(report).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int64_t terminal_columns() {
+  winsize size{};
+  return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+void add_report_options(CLI::App& verb, ReportOptions& options) {
+  std::vector<std::string> formats;
+  for (const auto& choice : choices(ReportFormat{})) formats.emplace_back(choice.name);
+  verb.add_option("--format", options.format, "format of the report (default: by the ending of --output, else text)")
+      ->check(CLI::IsMember(formats));
+  verb.add_option("--output", options.output,
+                  "file to write, - for standard output (default: standard output; a page on a terminal: report.html)");
+  verb.add_flag("--json", options.json, json_help);
+}
+
+void put_report(const StudyReport& report, const ReportOptions& options, const std::string& page) {
+  const auto format = format_of(options);
+  const bool on_screen = options.output.empty() && isatty(1) == 1;
+  const auto path = format == ReportFormat::html && on_screen ? page : options.output == "-" ? "" : options.output;
+  const auto text = text_of(report, format, path.empty() ? terminal_columns() : 100);
+  if (path.empty()) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  write_atomic(path, text);
+  std::printf("%s\n", path.c_str());
+}
+
+}  // namespace cloze

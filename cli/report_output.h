@@ -1,0 +1,24 @@
+#pragma once
+// Options of verbs that report, and where their reports go.
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "study/report.h"
+
+namespace cloze {
+
+struct ReportOptions {
+  std::string format, output;
+  bool json = false;
+};
+
+void add_report_options(CLI::App& verb, ReportOptions& options);
+
+/// Writes a report to the file that was named, whose path is printed, else to standard output. A page that nobody
+/// redirects becomes `page`.
+void put_report(const StudyReport& report, const ReportOptions& options, const std::string& page);
+
+/// Columns of the terminal.
+int64_t terminal_columns();
+
+}  // namespace cloze

@@ -1,0 +1,255 @@
+#include "study/loose_runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/file.h"
+#include "run/load_config.h"
+#include "study/plan_table.h"
+#include "study/process.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr size_t most_keys = 2;  // by which an arm is named
+
+struct LooseRun {
+  std::string folder;
+  RunConfig config;
+  ReportedRun run{};
+  HeldOutFile held_out{};
+};
+
+/// Everything by which runs of one arm are alike.
+RunConfig without_seed(RunConfig config) {
+  config.train.seed = 0;
+  config.train.threads = 0;
+  config.train.workers = 1;
+  config.checkpoint = {};
+  config.data.tokens.clear();
+  return config;
+}
+
+std::string stopped_by(const std::string& folder) {
+  const auto path = folder + "/summary.json";
+  if (!fs::exists(path)) return "";
+  const auto fields = json::parse(read_text(path, 16 << 20), nullptr, false);
+  const bool says = fields.is_object() && fields.contains("stopped_by") && fields["stopped_by"].is_string();
+  return says ? fields["stopped_by"].get<std::string>() : "";
+}
+
+/// Why a run is not at the end of its budget; empty where it is.
+std::string why_unfinished(const LooseRun& loose) {
+  const auto& budget = loose.config.train.budget;
+  const auto step = last_step(loose.folder);
+  const auto resume = " resume it with `cloze pretrain --run " + shell_word(loose.folder) + " --resume`";
+  const auto of = budget.steps > 0 ? words(" of ", budget.steps) : "";
+  if (!fs::exists(loose.folder + "/held_out.json")) return words("it stands at step ", step, of, ";", resume);
+  const auto scored = loose.held_out.step;
+  if (stopped_by(loose.folder) == "patience" && step <= scored)
+    return words("it stopped early at step ", step, of, " (evaluation.patience)");
+  if (step > scored || (budget.steps > 0 && scored < budget.steps && budget.tokens == 0 && budget.minutes == 0))
+    return words("it went on after step ", scored, " and stands at step ", step, of, ";", resume);
+  return "";
+}
+
+LooseRun open_run(const std::string& given) {
+  const auto folder = fs::path(given).lexically_normal().string();
+  const auto trimmed = folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
+  const auto config_file = trimmed + "/run.yaml";
+  require<DataError>(fs::exists(config_file), given, ": is no run directory (it has no run.yaml)");
+  LooseRun loose{.folder = trimmed, .config = decode<RunConfig>(load_run_config(config_file))};
+  auto& run = loose.run;
+  run.result.seed = loose.config.train.seed;
+  run.result.folder = trimmed;
+  run.budget = budget_words(loose.config.train.budget);
+  run.command = words("cloze pretrain ", shell_word(config_file), " --run ", shell_word(trimmed + "-again"));
+  read_provenance(trimmed, run);
+  if (fs::exists(trimmed + "/held_out.json")) loose.held_out = read_held_out(trimmed, "train the run again");
+  run.message = why_unfinished(loose);
+  run.state = run.message.empty() ? RunState::done : RunState::waiting;
+  return loose;
+}
+
+std::vector<LooseRun> open_runs(const std::vector<std::string>& folders) {
+  std::vector<LooseRun> runs;
+  std::set<fs::path> seen;
+  for (const auto& folder : folders) {
+    runs.push_back(open_run(folder));
+    require<ConfigError>(seen.insert(fs::canonical(runs.back().folder)).second, folder,
+                         ": is given twice, and would count as two runs; name it once");
+  }
+  const bool any = std::any_of(runs.begin(), runs.end(), [](const auto& r) { return r.run.state == RunState::done; });
+  require<DataError>(any, "none of the ", runs.size(), " runs is finished: ", runs.front().folder, ": ",
+                     runs.front().run.message);
+  return runs;
+}
+
+/// The loss that all finished runs have.
+std::string common_metric(const std::vector<LooseRun>& runs, const std::string& wanted) {
+  std::vector<std::string> common;
+  const LooseRun* first = nullptr;
+  for (const auto& loose : runs) {
+    if (loose.run.state != RunState::done) continue;
+    const auto& losses = loose.held_out.losses;
+    if (!first)
+      for (const auto& [name, values] : losses) common.push_back(name);
+    first = first ? first : &loose;
+    const auto before = common;
+    std::erase_if(common, [&](const std::string& name) { return losses.count(name) == 0; });
+    std::string had, has;
+    for (const auto& name : before) had += (had.empty() ? "" : " and ") + name;
+    for (const auto& [name, values] : losses) has += (has.empty() ? "" : " and ") + name;
+    require<DataError>(!common.empty(), first->folder, " and ", loose.folder, ": were scored by different losses (",
+                       had, "; ", has, "); give all runs the same evaluation.objectives");
+  }
+  std::string names;
+  for (const auto& name : common) names += (names.empty() ? "" : ", ") + name;
+  require<ConfigError>(!wanted.empty() || common.size() == 1, "the runs have several held-out losses (", names,
+                       "); name the one to compare by with --metric");
+  if (wanted.empty()) return common.front();
+  require<ConfigError>(std::find(common.begin(), common.end(), wanted) != common.end(), "--metric ", wanted,
+                       ": not all runs have this held-out loss", did_you_mean(wanted, common), "; they have ", names);
+  return wanted;
+}
+
+/// Leaf keys and values of a config.
+std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& config) {
+  std::vector<std::pair<std::string, std::string>> leaves;
+  for (const auto& entry : entries(config))
+    if (entry.leaf) leaves.emplace_back(entry.path, entry.value);
+  return leaves;
+}
+
+/// Keys in which arms differ, with the value of each arm; empty where an arm has no such key.
+std::vector<std::vector<std::string>> differing_keys(const std::vector<RunConfig>& arms,
+                                                     std::vector<std::string>& keys) {
+  std::vector<std::map<std::string, std::string>> values;
+  std::vector<std::string> all;
+  for (const auto& arm : arms) {
+    auto& own = values.emplace_back();
+    for (const auto& [key, value] : leaves_of(arm)) {
+      if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
+      own[key] = value;
+    }
+  }
+  std::vector<std::vector<std::string>> table(arms.size());
+  for (const auto& key : all) {
+    std::set<std::string> distinct;
+    for (auto& own : values) distinct.insert(own.count(key) ? own[key] : "");
+    if (distinct.size() < 2) continue;
+    keys.push_back(key);
+    for (size_t i = 0; i < arms.size(); ++i) table[i].push_back(values[i].count(key) ? values[i][key] : "");
+  }
+  return table;
+}
+
+/// What the folders of an arm have in common, without the number of the run: runs/word-1 and runs/word-2 give `word`.
+std::string name_by_folders(const std::vector<const LooseRun*>& runs) {
+  auto common = runs.front()->folder;
+  for (const auto* run : runs)
+    common.resize(static_cast<size_t>(
+        std::mismatch(common.begin(), common.end(), run->folder.begin(), run->folder.end()).first - common.begin()));
+  for (const std::string tail : {"seed", "run", ""}) {
+    while (runs.size() > 1 && !common.empty() && std::string("-_./0123456789").find(common.back()) != std::string::npos)
+      common.pop_back();
+    if (!tail.empty() && common.ends_with("/" + tail)) common.resize(common.size() - tail.size() - 1);
+  }
+  return fs::path(common).filename().string();
+}
+
+std::vector<std::string> names_of(const std::vector<std::vector<const LooseRun*>>& groups,
+                                  const std::vector<std::string>& keys,
+                                  const std::vector<std::vector<std::string>>& values) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    std::string name;
+    if (!keys.empty() && keys.size() <= most_keys)
+      for (size_t k = 0; k < keys.size(); ++k)
+        name += (name.empty() ? "" : ", ") + keys[k].substr(keys[k].rfind('.') + 1) + "=" + values[i][k];
+    names.push_back(name.empty() ? name_by_folders(groups[i]) : name);
+  }
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) names[i] = groups[i].front()->folder;
+  return names;
+}
+
+/// The curve and the value of a run by the metric.
+void measure(LooseRun& loose, const std::string& metric) {
+  auto& run = loose.run;
+  run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
+  if (run.state != RunState::done) return;
+  score(run.result, loose.held_out, metric, LossUnit::nats);
+  add_usage(run.result, run.curve);
+  if (std::isfinite(run.result.value)) return;
+  run.state = RunState::failed;
+  run.message = "its held-out loss is not finite";
+}
+
+/// The arm of the baseline, by its name or a folder.
+size_t baseline_of(const std::vector<std::string>& names, const std::vector<std::vector<const LooseRun*>>& groups,
+                   const std::string& wanted) {
+  if (wanted.empty()) return 0;
+  const auto folder = (fs::path(wanted) / "").lexically_normal().parent_path().string();
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == wanted) return i;
+    for (const auto* run : groups[i])
+      if (run->folder == folder) return i;
+  }
+  std::string all;
+  for (const auto& name : names) all += (all.empty() ? "" : "; ") + name;
+  fail<ConfigError>("--baseline ", wanted, ": is no arm of these runs", did_you_mean(wanted, names),
+                    "; the arms are: ", all);
+}
+
+}  // namespace
+
+StudyReport report_of_runs(const RunsQuestion& question) {
+  auto runs = open_runs(question.folders);
+  const auto metric = common_metric(runs, question.metric);
+  std::vector<std::vector<const LooseRun*>> groups;
+  std::vector<RunConfig> configs;
+  std::map<std::string, size_t> group_of;
+  for (auto& loose : runs) {
+    measure(loose, metric);
+    const auto config = without_seed(loose.config);
+    const auto [at, is_new] = group_of.emplace(to_yaml(config), groups.size());
+    if (is_new) groups.emplace_back(), configs.push_back(config);
+    for (const auto* other : groups[at->second])
+      require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
+                           ": have the same config and seed, so that one run would count twice; leave one out");
+    groups[at->second].push_back(&loose);
+  }
+  std::vector<std::string> keys;
+  const auto values = differing_keys(configs, keys);
+  const auto names = names_of(groups, keys, values);
+  const auto baseline = baseline_of(names, groups, question.baseline);
+
+  StudyReport report{.name = "comparison", .unit = "nats", .metric = metric, .baseline = names[baseline]};
+  report.rules.margin = question.better_by;
+  std::vector<size_t> order(groups.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::rotate(order.begin(), order.begin() + static_cast<int64_t>(baseline),
+              order.begin() + static_cast<int64_t>(baseline) + 1);
+  for (const size_t i : order) {
+    auto& arm = report.arms.emplace_back(ArmReport{.name = names[i]});
+    for (size_t k = 0; k < keys.size(); ++k)
+      if (!values[i][k].empty()) arm.differs.push_back(keys[k] + ": " + values[i][k]);
+    auto sorted = groups[i];
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto* a, const auto* b) { return a->config.train.seed < b->config.train.seed; });
+    for (const auto* loose : sorted) report.runs.push_back(loose->run), report.runs.back().result.arm = names[i];
+  }
+  compare_arms(report);
+  return report;
+}
+
+}  // namespace cloze

@@ -1,0 +1,178 @@
+#include "study/plot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace cloze {
+
+namespace {
+
+// The grid on which lines are drawn; finer than the pixels of a page.
+constexpr double grid_width = 3000, grid_height = 1500;
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f%%", 100 * share);
+  return text;
+}
+
+struct GridPoint {
+  int64_t x, y;
+};
+GridPoint on_grid(const LineChart& chart, const PlotPoint& point) {
+  const double y = std::clamp(1 - chart.y.share(point.y), -2.0, 3.0);  // far outside is cut off all the same
+  return {std::llround(chart.x.share(point.x) * grid_width), std::llround(y * grid_height)};
+}
+
+/// Moves to the first point and draws to the others, each relative to the one before it, which is shorter.
+std::string path_of(const LineChart& chart, const std::vector<PlotPoint>& points) {
+  std::string path;
+  GridPoint last{0, 0};
+  for (const auto& point : points) {
+    if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+    const auto at = on_grid(chart, point);
+    if (path.empty())
+      path = words("M", at.x, " ", at.y);
+    else
+      path += words("l", at.x - last.x, " ", at.y - last.y);
+    last = at;
+  }
+  return path;
+}
+
+std::string band_path(const LineChart& chart, const PlotBand& band) {
+  auto outline = band.high;
+  outline.insert(outline.end(), band.low.rbegin(), band.low.rend());
+  const auto path = path_of(chart, outline);
+  return path.empty() ? "" : path + "z";
+}
+
+std::string axes_of(const LineChart& chart) {
+  std::string svg;
+  for (const double tick : chart.y.ticks) {
+    const auto y = percent(1 - chart.y.share(tick));
+    svg += words("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"", y, "\" y2=\"", y,
+                 "\"/><text class=\"tick\" x=\"-8\" y=\"", y, "\" dy=\".32em\" text-anchor=\"end\">",
+                 tick_text(chart.y, tick), "</text>");
+  }
+  for (const double tick : chart.x.ticks)
+    svg += words("<text class=\"tick\" x=\"", percent(chart.x.share(tick)),
+                 "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(chart.x, tick), "</text>");
+  return svg + words("<text class=\"label\" x=\"50%\" y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">",
+                     escaped_html(chart.x_label), "</text>");
+}
+
+}  // namespace
+
+std::string escaped_html(const std::string& text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    }
+  return out;
+}
+
+Axis nice_axis(double low, double high, int count, bool loose) {
+  if (!std::isfinite(low) || !std::isfinite(high) || low > high) low = 0, high = 1;
+  if (high - low < 1e-12 * std::max(std::abs(low), std::abs(high)) || low == high) {
+    const double room = low == 0 ? 1 : 0.01 * std::abs(low);
+    low -= room, high += room;
+  }
+  const double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough))), lead = rough / power;
+  const double step = power * (lead < 1.5 ? 1 : lead < 3 ? 2 : lead < 7 ? 5 : 10);
+  Axis axis{.low = low, .high = high};
+  if (loose) axis.low = std::floor(low / step + 1e-9) * step, axis.high = std::ceil(high / step - 1e-9) * step;
+  const auto first = std::llround(std::ceil(axis.low / step - 1e-9)),
+             last = std::llround(std::floor(axis.high / step + 1e-9));
+  for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
+  return axis;
+}
+
+std::string tick_text(const Axis& axis, double tick) {
+  if (std::max(std::abs(axis.low), std::abs(axis.high)) >= 10'000) return tick == 0 ? "0" : with_prefix(tick);
+  const double step = axis.ticks.size() > 1 ? axis.ticks[1] - axis.ticks[0] : 1;
+  const int decimals = std::clamp(-static_cast<int>(std::floor(std::log10(step) + 1e-9)), 0, 9);
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", decimals, std::abs(tick));
+  return (tick < 0 ? "−" : "") + std::string(text);
+}
+
+std::string to_svg(const LineChart& chart) {
+  auto svg = words("<svg class=\"chart\" role=\"img\" aria-label=\"", escaped_html(chart.title), "\">", axes_of(chart),
+                   "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 ", grid_width, " ", grid_height,
+                   "\" preserveAspectRatio=\"none\">");
+  for (const auto& band : chart.bands)
+    svg += words("<path class=\"band ", band.style, "\" d=\"", band_path(chart, band), "\"/>");
+  for (const auto& line : chart.lines) {
+    const auto path = path_of(chart, line.points);
+    if (path.empty()) continue;
+    svg += words("<path class=\"line ", line.style, "\" d=\"", path, "\"");
+    svg += line.title.empty() ? "/>" : words("><title>", escaped_html(line.title), "</title></path>");
+  }
+  return svg + "</svg></svg>";
+}
+
+std::string row_grid(const Axis& axis) {
+  std::string svg;
+  for (const double tick : axis.ticks) {
+    const auto x = percent(axis.share(tick));
+    svg += words("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"100%\"/>");
+  }
+  return svg;
+}
+
+std::string row_stripe(const Axis& axis, double low, double high, const std::string& style) {
+  return words("<rect class=\"", style, "\" x=\"", percent(axis.share(low)), "\" width=\"",
+               percent(axis.share(high) - axis.share(low)), "\" y=\"0\" height=\"100%\"/>");
+}
+
+std::string row_segment(const Axis& axis, double low, double high, const std::string& style) {
+  return words("<line class=\"", style, "\" x1=\"", percent(axis.share(low)), "\" x2=\"", percent(axis.share(high)),
+               "\" y1=\"50%\" y2=\"50%\"/>");
+}
+
+std::string row_bar(const Axis& axis, double at, const std::string& style) {
+  const auto x = percent(axis.share(at));
+  return words("<line class=\"", style, "\" x1=\"", x, "\" x2=\"", x, "\" y1=\"20%\" y2=\"80%\"/>");
+}
+
+std::string row_dot(const Axis& axis, double at, double radius, const std::string& style, const std::string& title) {
+  return words("<circle class=\"", style, "\" cx=\"", percent(axis.share(at)), "\" cy=\"50%\" r=\"", radius,
+               "\"><title>", escaped_html(title), "</title></circle>");
+}
+
+std::string row_axis(const Axis& axis) {
+  std::string svg;
+  for (const double tick : axis.ticks) {
+    const auto x = percent(axis.share(tick));
+    svg += words("<line class=\"grid\" x1=\"", x, "\" x2=\"", x, "\" y1=\"0\" y2=\"6\"/><text class=\"tick\" x=\"", x,
+                 "\" y=\"20\" text-anchor=\"middle\">", tick_text(axis, tick), "</text>");
+  }
+  return svg;
+}
+
+std::string row_svg(const std::string& title, const std::string& parts) {
+  return words("<svg role=\"img\" aria-label=\"", escaped_html(title), "\">", parts, "</svg>");
+}
+
+}  // namespace cloze

@@ -1,0 +1,175 @@
+// Reports for programs: JSON, and CSV with every number of the other forms.
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "study/report.h"
+
+namespace cloze {
+
+namespace {
+
+using nlohmann::json;
+
+json interval_json(const std::optional<Interval>& interval) {
+  return interval ? json{interval->low, interval->high} : json();
+}
+template <class T>
+json optional_json(const std::optional<T>& value) {
+  return value ? json(*value) : json();
+}
+
+std::string escaped_csv(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string number(double value) {
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.17g", value);
+  return digits;
+}
+template <class T>
+std::string number(const std::optional<T>& value) {
+  return value ? number(static_cast<double>(*value)) : "";
+}
+
+/// A line of the CSV: a cell for each column, empty where the kind has none.
+struct Line {
+  std::string kind, arm{}, seed{}, state{}, value{}, mean{}, sd{}, difference{}, difference_sd{}, t_low{}, t_high{},
+      bootstrap_low{}, bootstrap_high{}, p{}, p_holm{}, p_equivalence{}, effect_size{}, detectable{}, seeds_needed{},
+      step{}, tokens{}, seconds{}, flops{}, verdict{}, run{}, note{};
+};
+
+constexpr const char* heads =
+    "kind,arm,seed,state,value,mean,sd,difference,difference_sd,t_low,t_high,bootstrap_low,bootstrap_high,p,p_holm,"
+    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,seconds,flops,verdict,run,note\n";
+
+std::string text_of(const Line& l) {
+  std::string text;
+  for (const auto* cell :
+       {&l.kind,       &l.arm,           &l.seed,        &l.state,      &l.value,         &l.mean,           &l.sd,
+        &l.difference, &l.difference_sd, &l.t_low,       &l.t_high,     &l.bootstrap_low, &l.bootstrap_high, &l.p,
+        &l.p_holm,     &l.p_equivalence, &l.effect_size, &l.detectable, &l.seeds_needed,  &l.step,           &l.tokens,
+        &l.seconds,    &l.flops,         &l.verdict,     &l.run,        &l.note})
+    text += (cell == &l.kind ? "" : ",") + escaped_csv(*cell);
+  return text + "\n";
+}
+
+/// A line of a point of a curve, without its loss.
+Line point_line(const char* kind, const std::string& arm, const CurvePoint& at) {
+  Line line{.kind = kind, .arm = arm, .step = std::to_string(at.step), .tokens = std::to_string(at.tokens)};
+  line.seconds = number(at.seconds);
+  line.flops = number(at.flops);
+  return line;
+}
+
+std::string setting_lines(const StudyReport& report) {
+  const auto& rules = report.rules;
+  std::string text;
+  const auto add = [&](const char* name, double value) {
+    text += text_of({.kind = "setting", .value = number(value), .note = name});
+  };
+  add("margin", rules.margin);
+  add("confidence", rules.confidence);
+  add("power", rules.power);
+  add("resamples", static_cast<double>(rules.resamples));
+  add("seed", static_cast<double>(rules.seed));
+  text += text_of({.kind = "setting", .note = "metric " + report.metric + " [" + report.unit + "]"});
+  return text;
+}
+
+Line arm_line(const ArmReport& arm) {
+  const auto& d = arm.difference;
+  Line line{.kind = "arm", .arm = arm.name, .verdict = arm.verdict};
+  if (!arm.runs.empty()) line.mean = number(arm.summary.mean), line.sd = number(arm.summary.sd);
+  if (!arm.is_baseline && d.seeds > 0) line.difference = number(d.mean), line.difference_sd = number(d.sd);
+  if (d.t_interval) line.t_low = number(d.t_interval->low), line.t_high = number(d.t_interval->high);
+  if (d.bootstrap_interval)
+    line.bootstrap_low = number(d.bootstrap_interval->low), line.bootstrap_high = number(d.bootstrap_interval->high);
+  line.p = number(d.p), line.p_holm = number(d.p_holm), line.p_equivalence = number(d.p_equivalence);
+  line.effect_size = number(d.effect_size), line.detectable = number(d.detectable);
+  line.seeds_needed = number(d.seeds_needed);
+  for (const auto& key : arm.differs) line.note += (line.note.empty() ? "" : "; ") + key;
+  return line;
+}
+
+Line run_line(const ReportedRun& run) {
+  const auto& result = run.result;
+  Line line{.kind = "run",
+            .arm = result.arm,
+            .seed = std::to_string(result.seed),
+            .state = name_of(run.state),
+            .run = result.folder,
+            .note = run.outlying ? "outlier" : run.message};
+  if (run.state != RunState::done) return line;
+  line.value = number(result.value), line.seconds = number(result.seconds), line.flops = number(result.flops);
+  line.step = std::to_string(result.step), line.tokens = std::to_string(result.tokens);
+  return line;
+}
+
+std::string curve_lines(const ArmReport& arm) {
+  std::string text;
+  for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
+    auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
+    line.mean = number(arm.curve.mean[i].loss), line.sd = number(arm.curve.sd[i]);
+    text += text_of(line);
+  }
+  const auto& differences = arm.difference_curve;
+  for (size_t i = 0; i < differences.mean.size(); ++i) {
+    auto line = point_line("difference_curve", arm.name, differences.mean[i]);
+    line.difference = number(differences.mean[i].loss);
+    if (!differences.t_interval.empty())
+      line.t_low = number(differences.t_interval[i].low), line.t_high = number(differences.t_interval[i].high);
+    text += text_of(line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_csv(const StudyReport& report) {
+  std::string text = heads;
+  for (const auto& arm : report.arms) text += text_of(arm_line(arm));
+  for (const auto& run : report.runs) text += text_of(run_line(run));
+  text += setting_lines(report);
+  for (const auto& arm : report.arms) text += curve_lines(arm);
+  for (const auto& run : report.runs)
+    for (const auto& point : run.curve) {
+      auto line = point_line("curve", run.result.arm, point);
+      line.seed = std::to_string(run.result.seed), line.value = number(point.loss);
+      text += text_of(line);
+    }
+  for (const auto& note : report.notes) text += text_of({.kind = "note", .note = note});
+  return text;
+}
+
+json to_json(const StudyReport& report) {
+  json arms = json::array();
+  for (const auto& arm : report.arms) {
+    json runs = json::array();
+    for (const auto& run : arm.runs) runs.push_back({{"seed", run.seed}, {"value", run.value}, {"run", run.folder}});
+    json one{{"name", arm.name}, {"runs", runs}, {"mean", arm.summary.mean}, {"sd", arm.summary.sd}};
+    const auto& d = arm.difference;
+    if (!arm.is_baseline)
+      one["difference"] = {{"mean", d.mean},
+                           {"t_interval", interval_json(d.t_interval)},
+                           {"bootstrap_interval", interval_json(d.bootstrap_interval)},
+                           {"p", optional_json(d.p)},
+                           {"p_holm", optional_json(d.p_holm)},
+                           {"p_equivalence", optional_json(d.p_equivalence)},
+                           {"effect_size", optional_json(d.effect_size)},
+                           {"detectable", optional_json(d.detectable)},
+                           {"seeds_needed", optional_json(d.seeds_needed)},
+                           {"verdict", arm.verdict}};
+    arms.push_back(one);
+  }
+  return {{"study", report.name},        {"metric", report.metric},
+          {"unit", report.unit},         {"arms", arms},
+          {"tied", report.tied},         {"notes", report.notes},
+          {"baseline", report.baseline}, {"declaration", report.declaration}};
+}
+
+}  // namespace cloze

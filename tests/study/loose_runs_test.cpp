@@ -1,0 +1,205 @@
+// Reports of runs that no study planned: run directories are written here.
+#include "study/loose_runs.h"
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/log.h"
+#include "study/fingerprint.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+using nlohmann::json;
+
+namespace {
+
+const char* base_yaml = R"(
+model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
+objectives: [{kind: mlm}]
+train: {batch_size: 4, budget: {steps: 100}}
+data: {max_seq_length: 32}
+)";
+
+struct Made {
+  std::vector<std::string> set{};
+  std::string measured = "mlm, 3 sequences of 32 tokens, packing document, seed 1, tokens abc";
+  std::vector<std::string> losses{"mlm"};
+  double value = 3;
+  int64_t step = 100, logged = 100;
+  std::string tokenizer = "t1";
+  bool finished = true;
+};
+
+struct Runs {
+  Runs() { set_log_level(LogLevel::quiet); }
+  std::string make(const std::string& name, const Made& made = {}) {
+    const auto tree = ConfigTree::parse(base_yaml, "base.yaml", made.set);
+    folder.write(name + "/run.yaml", to_yaml(decode<RunConfig>(tree)));
+    folder.write(name + "/metrics.jsonl", json{{"step", made.logged}, {"tokens", 7}}.dump() + "\n" +
+                                              json{{"step", made.logged}, {"held_out_loss", made.value}}.dump() + "\n");
+    folder.write(name + "/provenance.json",
+                 json{{"cloze", "0.1.0"}, {"libtorch", "2.13"}, {"data", {{"tokenizer", made.tokenizer}}}}.dump());
+    json losses = json::object();
+    for (const auto& loss : made.losses)
+      losses[loss] = {{"sum", {made.value, made.value + 0.1, made.value - 0.1}}, {"count", {1, 1, 1}}};
+    const json all{
+        {"step", made.step}, {"measured", made.measured}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}};
+    if (made.finished) folder.write(name + "/held_out.json", all.dump());
+    question.folders.push_back(folder / name);
+    return folder / name;
+  }
+  StudyReport report() const { return report_of_runs(question); }
+  std::string error() const {
+    try {
+      report();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  }
+  TempDir folder;
+  RunsQuestion question;
+};
+
+/// Two arms of two seeds that differ in the learning rate.
+struct TwoArms : Runs {
+  TwoArms() {
+    make("low-1", {.set = {"train.seed=1"}, .value = 3.0});
+    make("high-2", {.set = {"train.seed=2", "optimizer.learning_rate=0.5"}, .value = 3.21});
+    make("low-2", {.set = {"train.seed=2", "train.threads=2"}, .value = 3.1});
+    make("high-1", {.set = {"train.seed=1", "optimizer.learning_rate=0.5"}, .value = 3.1});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("runs by hand are grouped by their configs without the seed, and compared by pairs") {
+  const auto report = TwoArms().report();
+  REQUIRE(report.arms.size() == 2);
+  CHECK(report.arms[0].name == "learning_rate=0.0001");
+  CHECK(report.arms[1].name == "learning_rate=0.5");
+  CHECK(report.arms[1].differs == std::vector<std::string>{"optimizer.learning_rate: 0.5"});
+  CHECK(report.metric == "mlm");
+  CHECK(report.arms[1].runs.size() == 2);
+  CHECK(report.arms[1].difference.mean == Approx(0.105));
+  CHECK(report.arms[1].difference.bootstrap_interval);
+  CHECK(report.runs[0].command == "cloze pretrain " + report.runs[0].result.folder + "/run.yaml --run " +
+                                      report.runs[0].result.folder + "-again");
+}
+
+TEST_CASE("the baseline is named by its arm or by one of its folders") {
+  TwoArms runs;
+  runs.question.baseline = "learning_rate=0.5";
+  CHECK(runs.report().arms[1].difference.mean == Approx(-0.105));
+  runs.question.baseline = runs.folder / "high-1/";
+  CHECK(runs.report().baseline == "learning_rate=0.5");
+  runs.question.baseline = "learning_rate=0.05";
+  CHECK_THAT(runs.error(), Catch::Contains("--baseline learning_rate=0.05: is no arm of these runs; did you mean "
+                                           "'learning_rate=0.5'?"));
+}
+
+TEST_CASE("arms that differ in many keys are named by their folders") {
+  Runs runs;
+  runs.make("small-1", {.set = {"train.seed=1"}});
+  runs.make("small-2", {.set = {"train.seed=2"}});
+  for (const std::string seed : {"1", "2"})
+    runs.make("wide/seed-" + seed, {.set = {"train.seed=" + seed, "model.hidden_size=64", "model.intermediate_size=128",
+                                            "optimizer.learning_rate=0.5"}});
+  const auto report = runs.report();
+  CHECK(report.arms[0].name == "small");
+  CHECK(report.arms[1].name == "wide");
+  CHECK(report.arms[1].differs.size() == 3);
+}
+
+TEST_CASE("one config over several seeds is an arm without a comparison") {
+  Runs runs;
+  runs.make("a-1", {.set = {"train.seed=1"}});
+  runs.make("a-2", {.set = {"train.seed=2"}, .value = 4});
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 1);
+  CHECK(report.arms[0].summary.mean == Approx(3.5));
+  CHECK_THAT(to_html(report), Catch::Contains("What is the held-out mlm loss of a?"));
+}
+
+TEST_CASE("arms without a common seed are not compared, which the verdict says") {
+  Runs runs;
+  runs.make("a", {.set = {"train.seed=1"}});
+  runs.make("b", {.set = {"train.seed=2", "optimizer.learning_rate=0.5"}});
+  CHECK(runs.report().arms[1].verdict == "no seed in common with the baseline");
+}
+
+TEST_CASE("runs that are not at the end of their budget are listed with the reason, not dropped") {
+  TwoArms runs;
+  const auto cut = runs.make("low-3", {.set = {"train.seed=3"}, .logged = 40, .finished = false});
+  runs.make("low-4", {.set = {"train.seed=4", "checkpoint.keep=3"}, .step = 60, .logged = 80});
+  const auto early = runs.make("low-5", {.set = {"train.seed=5"}, .step = 70, .logged = 70});
+  runs.folder.write("low-5/summary.json", R"({"stopped_by": "patience"})");
+  const auto report = runs.report();
+  CHECK(report.runs.size() == 7);
+  CHECK(report.arms[0].runs.size() == 2);
+  REQUIRE(report.notes.size() == 3);
+  CHECK_THAT(report.notes[0], Catch::Contains("/3 has not finished: it stands at step 40 of 100; resume it with `cloze "
+                                              "pretrain --run " +
+                                              cut + " --resume`"));
+  CHECK_THAT(report.notes[1],
+             Catch::Contains("/4 has not finished: it went on after step 60 and stands at step 80 of 100"));
+  CHECK_THAT(report.notes[2], Catch::Contains("it stopped early at step 70 of 100 (evaluation.patience)"));
+  CHECK_THAT(to_html(report), Catch::Contains(early));
+}
+
+TEST_CASE("a run whose loss is not finite is listed as failed") {
+  TwoArms runs;
+  runs.make("low-3", {.set = {"train.seed=3"}, .value = NAN});
+  CHECK_THAT(runs.report().notes.front(), Catch::Contains("/3 failed: its held-out loss is not finite"));
+}
+
+TEST_CASE("runs by hand that cannot be compared are refused") {
+  const auto with = [](const Made& made) {
+    TwoArms runs;
+    runs.make("other", made);
+    return runs.error();
+  };
+  const std::vector<std::string> third{"train.seed=3"};
+  CHECK_THAT(with({.set = third, .tokenizer = "t2"}),
+             Catch::Contains("low-1 and ") && Catch::Contains("different tokenizers"));
+  CHECK_THAT(with({.set = third, .measured = "mlm, 9 sequences of 32 tokens, packing document, seed 1, tokens abc"}),
+             Catch::Contains("so that their losses cannot be compared: by mlm, 3 sequences of 32 tokens"));
+  CHECK_THAT(with({.set = {"train.seed=3", "train.budget.steps=50"}, .step = 50, .logged = 50}),
+             Catch::Contains("had different budgets (100 steps and 50 steps); compare runs of one budget"));
+  CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));
+  CHECK_THAT(with({.set = {"train.seed=1", "checkpoint.keep=9"}}),
+             Catch::Contains("have the same config and seed, so that one run would count twice"));
+}
+
+TEST_CASE("among several held-out losses the metric has to be named") {
+  Runs runs;
+  runs.make("a", {.losses = {"mlm", "mlm:0.4"}});
+  runs.make("b", {.set = {"optimizer.learning_rate=0.5"}, .losses = {"mlm", "mlm:0.4", "nsp"}});
+  CHECK_THAT(runs.error(),
+             Catch::Contains("several held-out losses (mlm, mlm:0.4); name the one to compare by with --metric"));
+  runs.question.metric = "mlm:0.4";
+  CHECK(runs.report().metric == "mlm:0.4");
+  runs.question.metric = "nsp";
+  CHECK_THAT(runs.error(),
+             Catch::Contains("--metric nsp: not all runs have this held-out loss; they have mlm, mlm:0.4"));
+  runs.question.metric = "mml";
+  CHECK_THAT(runs.error(), Catch::Contains("did you mean 'mlm'?"));
+}
+
+TEST_CASE("folders without a run, runs given twice and damaged files are refused with their names") {
+  TwoArms runs;
+  runs.question.folders.push_back(runs.folder / "low-1/");
+  CHECK_THAT(runs.error(), Catch::Contains("low-1/: is given twice"));
+  runs.question.folders.back() = runs.folder / "nothing";
+  CHECK_THAT(runs.error(), Catch::Contains("nothing: is no run directory (it has no run.yaml)"));
+  runs.question.folders.pop_back();
+  runs.folder.write("low-1/held_out.json", "{\"losses\": {}");
+  CHECK_THAT(runs.error(), Catch::Contains("low-1/held_out.json: is damaged or was edited; remove") &&
+                               Catch::Contains("and train the run again"));
+  Runs unfinished;
+  unfinished.make("a", {.finished = false});
+  CHECK_THAT(unfinished.error(),
+             Catch::Contains("none of the 1 runs is finished") && Catch::Contains("step 100 of 100"));
+}

@@ -1,0 +1,66 @@
+// Axes and shapes of plots.
+#include "study/plot.h"
+
+#include <cmath>
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+std::vector<std::string> texts_of(const Axis& axis) {
+  std::vector<std::string> texts;
+  for (const double tick : axis.ticks) texts.push_back(tick_text(axis, tick));
+  return texts;
+}
+using Texts = std::vector<std::string>;
+}  // namespace
+
+TEST_CASE("ticks are round numbers with the same decimals") {
+  CHECK(texts_of(nice_axis(4.87, 5.43, 5, true)) == Texts{"4.8", "4.9", "5.0", "5.1", "5.2", "5.3", "5.4", "5.5"});
+  CHECK(texts_of(nice_axis(0, 100, 5, false)) == Texts{"0", "20", "40", "60", "80", "100"});
+  CHECK(texts_of(nice_axis(-0.013, 0.052, 4, true)) == Texts{"−0.02", "0.00", "0.02", "0.04", "0.06"});
+  CHECK(texts_of(nice_axis(0, 20e6, 4, false)) == Texts{"0", "5 M", "10 M", "15 M", "20 M"});
+}
+
+TEST_CASE("a loose axis ends at ticks, a tight one at its data") {
+  const auto loose = nice_axis(0.3, 9.6, 5, true), tight = nice_axis(0.3, 9.6, 5, false);
+  CHECK(loose.low == 0);
+  CHECK(loose.high == 10);
+  CHECK(tight.low == 0.3);
+  CHECK(tight.ticks.front() == 2);
+  CHECK(tight.share(9.6) == 1);
+}
+
+TEST_CASE("axes of one value, of nothing and of what is not finite have a width") {
+  for (const auto& axis : {nice_axis(5, 5, 5, true), nice_axis(0, 0, 5, true), nice_axis(INFINITY, -INFINITY, 5, true),
+                           nice_axis(0, NAN, 5, false)}) {
+    CHECK(axis.high > axis.low);
+    CHECK(axis.ticks.size() >= 2);
+  }
+}
+
+TEST_CASE("points stand where their values are, and points that are not finite are left out") {
+  LineChart chart{.title = "t", .x = nice_axis(0, 10, 5, true), .y = nice_axis(0, 10, 5, true)};
+  chart.lines.push_back({.style = "a1", .points = {{0, 0}, {5, NAN}, {10, 10}}});
+  CHECK_THAT(to_svg(chart), Catch::Contains("d=\"M0 1500l3000 -1500\""));
+}
+
+TEST_CASE("titles of plots are escaped") {
+  LineChart chart{.title = "<script> & \"q\" 'a'\n", .x = nice_axis(0, 1, 5, true), .y = nice_axis(0, 1, 5, true)};
+  chart.lines.push_back({.style = "a1", .title = "</title><b>", .points = {{0, 0}, {1, 1}}});
+  const auto svg = to_svg(chart);
+  CHECK_THAT(svg, Catch::Contains("&lt;script&gt; &amp; &quot;q&quot; &#39;a&#39; \"") &&
+                      Catch::Contains("&lt;/title&gt;&lt;b&gt;"));
+  CHECK_THAT(svg, !Catch::Contains("<script>") && !Catch::Contains("<b>"));
+}
+
+TEST_CASE("a curve is thinned to so many points with both ends") {
+  std::vector<int> points(1000);
+  for (int i = 0; i < 1000; ++i) points[static_cast<size_t>(i)] = i;
+  const auto few = thinned(points, 60);
+  CHECK(few.size() == 60);
+  CHECK(few.front() == 0);
+  CHECK(few.back() == 999);
+  CHECK(thinned(std::vector<int>{1, 2}, 60).size() == 2);
+}

@@ -1,0 +1,258 @@
+// Forms of a report, made of runs that are made up here.
+#include "study/report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/random.h"
+#include "study/process.h"
+#include "study/report_rows.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+/// A report of arms whose runs differ by 0.1 from one arm to the next.
+StudyReport made_up(const std::vector<std::string>& arms, int64_t seeds, int64_t points = 20) {
+  StudyReport report{.name = "made up", .unit = "nats", .metric = "mlm", .baseline = arms.front()};
+  report.rules.margin = 0.01;
+  for (size_t a = 0; a < arms.size(); ++a) {
+    report.arms.push_back({.name = arms[a], .differs = {"key: " + arms[a]}});
+    for (int64_t seed = 1; seed <= seeds; ++seed) {
+      auto stream = Rng(static_cast<uint64_t>(seed)).stream("loss", a);
+      ReportedRun run{.state = RunState::done};
+      run.result = {.arm = arms[a], .seed = seed, .folder = "runs/" + arms[a]};
+      run.result.value = 3 + 0.1 * static_cast<double>(a) + 0.01 * stream.normal();
+      for (int64_t i = 1; i <= points; ++i)
+        run.curve.push_back({.point = i,
+                             .step = i,
+                             .tokens = 10 * i,
+                             .seconds = 0.5 * static_cast<double>(i),
+                             .loss = run.result.value + 5.0 / static_cast<double>(i) + 0.01 * stream.normal()});
+      run.result.examples = {{run.result.value, run.result.value}, {1, 1}};
+      run.command = "cloze pretrain " + shell_word("runs/" + arms[a] + ".yaml");
+      run.budget = "20 steps";
+      add_usage(run.result, run.curve);
+      report.runs.push_back(run);
+    }
+  }
+  return report;
+}
+
+StudyReport compared(StudyReport report) {
+  compare_arms(report);
+  return report;
+}
+
+/// The first mistake in a page: a tag that is not closed, a quote that is open, a bare `&` or `<`; empty for none.
+std::string fault_of(const std::string& html) {
+  std::vector<std::string> open;
+  size_t i = html.find('\n') + 1;  // behind the doctype
+  while (i < html.size()) {
+    if (html[i] == '&') {
+      const auto end = html.find(';', i);
+      if (end == std::string::npos || end - i > 6) return "bare & at " + html.substr(i, 40);
+    }
+    if (html[i] == '>') return "bare > at " + html.substr(i, 40);
+    if (html[i++] != '<') continue;
+    const bool closes = html[i] == '/';
+    const auto begin = i + closes;
+    i = html.find_first_of(" >/\n", begin);
+    const auto name = html.substr(begin, i - begin);
+    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") != std::string::npos)
+      return "no tag: " + html.substr(begin, 40);
+    bool quoted = false;
+    for (; i < html.size() && (quoted || html[i] != '>'); ++i) {
+      quoted ^= html[i] == '"';
+      if (html[i] == '<') return "< in the tag " + name;
+    }
+    const bool alone = html[i - 1] == '/' || name == "meta" || name == "input" || name == "br";
+    ++i;
+    if (name == "style" && !closes) i = html.find("</style>", i);
+    if (closes && (open.empty() || open.back() != name)) return "</" + name + "> closes nothing";
+    if (closes)
+      open.pop_back();
+    else if (!alone)
+      open.push_back(name);
+  }
+  return open.empty() ? "" : "<" + open.back() + "> is not closed";
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+const std::string hostile = "<script>alert(\"1\")</script> & 'x' a_b 50% $x$ {#} ~^\\ | `c` *d*\nend";
+
+}  // namespace
+
+TEST_CASE("a page is well formed and names nothing outside it") {
+  const auto html = to_html(compared(made_up({"token", "word", "span"}, 5)));
+  CHECK(fault_of(html) == "");
+  for (const std::string outside : {"http://", "https://", "src=", "href=", "@import", "url(", "<script"})
+    CHECK(count(html, outside) == 0);
+  CHECK_THAT(html, Catch::Contains("prefers-color-scheme: dark") && Catch::Contains("@media print") &&
+                       Catch::Contains("name=\"viewport\""));
+}
+
+TEST_CASE("the page shows the question, verdicts, every run, keys, commands and methods") {
+  auto report = made_up({"token", "word", "span"}, 5);
+  report.runs.push_back({.result = {.arm = "span", .seed = 6, .folder = "runs/span-6"},
+                         .state = RunState::failed,
+                         .message = "the loss is not finite at step 3"});
+  const auto html = to_html(compared(report));
+  CHECK_THAT(html, Catch::Contains("Does word or span lower the held-out mlm loss of token?"));
+  CHECK_THAT(html, Catch::Contains("15 of 16 finished") && Catch::Contains("20 steps a run"));
+  CHECK_THAT(html, Catch::Contains("run span/6 failed: the loss is not finite at step 3; it is not in the table"));
+  CHECK(count(html, "<code>runs/") == 16);
+  CHECK_THAT(html, Catch::Contains("<code>key: word</code>") && Catch::Contains("cloze pretrain runs/word.yaml"));
+  CHECK_THAT(html, Catch::Contains("Schuirmann 1987") && Catch::Contains("Holm 1979"));
+  CHECK(count(html, "worse by") >= 4);  // two arms, beside the forest and in the table
+}
+
+TEST_CASE("curves are shown by the currencies that are known, by steps without a choice") {
+  auto report = made_up({"token", "word"}, 3);
+  const auto html = to_html(compared(report));
+  CHECK_THAT(html, Catch::Contains("id=\"by-steps\" checked") && Catch::Contains("id=\"by-tokens\"") &&
+                       Catch::Contains("id=\"by-time\"") && !Catch::Contains("id=\"by-flops\""));
+  for (auto& run : report.runs)
+    for (auto& point : run.curve) point.flops = 1e9 * static_cast<double>(point.step);
+  CHECK_THAT(to_html(compared(report)), Catch::Contains("id=\"by-flops\""));
+}
+
+TEST_CASE("names with the signs of HTML, LaTeX, Markdown and CSV are shown as they are") {
+  const auto report = compared(made_up({"plain", hostile}, 3));
+  const auto html = to_html(report);
+  CHECK(fault_of(html) == "");
+  CHECK(count(html, "<script") == 0);
+  CHECK_THAT(html, Catch::Contains("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;"));
+
+  const auto latex = to_latex(report);
+  CHECK_THAT(latex, Catch::Contains("\\textless{}script\\textgreater{}") &&
+                        Catch::Contains("a\\_b 50\\% \\$x\\$ \\{\\#\\}") &&
+                        Catch::Contains("\\textasciitilde{}\\textasciicircum{}\\textbackslash{}"));
+  std::istringstream lines(latex);
+  for (std::string line; std::getline(lines, line);)
+    CHECK((line.starts_with("%") || line.starts_with("\\") || line.ends_with("\\\\")));
+
+  const auto markdown = to_markdown(report);
+  CHECK_THAT(markdown, Catch::Contains("| &lt;script&gt;alert") && Catch::Contains("`` key: <script>"));
+  CHECK_THAT(markdown, Catch::Contains("a\\_b 50%") && Catch::Contains("\\| \\`c\\` \\*d\\* end"));
+  CHECK_THAT(to_csv(report), Catch::Contains(",\"<script>alert(\"\"1\"\")</script> &"));
+  CHECK_THAT(to_text(report, 80), Catch::Contains("*d* end"));
+}
+
+TEST_CASE("every number of the table and of the curves stands in the CSV") {
+  const auto report = compared(made_up({"token", "word"}, 3, 5));
+  std::istringstream lines(to_csv(report));
+  std::map<std::string, int> kinds;
+  std::string line;
+  std::getline(lines, line);
+  const auto columns = std::count(line.begin(), line.end(), ',');
+  std::string all;
+  while (std::getline(lines, line)) {
+    CHECK(std::count(line.begin(), line.end(), ',') == columns);
+    ++kinds[line.substr(0, line.find(','))];
+    all += line + "\n";
+  }
+  CHECK(kinds ==
+        std::map<std::string, int>{
+            {"arm", 2}, {"run", 6}, {"setting", 6}, {"mean_curve", 10}, {"difference_curve", 5}, {"curve", 30}});
+  char digits[40];
+  const auto& arm = report.arms[1];
+  for (const double value :
+       {arm.summary.mean, arm.summary.sd, arm.difference.mean, arm.difference.t_interval->low,
+        arm.difference.bootstrap_interval->high, *arm.difference.p_holm, *arm.difference.effect_size,
+        *arm.difference.p_equivalence, arm.runs[2].value, arm.curve.mean[3].loss, arm.curve.sd[2],
+        arm.difference_curve.mean[1].loss, arm.difference_curve.t_interval[4].high}) {
+    std::snprintf(digits, sizeof digits, "%.17g", value);
+    CHECK_THAT(all, Catch::Contains(digits));
+  }
+}
+
+TEST_CASE("the difference along training is that of pairs of runs, its end that of the table") {
+  auto report = made_up({"token", "word"}, 4);
+  for (auto& run : report.runs) run.curve.back().loss = run.result.value;
+  report = compared(report);
+  const auto& arm = report.arms[1];
+  REQUIRE(arm.difference_curve.mean.size() == 20);
+  CHECK(arm.difference_curve.mean.back().loss == Approx(arm.difference.mean).epsilon(1e-12));
+  CHECK(arm.difference_curve.t_interval.back().low == Approx(arm.difference.t_interval->low).epsilon(1e-12));
+}
+
+TEST_CASE("a report of one seed has differences and no interval") {
+  const auto report = compared(made_up({"token", "word"}, 1));
+  CHECK(report.arms[1].verdict == "one seed: no interval");
+  CHECK(fault_of(to_html(report)) == "");
+}
+
+TEST_CASE("a report without a finished run is a page of runs and notes") {
+  auto report = made_up({"token", "word"}, 2);
+  for (auto& run : report.runs) run.state = RunState::waiting, run.curve.clear();
+  const auto html = to_html(compared(report));
+  CHECK(fault_of(html) == "");
+  CHECK(count(html, "has not finished; it is not in the table") == 4);
+}
+
+TEST_CASE("an outlying run is named, marked and counted") {
+  auto report = made_up({"token", "word"}, 6);
+  report.runs[2].result.value = 9;
+  report = compared(report);
+  CHECK(report.runs[2].outlying);
+  CHECK(report.arms[0].runs.size() == 6);
+  CHECK_THAT(report.notes.front(), Catch::Contains("run token/3 is an outlier (9"));
+  CHECK_THAT(to_html(report), Catch::Contains("run outlying"));
+}
+
+TEST_CASE("a text report fits its columns") {
+  auto report = compared(made_up({"token", "word", "a_longer_name_of_an_arm"}, 5));
+  report.notes.push_back(
+      "a note that is longer than any terminal is wide, of many words, and has to be wrapped somewhere");
+  for (const int64_t columns : {60, 80, 100, 160}) {
+    std::istringstream lines(to_text(report, columns));
+    for (std::string line; std::getline(lines, line);) {
+      const auto width = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      CHECK(width <= columns);
+    }
+    CHECK(count(to_text(report, columns), "worse by") == 2);
+  }
+}
+
+TEST_CASE("runs that were not made or scored alike are refused with both runs and the difference") {
+  const auto error = [](const auto& change) {
+    auto report = made_up({"token", "word"}, 2);
+    for (auto& run : report.runs)
+      run.result.measured = "mlm, 512 sequences of 128 tokens, seed 1", run.result.text = "abc", run.tokenizer = "t1";
+    change(report.runs[3]);
+    try {
+      compare_arms(report);
+    } catch (const DataError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(error([](ReportedRun&) {}) == "");
+  CHECK(error([](ReportedRun& run) { run.result.measured = "mlm + nsp" + run.result.measured.substr(3); }) == "");
+  CHECK_THAT(error([](ReportedRun& run) { run.tokenizer = "t2"; }),
+             Catch::Contains("runs/token and runs/word: have different tokenizers (t1 and t2)"));
+  CHECK_THAT(error([](ReportedRun& run) { run.result.text.back() = 'd'; }),
+             Catch::Contains("different text or by different tokenizers (tokens abc and abd)"));
+  CHECK_THAT(
+      error([](ReportedRun& run) { run.result.measured[5] = '1'; }),
+      Catch::Contains(
+          "by mlm, 512 sequences of 128 tokens, seed 1, and by mlm, 112 sequences of 128 tokens, seed 1; give both"));
+  CHECK_THAT(error([](ReportedRun& run) { run.budget = "40 steps"; }),
+             Catch::Contains("had different budgets (20 steps and 40 steps)"));
+}
+
+TEST_CASE("a page of 300 runs with long curves stays below 3 MB") {
+  std::vector<std::string> arms;
+  for (int a = 0; a < 30; ++a) arms.push_back("arm " + std::to_string(a));
+  const auto html = to_html(compared(made_up(arms, 10, 1000)));
+  CHECK(html.size() < 3'000'000);
+  CHECK(fault_of(html) == "");
+}
