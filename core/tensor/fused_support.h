@@ -1,6 +1,7 @@
 #pragma once
 // Shared by the fused operators: raw rows, partial sums by range, gradients of weights.
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <functional>
 #include <vector>

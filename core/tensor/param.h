@@ -5,7 +5,6 @@
 // width, E embedding width, F feed-forward width, V vocabulary, N predictions. Every mask says its polarity:
 // true = may be used.
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
 #include <string>

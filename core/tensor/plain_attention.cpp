@@ -1,3 +1,5 @@
+#include <torch/csrc/autograd/custom_function.h>
+
 #include "core/tensor/plain_heads.h"
 
 #include <torch/csrc/jit/frontend/tracer.h>

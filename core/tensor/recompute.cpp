@@ -1,6 +1,7 @@
 #include "core/tensor/recompute.h"
 
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "core/tensor/ops.h"
 
