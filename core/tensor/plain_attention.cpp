@@ -1,7 +1,6 @@
-#include <torch/csrc/autograd/custom_function.h>
-
 #include "core/tensor/plain_heads.h"
 
+#include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
 #include <cmath>
