@@ -7,7 +7,6 @@
 #include "core/log.h"
 #include "core/tensor/matmul.h"
 #include "objectives/generative_rows.h"
-#include "analysis/describe.h"
 #include "train/loader.h"
 #include "run/process.h"
 #include "train/trainer.h"
@@ -169,14 +168,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     r.last_loss = result.loss;
     tokens += static_cast<double>(result.tokens);
     predicted_tokens += static_cast<double>(result.predicted_tokens);
-    for (const auto& batch : batches) {
-      const auto length = static_cast<double>(batch.input_ids.size(1));
-      const int64_t predicted = batch.positions.numel(),
-                    read = model.is_encoder_decoder() ? batch.tokens - predicted
-                                                      : batch.tokens;  // the decoder predicts all its tokens
-      flops += training_flops(cost_of(config, length), static_cast<double>(read), static_cast<double>(predicted),
-                              static_cast<double>(batch.input_ids.size(0)));
-    }
+    flops += result.flops;
   }
   const double n = static_cast<double>(times.size()), total = seconds_since(start);
   r.gemm_fp32 += gemm_gflops(at::kFloat) / 2, r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;

@@ -1,6 +1,7 @@
 #include "analysis/describe.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/log.h"
 #include "core/tensor/param.h"
@@ -12,146 +13,102 @@ namespace cloze {
 
 namespace {
 
-/// Target tokens per source token.
-double target_share(const RunConfig& config) {
-  const auto* generative = generative_of(config.objectives);
-  const auto* spans = generative ? std::get_if<SpanCorruptionConfig>(generative) : nullptr;
-  if (!spans || spans->corruption != Corruption::spans) return 1;
-  return std::min(1.0, static_cast<double>(targets_length(config.data.max_seq_length, spans->noise_density,
-                                                          spans->mean_noise_span_length)) /
-                           static_cast<double>(config.data.max_seq_length));
+/// Target tokens of a text, as a share of its tokens.
+double target_share(const ObjectiveConfig& generative, int64_t length) {
+  if (const auto* gaps = std::get_if<GapSentencesConfig>(&generative)) return gaps->gap_sentences_ratio;
+  const auto* spans = std::get_if<SpanCorruptionConfig>(&generative);
+  if (!spans) return 1;
+  switch (spans->corruption) {
+    case Corruption::spans:
+      return std::min(1.0,
+                      static_cast<double>(targets_length(length, spans->noise_density, spans->mean_noise_span_length)) /
+                          static_cast<double>(length));
+    case Corruption::iid:  // the corrupted tokens, and a sentinel for each run of them
+      return std::min(1.0, spans->noise_density * (2 - spans->noise_density));
+    case Corruption::drop:
+      return spans->noise_density;
+    case Corruption::mass:
+    case Corruption::bert:
+    case Corruption::deshuffle:
+    case Corruption::prefix_lm:
+      return 1;
+  }
+  return 1;
 }
 
-/// The share of a hybrid's rows that are causal.
-double causal_share(const Objectives& objectives) {
-  for (const auto& o : objectives)
-    if (const auto* mntp = std::get_if<MntpConfig>(&o)) return mntp->causal_share;
-  return 0;
+/// A row of a source and a target, of which a decoder-only model reads both.
+RowSizes generative_row(const RunConfig& config, const ObjectiveConfig& objective) {
+  const auto& model = backbone_of(config.model);
+  const auto length = static_cast<double>(config.data.max_seq_length);
+  RowSizes row{.length = length, .predicted = length};
+  const double share = target_share(objective, config.data.max_seq_length);
+  if (model.is_encoder_decoder()) {
+    row.target_length = row.predicted = share * length;
+  } else if (!std::holds_alternative<ClmConfig>(objective)) {
+    row.predicted = length * share / (1 + share);
+    if (model.prefix_lm) row.prefix = length - row.predicted;
+  }
+  return row;
 }
 
-/// The share of a decoder's rows that are bidirectional.
-double bidirectional_share(const Objectives& objectives) {
-  const bool some = std::any_of(objectives.begin(), objectives.end(),
-                                [](const auto& o) { return std::holds_alternative<MntpConfig>(o); });
-  return some ? 1 - causal_share(objectives) : 0;
+/// The mean number of predicted tokens of a row that is masked or permuted.
+double predictions(const Objectives& objectives, double length) {
+  if (const auto* plm = first_of<PlmConfig>(objectives))
+    return plm->num_predict > 0 ? std::min(length, static_cast<double>(plm->num_predict)) : length / 6;
+  double sum = 0;
+  for (const auto& masking : maskings_of(objectives)) sum += masking.share * masking.mlm_probability * length;
+  return sum;
 }
 
-/// The share of predicted tokens in a sequence of `length`.
-double predicted_share(const Objectives& objectives, double length) {
-  for (const auto& o : objectives)
-    if (const auto* plm = std::get_if<PlmConfig>(&o))
-      return plm->num_predict > 0 ? std::min(1.0, static_cast<double>(plm->num_predict) / length) : 1.0 / 6;
-  double share = 0;
-  for (const auto& masking : maskings_of(objectives)) share += masking.share * masking.mlm_probability;
-  const double causal = causal_share(objectives);
-  return (1 - causal) * share + causal;
+/// The hidden states that are used in a row of which `predicted` tokens are predicted. The neighbours of spans that sbo
+/// reads are not counted.
+double states_read(const RunConfig& config, const RowSizes& row) {
+  const auto& objectives = config.objectives;
+  if (objectives.empty() || generative_of(objectives) || first_of<RtdConfig>(objectives)) return row.length;
+  const bool pairs = first_of<NspConfig>(objectives) || first_of<SopConfig>(objectives);
+  return std::min(row.length, row.predicted + (pairs ? 1 : 0));
+}
+
+/// FLOPs of a micro-batch, the mean over all steps of the run: losses may begin and end on the way.
+double mean_training_flops(const Network& network, const RunConfig& config) {
+  const auto rows = expected_rows(config);
+  const auto flops_at = [&](int64_t step) {
+    for (const auto& objective : network.objectives) objective->set_step(step);
+    return network.cost(rows).training_flops();
+  };
+  std::set<int64_t> changes{0};
+  for (const auto& objective : config.objectives) {
+    std::visit([&](const auto& o) { changes.insert({o.from_step, o.until_step}); }, objective);
+    if (const auto* rtd = std::get_if<RtdConfig>(&objective)) changes.insert(rtd->generator_steps);
+  }
+  const int64_t steps = config.train.budget.steps;
+  if (steps == 0) return flops_at(*changes.rbegin());
+  double sum = 0;
+  for (auto change = changes.begin(); change != changes.end() && *change < steps; ++change) {
+    const auto next = std::next(change) == changes.end() ? steps : std::min(steps, *std::next(change));
+    sum += flops_at(*change) * static_cast<double>(next - *change);
+  }
+  return sum / static_cast<double>(steps);
 }
 
 }  // namespace
 
-Cost cost_of(const RunConfig& config, double length) {
-  const auto& m = backbone_of(config.model);
-  const double h = static_cast<double>(m.hidden_size), f = static_cast<double>(m.intermediate_size),
-               layers = static_cast<double>(m.num_hidden_layers);
-  Cost cost;
-  const double e = static_cast<double>(m.embedding_width()), vocab = static_cast<double>(m.vocab_size),
-               inner = static_cast<double>(m.inner_group_num);
-  const double projection = m.always_project_embeddings || m.embedding_width() != m.hidden_size ? e * h : 0;
-  const double feed_forward_matrices = m.feed_forward == FeedForward::gated ? 3 : 2,
-               heads = static_cast<double>(m.heads_width());
-  cost.linear = layers * inner * (4 * h * heads + feed_forward_matrices * h * f) + projection;
-  const double attended = m.is_decoder() ? 0.5 + 0.5 * bidirectional_share(config.objectives) : 1;
-  double keys = length * layers * attended;  // per query, over all layers
-  if (const auto* window = std::get_if<WindowAttention>(&m.attention)) {
-    const auto& windows = window->attention_window;
-    keys = 0;
-    for (int64_t i = 0; i < m.num_hidden_layers; ++i)
-      keys += std::min(length, static_cast<double>(of_layer(windows, i)) + 1);
-    if (window->global_tokens == GlobalTokens::first)
-      cost.linear += layers * 2 * h * h;  // keys and values of the global token
-  } else if (const auto* alternating = std::get_if<AlternatingAttention>(&m.attention)) {
-    keys = 0;
-    for (int64_t i = 0; i < m.num_hidden_layers; ++i)
-      keys +=
-          alternating->is_global(i) ? length : std::min(length, 2.0 * static_cast<double>(alternating->window()) + 1);
-  } else if (const auto* performer = std::get_if<PerformerAttention>(&m.attention)) {
-    keys =
-        layers * 2 * static_cast<double>(performer->nb_features) *
-        (performer->kernel == FeatureKernel::trigonometric ? 2
-                                                           : 1);  // features of queries and keys, then sums over them
-  } else if (const auto* linformer = std::get_if<LinformerAttention>(&m.attention)) {
-    keys = layers * 2 *
-           static_cast<double>(m.max_position_embeddings / linformer->compressed);  // keys are projected, then scored
-  } else if (const auto* blocks = std::get_if<BigBirdAttention>(&m.attention)) {
-    keys = layers * std::min(length, static_cast<double>((5 + blocks->num_random_blocks) * blocks->block_size));
-  } else if (m.has_relative_keys()) {
-    keys += layers * static_cast<double>(m.max_position_embeddings) *
-            (m.position_embeddings == PositionEmbeddings::relative_key_query ? 2 : 1);  // scores of all distances
-  } else if (m.relative_positions > 0) {
-    keys += layers * 2 * static_cast<double>(m.relative_positions);
-  }
-  // If few outputs of the last block are needed, all after its attention is computed only for these positions.
-  const bool needs_all = m.is_decoder() || m.is_encoder_decoder() || m.is_two_stream() || layers == 0 ||
-                         std::any_of(config.objectives.begin(), config.objectives.end(),
-                                     [](const auto& o) { return std::holds_alternative<RtdConfig>(o); });
-  if (!needs_all && !config.objectives.empty()) {
-    const double tail = h * heads + feed_forward_matrices * h * f;
-    cost.linear -= tail;
-    for (const auto& objective : config.objectives) {
-      if (std::holds_alternative<MlmConfig>(objective) || std::holds_alternative<MntpConfig>(objective))
-        cost.head += tail;
-      else if (!std::holds_alternative<SboConfig>(objective))
-        cost.pooled += tail;
-    }
-  }
-  const double predicted = predicted_share(config.objectives, length);
-  const auto* streams = as<TwoStreamConfig>(config.model);
-  const double mem_length = streams && streams->carries_mems() ? static_cast<double>(streams->mem_len) : 0;
-  if (mem_length > 0) {  // keys and values of the mems are computed in every step
-    cost.linear += layers * 2 * h * heads * mem_length / length;
-  }
-  // Scores by content and by distance, thus twice as many; predicted tokens also run through the query stream.
-  if (m.is_two_stream()) {
-    const double content = layers > 0 ? layers - 1 : 0;  // the content stream of the last layer is not needed
-    keys = 2 * (length + mem_length) * (content + layers * predicted);
-    cost.linear += (content + layers * predicted - layers) * (2 * h * h + 2 * h * f);
-  }
-  cost.attention = inner * 2 * keys * heads;
-  if (m.is_encoder_decoder()) {  // the cost per target token is part of the head
-    const auto& both = *as<EncoderDecoderConfig>(config.model);
-    const double depth = static_cast<double>(both.decoder_layers()),
-                 inside = static_cast<double>(both.decoder_inner_size());
-    cost.linear += depth * 2 * h * heads;  // keys and values for the decoder
-    cost.head += depth * (6 * h * heads + feed_forward_matrices * h * inside +
-                          2 * (length * target_share(config) / 2 + length) * heads);
-  }
-  for (const auto& objective : config.objectives) {
-    if (std::holds_alternative<MlmConfig>(objective)) {
-      cost.head += h * e + e * vocab;
-    } else if (const auto* rtd = std::get_if<RtdConfig>(&objective)) {
-      cost.linear += h * h + h;
-      if (rtd->replace_by != ReplaceBy::generator) continue;
-      const auto g = generator_of(*rtd, m);
-      const double gh = static_cast<double>(g.hidden_size), gf = static_cast<double>(g.intermediate_size),
-                   gl = static_cast<double>(g.num_hidden_layers);
-      cost.linear += gl * (4 * gh * gh + 2 * gh * gf) + (g.hidden_size != g.embedding_width() ? e * gh : 0);
-      cost.attention += gl * 2 * length * gh;
-      cost.linear -= gh * gh + 2 * gh * gf,
-          cost.head += gh * gh + 2 * gh * gf;  // its last block, at masked positions only
-      cost.head += gh * e + e * vocab;
-    } else if (const auto* sbo = std::get_if<SboConfig>(&objective)) {
-      cost.head += (2 * h + static_cast<double>(sbo->position_embedding_size)) * h + h * e + e * vocab;
-    } else if (head_of(objective) == "lm") {
-      cost.head += e * vocab + (has_transform(objective) ? h * e : 0);
-    } else {
-      cost.pooled += h * h + 2 * h;
-    }
-  }
-  return cost;
-}
-
-double training_flops(const Cost& c, double tokens, double predicted, double sequences) {
-  return 6 * (tokens * (c.linear + c.attention) + predicted * c.head + sequences * c.pooled);
+std::vector<RowSizes> expected_rows(const RunConfig& config) {
+  const auto rows = static_cast<double>(config.train.batch_size),
+             length = static_cast<double>(config.data.max_seq_length);
+  RowSizes row{.length = length, .predicted = predictions(config.objectives, length)};
+  if (const auto* generative = generative_of(config.objectives)) row = generative_row(config, *generative);
+  row.count = rows;
+  row.read = states_read(config, row);
+  row.boundary_predicted = row.predicted;
+  const auto* mntp = first_of<MntpConfig>(config.objectives);
+  if (!mntp || !backbone_of(config.model).is_decoder()) return {row};
+  auto causal = row;
+  causal.count = mntp->causal_share * rows;
+  causal.predicted = causal.read = length;
+  row.count = rows - causal.count;
+  row.prefix = length;
+  return {row, causal};
 }
 
 Description describe_run(const RunConfig& given) {
@@ -181,12 +138,10 @@ Description describe_run(const RunConfig& given) {
     d.layers.push_back({shown + (param.fixed() ? " (not trained)" : ""), shape, param.value().numel()});
     d.parameters += trained;
   }
-  const double length = static_cast<double>(config.data.max_seq_length),
-               rows = static_cast<double>(config.train.batch_size), tokens = rows * length;
-  d.cost = cost_of(config, length);
-  d.predicted_share = predicted_share(config.objectives, length);
-  if (generative_of(config.objectives)) d.predicted_share = target_share(config);
-  const double batch = training_flops(d.cost, tokens, d.predicted_share * tokens, rows);
+  const auto rows = expected_rows(config);
+  const double tokens = total(rows, &RowSizes::length);
+  d.predicted_share = total(rows, &RowSizes::predicted) / tokens;
+  const double batch = mean_training_flops(*network, config);
   d.flops_per_token = batch / tokens;
   d.flops_per_step = batch * static_cast<double>(config.train.accumulation);
   const double n = static_cast<double>(d.parameters);
@@ -203,7 +158,7 @@ Description describe_run(const RunConfig& given) {
                        tokens * element * h +
                        d.predicted_share * tokens * element * (static_cast<double>(m.vocab_size) + 4 * h);
   if (const auto* streams = as<TwoStreamConfig>(config.model); streams && streams->carries_mems())
-    d.carried_bytes = rows * static_cast<double>(config.train.accumulation) * layers *
+    d.carried_bytes = static_cast<double>(config.train.batch_size * config.train.accumulation) * layers *
                       static_cast<double>(streams->mem_len) * h * element;
   return d;
 }

@@ -3,9 +3,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "analysis/rule_checks.h"
 #include "objectives/batch.h"
 #include "run/config.h"
-#include "analysis/rule_checks.h"
 
 namespace cloze {
 
@@ -45,14 +45,10 @@ void add_to_bin(std::vector<Count>& histogram, int64_t n) {
 }
 
 /// Inspects the first `sequences` sequences of training, in batches of train.batch_size, and returns the first
-/// `examples` of them in full.
-Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences);
-/// The same for mntp, whose labels stand at the positions that predict them. `change` alters each batch before it is
-/// counted.
-Inspection inspect_mntp(const RunConfig& config, int64_t examples, int64_t sequences,
-                        const std::function<void(Batch&)>& change = {});
-/// The same for a generative objective.
-Inspection inspect_generative(const RunConfig& config, int64_t examples, int64_t sequences);
+/// `examples` of them in full. `change` alters each batch before it is counted. Throws ConfigError for a run without
+/// tokens, and for numbers out of range.
+Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences,
+                             const std::function<void(Batch&)>& change = {});
 
 std::string to_text(const Inspection& found, bool colour);
 nlohmann::json to_json(const Inspection& found);

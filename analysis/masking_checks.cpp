@@ -14,8 +14,6 @@ MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c) {
   return all;
 }
 
-double share(int64_t part, int64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
-
 json facts_of(const MaskingCounts& c) {
   return {{"sequences", c.sequences},
           {"tokens", c.tokens},
@@ -32,59 +30,93 @@ json mask_split_of(const MaskingCounts& c) {
 
 namespace {
 
-/// Probabilities P(n) [n] proportional to weight(n), n = 1 ... max.
-template <class Weight>
-std::vector<double> proportional_to(int64_t max, const Weight& weight) {
+/// Probabilities [n], P(0) = 0, proportional to the weights of 1, 2, ...
+std::vector<double> normalised(const std::vector<double>& weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<double> p{0};
-  double sum = 0;
-  for (int64_t n = 1; n <= max; ++n) sum += p.emplace_back(weight(static_cast<double>(n)));
-  for (auto& x : p) x /= sum;
+  for (const double weight : weights) p.push_back(weight / sum);
   return p;
 }
 
-/// Length distribution of n-grams or spans (Joshi et al. 2020, section 3.1).
-std::vector<double> lengths_of(const Masking& m) {
-  if (m.unit == MaskingUnit::ngram) return ngram_lengths(m.max_ngram);
-  return proportional_to(m.max_span_length, [&](double n) { return std::pow(1 - m.span_p, n - 1); });
+/// The numbers of predictions that the rules allow in a row.
+struct CountBounds {
+  int64_t min = 0, max = 0;
+};
+
+CountBounds bounds_of(CountRule count, double wanted) {
+  const auto down = static_cast<int64_t>(wanted);
+  const int64_t up = std::llround(std::ceil(wanted - 1e-9));
+  const auto rounded = std::max<int64_t>(1, std::llrint(wanted));
+  switch (count) {
+    case CountRule::rounded:
+      return {rounded, rounded};
+    case CountRule::ceil:
+      return {up, up};
+    case CountRule::stochastic:
+      return {down, down + 1};
+    case CountRule::bernoulli:
+      break;
+  }
+  return {};
 }
 
-/// The masking chooses whole words.
-bool chooses_words(const Masking& m) {
-  return m.unit == MaskingUnit::word || m.unit == MaskingUnit::ngram || m.unit == MaskingUnit::span;
+/// A unit that would exceed the number of predictions is skipped, so that fewer are allowed.
+bool skips_units(MaskingUnit unit) {
+  switch (unit) {
+    case MaskingUnit::word:
+    case MaskingUnit::ngram:
+      return true;
+    case MaskingUnit::token:
+    case MaskingUnit::span:
+    case MaskingUnit::token_span:
+      return false;
+  }
+  return false;
 }
 
-/// Checks the number of predictions of one sequence against the rule.
-void check_count(MaskingCounts& c, const Masking& m, int64_t length, int64_t candidates, int64_t predicted,
-                 double squares) {
-  const double p = m.mlm_probability, wanted = p * static_cast<double>(m.count_special ? length : candidates);
-  if (m.count == CountRule::bernoulli) {
-    c.expected += p * static_cast<double>(candidates),
-        c.variance += p * (1 - p) * (m.unit == MaskingUnit::word ? squares : static_cast<double>(candidates));
-    return;
-  }
-  if (m.count == CountRule::stochastic) {
-    const bool all = wanted >= static_cast<double>(candidates);
-    const double over = wanted - std::floor(wanted);
-    c.expected += all ? static_cast<double>(candidates) : wanted, c.variance += all ? 0 : over * (1 - over);
-  }
-  int64_t min = m.count == CountRule::ceil      ? std::llround(std::ceil(wanted - 1e-9))
-                : m.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(wanted))
-                                                : static_cast<int64_t>(wanted),
-          max = min;
-  if (m.count == CountRule::stochastic) max = min + 1;
+/// The tokens of a row that may be chosen.
+struct Candidates {
+  int64_t length = 0, tokens = 0;
+  double squares = 0;  ///< of the numbers of tokens in each word
+};
+
+/// Every candidate independently.
+void expect_bernoulli(MaskingCounts& c, const Masking& m, const Candidates& row) {
+  const double p = m.mlm_probability, tokens = static_cast<double>(row.tokens);
+  c.expected += p * tokens;
+  c.variance += p * (1 - p) * (m.unit == MaskingUnit::word ? row.squares : tokens);
+}
+
+/// Rounded up with the probability of the fraction.
+void expect_stochastic(MaskingCounts& c, double wanted, int64_t candidates) {
+  const bool all = wanted >= static_cast<double>(candidates);
+  const double over = wanted - std::floor(wanted);
+  c.expected += all ? static_cast<double>(candidates) : wanted;
+  c.variance += all ? 0 : over * (1 - over);
+}
+
+/// Checks the number of predictions of one row against the rule.
+void check_count(MaskingCounts& c, const Masking& m, const Candidates& row, int64_t predicted) {
+  if (m.count == CountRule::bernoulli) return expect_bernoulli(c, m, row);
+  const double wanted = m.mlm_probability * static_cast<double>(m.count_special ? row.length : row.tokens);
+  if (m.count == CountRule::stochastic) expect_stochastic(c, wanted, row.tokens);
+  auto [min, max] = bounds_of(m.count, wanted);
   if (m.mlm_probability == 0) min = max = 0;
-  if (m.max_predictions_per_seq > 0)
-    min = std::min(min, m.max_predictions_per_seq), max = std::min(max, m.max_predictions_per_seq);
-  min = std::min(min, candidates), max = std::min(max, candidates);
-  if (m.unit == MaskingUnit::word || m.unit == MaskingUnit::ngram)
-    min = 0;  // a unit that would exceed the budget is skipped
+  if (m.max_predictions_per_seq > 0) {
+    min = std::min(min, m.max_predictions_per_seq);
+    max = std::min(max, m.max_predictions_per_seq);
+  }
+  min = skips_units(m.unit) ? 0 : std::min(min, row.tokens);
+  max = std::min(max, row.tokens);
   c.wrong_counts += predicted < min || predicted > max;
 }
 
 }  // namespace
 
 std::vector<double> ngram_lengths(int64_t max) {
-  return proportional_to(max, [](double n) { return 1 / n; });
+  std::vector<double> weights;
+  for (int64_t n = 1; n <= max; ++n) weights.push_back(1 / static_cast<double>(n));
+  return normalised(weights);
 }
 
 int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row, const Masking* m,
@@ -130,9 +162,9 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
   c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
   for (const auto n : row.lengths) add_to_bin(lengths.drawn, n);
   if (!m) return predicted;
-  check_count(c, *m, length, candidates, predicted, squares);
+  check_count(c, *m, {length, candidates, squares}, predicted);
   const bool spans = m->unit == MaskingUnit::span;
-  if (chooses_words(*m))
+  if (is_of_words(m->unit))
     c.split_words += std::max<int64_t>(0, split_words - spans);  // the budget may cut the last span
   if (spans || m->unit == MaskingUnit::ngram)
     c.more_than_drawn += chosen_words > std::accumulate(row.lengths.begin(), row.lengths.end(), int64_t{0});
@@ -165,16 +197,22 @@ void test_masking(const Masking& m, const MaskingCounts& c, LengthCounts& length
         {(m.mask_prob + random_is_mask) * draws, (m.random_prob - random_is_mask - random_is_original) * draws,
          (1 - m.mask_prob - m.random_prob + random_is_original) * draws}));
   if (!m.mask_special) found.checks.push_back(strict_check(name("predicted special tokens"), c.special_predicted));
-  if (chooses_words(m)) found.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
-  if (m.unit == MaskingUnit::token_span) {
-    lengths.unit = "tokens";
-    fit_lengths(lengths, lengths_of(m), name("drawn span lengths in tokens (chi-square)"), found);
+  if (is_of_words(m.unit)) found.checks.push_back(strict_check(name("partly predicted words"), c.split_words));
+  const auto fit = [&](const char* rule) { fit_lengths(lengths, normalised(length_weights(m)), name(rule), found); };
+  switch (m.unit) {
+    case MaskingUnit::token:
+    case MaskingUnit::word:
+      return;
+    case MaskingUnit::token_span:
+      lengths.unit = "tokens";
+      return fit("drawn span lengths in tokens (chi-square)");
+    case MaskingUnit::span:
+      fit("drawn span lengths in words (chi-square)");
+      break;
+    case MaskingUnit::ngram:
+      fit("drawn n-gram lengths in words (chi-square)");
+      break;
   }
-  if (m.unit != MaskingUnit::ngram && m.unit != MaskingUnit::span) return;
-  fit_lengths(lengths, lengths_of(m),
-              name(m.unit == MaskingUnit::span ? "drawn span lengths in words (chi-square)"
-                                               : "drawn n-gram lengths in words (chi-square)"),
-              found);
   found.checks.push_back(strict_check(name("sequences with more words chosen than drawn"), c.more_than_drawn));
 }
 

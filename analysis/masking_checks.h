@@ -1,6 +1,6 @@
 #pragma once
 // Counts over masked rows, and tests of these counts against the rules of the masking.
-#include "analysis/inspect.h"
+#include "analysis/row_inspector.h"
 #include "objectives/masking.h"
 
 namespace cloze {
@@ -14,8 +14,6 @@ struct MaskingCounts {
 };
 MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c);
 
-/// part / all; 0 if all is 0.
-double share(int64_t part, int64_t all);
 nlohmann::json facts_of(const MaskingCounts& counts);
 nlohmann::json mask_split_of(const MaskingCounts& counts);
 
@@ -35,7 +33,7 @@ int64_t count_row(MaskingCounts& counts, LengthCounts& lengths, const MaskedRow&
 void test_masking(const Masking& masking, const MaskingCounts& counts, LengthCounts& lengths,
                   const Vocabulary& vocabulary, Inspection& found);
 
-/// Length distribution of n-grams. Source: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
+/// P(n) [n], n = 1 ... max, proportional to 1 / n. Source: Lan et al. 2020, section 4.1; Yang et al. 2019, section 2.3.
 std::vector<double> ngram_lengths(int64_t max);
 /// Tests drawn lengths against their probabilities. The number of draws depends on the lengths drawn so far, but never
 /// on the next one: counts minus expectations are a martingale with the variance of as many independent draws.

@@ -11,7 +11,7 @@ namespace cloze {
 
 struct PretrainCommand {
   RunConfig config;
-  std::string run, command_line;
+  std::string run, command_line, branch_from;
   bool resume = false, allow_config_change = false, json = false;
 };
 struct EvaluateCommand {

@@ -28,6 +28,7 @@ void add_pretrain(CLI::App& app, Globals& globals);
 void add_benchmark(CLI::App& app, Globals& globals);
 void add_study(CLI::App& app, Globals& globals);
 void add_report(CLI::App& app, Globals& globals);
+void add_fit(CLI::App& app, Globals& globals);
 void add_evaluate(CLI::App& app, Globals& globals);
 void add_generate(CLI::App& app, Globals& globals);
 void add_fill(CLI::App& app, Globals& globals);

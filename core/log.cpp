@@ -133,7 +133,10 @@ std::string duration(double seconds) {
 std::string bytes(double n) {
   const char* units[] = {"B", "kB", "MB", "GB", "TB"};
   int unit = 0;
-  while (n >= 999.5 && unit < 4) n /= 1000, ++unit;
+  while (n >= 999.5 && unit < 4) {
+    n /= 1000;
+    ++unit;
+  }
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 || n >= 99.5 ? "%.0f %s" : "%.1f %s", n, units[unit]);
   return text;

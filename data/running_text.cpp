@@ -21,7 +21,8 @@ void RunningText::read(uint64_t first, uint64_t count, int64_t* out) const {
   for (uint64_t document = document_at(at); at < end; ++document) {
     const uint64_t token = at - document, tokens = std::min(store_.document_token(document + 1) - token, end - at);
     store_.read(token, tokens, next);
-    next += tokens, at += tokens;
+    next += tokens;
+    at += tokens;
     if (at < end) *next++ = separator_, ++at;
   }
   if (backward_) std::reverse(out, out + count);

@@ -119,8 +119,12 @@ TokenStore::TokenStore(const std::string& folder, const std::string& split) {
   for (const auto& facts : found->second) {
     auto shard = std::make_shared<Shard>(folder, facts);
     shard->read_source_bytes(folder);
-    shard->first_document = impl->documents, shard->first_sentence = impl->sentences, shard->first_token = impl->tokens;
-    impl->documents += facts.documents, impl->sentences += facts.sentences, impl->tokens += facts.tokens;
+    shard->first_document = impl->documents;
+    shard->first_sentence = impl->sentences;
+    shard->first_token = impl->tokens;
+    impl->documents += facts.documents;
+    impl->sentences += facts.sentences;
+    impl->tokens += facts.tokens;
     impl->shards.push_back(std::move(shard));
   }
   require<DataError>(impl->documents > 0, folder, ": split '", split, "' has no document; prepare the text again");
@@ -168,7 +172,9 @@ void TokenStore::read(uint64_t first, uint64_t count, int64_t* out) const {
       std::copy_n(reinterpret_cast<const uint16_t*>(shard.ids) + at, n, out);
     else
       std::copy_n(reinterpret_cast<const uint32_t*>(shard.ids) + at, n, out);
-    first += n, out += n, count -= n;
+    first += n;
+    out += n;
+    count -= n;
   }
 }
 

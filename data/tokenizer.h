@@ -90,8 +90,9 @@ class Tokenizer {
   /// if they fit the reader.
   void save(const std::string& folder, const std::optional<TextReader>& reader = {}) const;
 
+  struct Impl;  ///< its parts: tokenizer_impl.h
+
  private:
-  struct Impl;
   std::shared_ptr<const Impl> impl_;
 };
 

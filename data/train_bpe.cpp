@@ -48,6 +48,36 @@ struct Entries {
   }
 };
 
+/// Merges a pair within a word; adds to `changes` what that changes in the counts of pairs. False if the word does not
+/// have the pair.
+bool merge_in(CountedWord& word, int32_t left, int32_t right, int32_t whole, std::map<uint64_t, int64_t>& changes) {
+  auto& list = word.symbols;
+  const auto times = static_cast<int64_t>(word.count);
+  size_t out = 0;
+  bool touched = false;
+  for (size_t i = 0; i < list.size();) {
+    if (i + 1 == list.size() || list[i] != left || list[i + 1] != right) {
+      list[out++] = list[i++];
+      continue;
+    }
+    // Pairs with the neighbours are replaced by those of the new symbol.
+    if (out > 0) {
+      changes[pair_of(list[out - 1], left)] -= times;
+      changes[pair_of(list[out - 1], whole)] += times;
+    }
+    if (i + 2 < list.size()) {
+      changes[pair_of(right, list[i + 2])] -= times;
+      changes[pair_of(whole, list[i + 2])] += times;
+    }
+    changes[pair_of(left, right)] -= times;
+    list[out++] = whole;
+    i += 2;
+    touched = true;
+  }
+  list.resize(out);
+  return touched;
+}
+
 }  // namespace
 
 void learn_merges(std::vector<CountedWord> words, const std::function<std::optional<int32_t>(int32_t, int32_t)>& merged,
@@ -59,8 +89,8 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
       facts.count += static_cast<int64_t>(words[w].count);
       if (facts.words.empty() || facts.words.back() != w) facts.words.push_back(w);
     }
-  std::priority_queue<Candidate>
-      queue;  // counts may be stale: a pair is pushed again whenever its count grows, and checked when popped
+  // Counts may be stale: a pair is pushed again whenever its count grows, and checked when popped.
+  std::priority_queue<Candidate> queue;
   for (const auto& [pair, facts] : pairs) queue.push({facts.count, pair});
   std::map<uint64_t, int64_t> changes;
   while (!queue.empty()) {
@@ -81,30 +111,14 @@ void learn_merges(std::vector<CountedWord> words, const std::function<std::optio
     const auto occurrences = std::move(facts.words);
     facts.words.clear();
     for (const auto w : occurrences) {
-      auto& list = words[w].symbols;
-      const auto times = static_cast<int64_t>(words[w].count);
-      size_t out = 0;
-      bool touched = false;
-      for (size_t i = 0; i < list.size();) {
-        if (i + 1 == list.size() || list[i] != left || list[i + 1] != right) {
-          list[out++] = list[i++];
-          continue;
-        }
-        // Pairs with the neighbours are replaced by those of the new symbol.
-        if (out > 0) changes[pair_of(list[out - 1], left)] -= times, changes[pair_of(list[out - 1], whole)] += times;
-        if (i + 2 < list.size())
-          changes[pair_of(right, list[i + 2])] -= times, changes[pair_of(whole, list[i + 2])] += times;
-        changes[pair] -= times;
-        list[out++] = whole;
-        i += 2;
-        touched = true;
+      auto& word = words[w];
+      if (!merge_in(word, left, right, whole, changes)) continue;
+      const auto& list = word.symbols;
+      for (size_t i = 0; i + 1 < list.size(); ++i) {
+        if (list[i] != whole && list[i + 1] != whole) continue;
+        auto& known = pairs[pair_of(list[i], list[i + 1])].words;
+        if (known.empty() || known.back() != w) known.push_back(w);
       }
-      list.resize(out);
-      for (size_t i = 0; touched && i + 1 < list.size(); ++i)
-        if (list[i] == whole || list[i + 1] == whole) {
-          auto& known = pairs[pair_of(list[i], list[i + 1])].words;
-          if (known.empty() || known.back() != w) known.push_back(w);
-        }
     }
     for (const auto& [changed, by] : changes) {
       auto& now = pairs[changed];
@@ -155,8 +169,22 @@ ByteBpeFiles train_byte_bpe(const std::vector<std::string>& sentences, int64_t s
   return files;
 }
 
-std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
-  std::map<std::string, uint64_t, std::less<>> counts;
+namespace {
+
+/// Calls `f(character)` for each code point of a word.
+template <class F>
+void each_character(const std::string& word, const F& f) {
+  for (size_t at = 0, from = 0; at < word.size(); from = at) {
+    next_code_point(word, at);
+    f(word.substr(from, at - from));
+  }
+}
+
+using WordCounts = std::map<std::string, uint64_t, std::less<>>;
+
+/// The words of BERT's basic tokenizer.
+WordCounts count_words(const std::vector<std::string>& sentences, bool lowercase) {
+  WordCounts counts;
   for (const auto& sentence : sentences) {
     const auto spaced = basic_tokenize(sentence, WordPieceRules::bert(lowercase));
     for (size_t begin = 1; begin < spaced.size();) {
@@ -165,12 +193,11 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
       begin = end + 1;
     }
   }
-  const auto each_character = [](const std::string& word, const auto& f) {
-    for (size_t at = 0, from = 0; at < word.size(); from = at) {
-      next_code_point(word, at);
-      f(word.substr(from, at - from));
-    }
-  };
+  return counts;
+}
+
+/// The entries before any merge: special tokens, the most frequent characters, and those of them that continue a word.
+Entries wordpiece_characters(const WordCounts& counts) {
   std::map<std::string, uint64_t> frequency;
   std::set<std::string> inside;  // characters that continue a word
   for (const auto& [word, count] : counts) {
@@ -191,10 +218,11 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
   for (const auto& [n, c] : characters) entries.add(c);
   for (const auto& [n, c] : characters)
     if (inside.count(c)) entries.add("##" + c);
-  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
-  require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
-                       " is too small for WordPiece on this text, whose special tokens and characters are ",
-                       entries.list.size(), " tokens; raise it");
+  return entries;
+}
+
+/// Words as characters; those with a rare one are left out.
+std::vector<CountedWord> words_of(const WordCounts& counts, const Entries& entries) {
   std::vector<CountedWord> words;
   for (const auto& [word, count] : counts) {
     CountedWord counted;
@@ -207,7 +235,19 @@ std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t s
     });
     if (known) words.push_back(std::move(counted));
   }
-  learn_merges(std::move(words), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
+  return words;
+}
+
+}  // namespace
+
+std::string train_wordpiece(const std::vector<std::string>& sentences, int64_t size, bool lowercase) {
+  const auto counts = count_words(sentences, lowercase);
+  auto entries = wordpiece_characters(counts);
+  const auto max_size = static_cast<size_t>(std::max<int64_t>(size, 0));
+  require<ConfigError>(max_size >= entries.list.size(), "--vocab-size ", size,
+                       " is too small for WordPiece on this text, whose special tokens and characters are ",
+                       entries.list.size(), " tokens; raise it");
+  learn_merges(words_of(counts, entries), [&](int32_t left, int32_t right) -> std::optional<int32_t> {
     if (entries.list.size() >= max_size) return std::nullopt;
     return entries.add(entries.list[static_cast<size_t>(left)] +
                        entries.list[static_cast<size_t>(right)].substr(2));  // a continuation starts with ##

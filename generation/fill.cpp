@@ -1,6 +1,7 @@
 #include "generation/fill.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "objectives/permutation.h"
 #include "objectives/rows.h"
@@ -54,7 +55,8 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
     for (const auto& [name, tensor] : run.network->outputs(inputs))
       if (name == "logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + begins - 1);
   }
-  text.insert(text.begin(), special.cls), text.push_back(special.sep);
+  text.insert(text.begin(), special.cls);
+  text.push_back(special.sep);
   for (const auto& [name, tensor] : run.network->outputs({.input_ids = row(text)}))
     if (name == "prediction_logits") return tensor[0].index_select(0, at::tensor(masked, at::kLong) + 1);
   return {};
@@ -118,24 +120,35 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
 namespace {
 
 /// The token that replaces masked text in the encoder's input.
-enum class MaskedBy { nothing, sentinel, mask };
-
-MaskedBy masked_by(const LoadedRun& run) {
-  if (!backbone_of(run.config.model).is_encoder_decoder()) return MaskedBy::nothing;
+Placeholder masked_by(const LoadedRun& run) {
+  if (!backbone_of(run.config.model).is_encoder_decoder()) return Placeholder::none;
   for (const auto& o : run.config.objectives) {
-    if (std::holds_alternative<DenoisingConfig>(o)) return MaskedBy::mask;
-    const auto* spans = std::get_if<SpanCorruptionConfig>(&o);
-    if (!spans) continue;
-    if (uses_sentinels(spans->corruption)) return MaskedBy::sentinel;
-    const bool masks = spans->corruption == Corruption::mass || spans->corruption == Corruption::bert;
-    return masks ? MaskedBy::mask : MaskedBy::nothing;
+    if (std::holds_alternative<DenoisingConfig>(o)) return Placeholder::mask;
+    if (const auto* spans = std::get_if<SpanCorruptionConfig>(&o)) return placeholder_of(spans->corruption);
   }
-  return MaskedBy::nothing;
+  return Placeholder::none;
+}
+
+/// The segments of a text with the tokens between them that `generated` has after each sentinel.
+std::vector<int64_t> with_spans(const std::vector<int64_t>& generated,
+                                const std::vector<std::vector<int32_t>>& segments,
+                                const std::vector<int64_t>& sentinels, int64_t eos) {
+  const auto ends = [&](int64_t id) {
+    return id == eos || std::find(sentinels.begin(), sentinels.end(), id) != sentinels.end();
+  };
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    ids.insert(ids.end(), segments[i].begin(), segments[i].end());
+    if (i + 1 == segments.size()) break;
+    const auto at = std::find(generated.begin(), generated.end(), sentinels[i]);
+    if (at != generated.end()) std::copy(at + 1, std::find_if(at + 1, generated.end(), ends), std::back_inserter(ids));
+  }
+  return ids;
 }
 
 }  // namespace
 
-bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != MaskedBy::nothing; }
+bool fills_by_generating(const LoadedRun& run) { return masked_by(run) != Placeholder::none; }
 
 std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, const std::string& text, int64_t top) {
   require<CheckpointError>(run.has_tokenizer, run.folder,
@@ -145,7 +158,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   const auto& model = backbone_of(run.config.model);
   const auto& special = run.tokenizer.special();
   const auto& sentinels = run.tokenizer.sentinels();
-  const bool spans = masked_by(run) == MaskedBy::sentinel;
+  const bool spans = masked_by(run) == Placeholder::sentinel;
   require<ConfigError>(!spans || segments.size() <= sentinels.size() + 1, "the text has ", segments.size() - 1,
                        " blanks, the tokenizer has ", sentinels.size(), " sentinels; fill fewer at once");
   require<ConfigError>(
@@ -176,20 +189,7 @@ std::vector<std::pair<std::string, double>> fill_spans(const LoadedRun& run, con
   std::vector<std::pair<std::string, double>> found;
   const auto texts = generate_ids(*run.network, {prompt}, search);
   for (const auto& one : texts[0]) {
-    std::vector<int64_t> text_ids = one.ids;
-    if (spans) {  // each mask is replaced by the tokens after its sentinel
-      text_ids.clear();
-      for (size_t i = 0; i < segments.size(); ++i) {
-        text_ids.insert(text_ids.end(), encoded[i].begin(), encoded[i].end());
-        const auto at =
-            i + 1 < segments.size() ? std::find(one.ids.begin(), one.ids.end(), sentinels[i]) : one.ids.end();
-        for (auto id = at == one.ids.end() ? at : at + 1;
-             id != one.ids.end() && std::find(sentinels.begin(), sentinels.end(), *id) == sentinels.end() &&
-             *id != model.eos_token_id;
-             ++id)
-          text_ids.push_back(*id);
-      }
-    }
+    const auto text_ids = spans ? with_spans(one.ids, encoded, sentinels, model.eos_token_id) : one.ids;
     // Hypotheses that differ only after the last mask give the same text: the best one is kept.
     auto filled = run.tokenizer.decode(text_ids);
     if (std::none_of(found.begin(), found.end(), [&](const auto& other) { return other.first == filled; }))

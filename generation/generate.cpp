@@ -56,7 +56,10 @@ class CachedModel final : public NextTokenModel {
 /// Ids padded on the right, and their attention mask (true = token; undefined: no padding).
 std::pair<Tensor, Tensor> padded(const std::vector<std::vector<int64_t>>& rows, int64_t pad) {
   size_t longest = 0, shortest = SIZE_MAX;
-  for (const auto& row : rows) longest = std::max(longest, row.size()), shortest = std::min(shortest, row.size());
+  for (const auto& row : rows) {
+    longest = std::max(longest, row.size());
+    shortest = std::min(shortest, row.size());
+  }
   auto ids = at::full({static_cast<int64_t>(rows.size()), static_cast<int64_t>(longest)}, pad, at::kLong);
   for (size_t r = 0; r < rows.size(); ++r)
     std::copy(rows[r].begin(), rows[r].end(), ids.data_ptr<int64_t>() + r * longest);
@@ -93,8 +96,11 @@ std::vector<std::vector<GeneratedIds>> generate_ids(Network& network, const std:
   for (const auto& [length, members] : by_length) {
     std::vector<std::vector<int64_t>> sources, prefixes;
     std::vector<uint64_t> numbers;
-    for (const auto i : members)
-      sources.push_back(prompts[i].source), prefixes.push_back(prompts[i].prefix), numbers.push_back(prompts[i].number);
+    for (const auto i : members) {
+      sources.push_back(prompts[i].source);
+      prefixes.push_back(prompts[i].prefix);
+      numbers.push_back(prompts[i].number);
+    }
     EncoderOutput encoder_output;
     if (model.is_encoder_decoder()) {
       const auto [ids, mask] = padded(sources, model.pad_token_id);
@@ -154,8 +160,10 @@ std::vector<std::vector<Generated>> generate(const LoadedRun& run, const std::ve
     const bool ends = model.eos_token_id >= 0 &&
                       (model.is_encoder_decoder() || ids.empty() || !continues);  // the separator of texts starts one
     if (ends) ids.push_back(model.eos_token_id);
-    if (options.truncate && static_cast<int64_t>(ids.size()) > max_length)
-      ids.resize(static_cast<size_t>(max_length)), ids.back() = ends ? model.eos_token_id : ids.back();
+    if (options.truncate && static_cast<int64_t>(ids.size()) > max_length) {
+      ids.resize(static_cast<size_t>(max_length));
+      ids.back() = ends ? model.eos_token_id : ids.back();
+    }
     if (model.is_encoder_decoder()) prompt.prefix = {decoding.decoder_start_token_id};
     prompt.number = prompts.size() - 1;
   }

@@ -196,9 +196,10 @@ void TokenSampler::cut(double mass, bool ties) {
     std::nth_element(from, middle, to, less);
     double sum = before;
     for (auto k = from; k != middle; ++k) sum += double{k->weight};
-    if (sum < mass * total_)
-      from = middle, before = sum;
-    else
+    if (sum < mass * total_) {
+      from = middle;
+      before = sum;
+    } else
       to = middle;
   }
   std::sort(from, to, less);

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/tensor/safetensors.h"
-#include "interchange/huggingface_config.h"
+#include "interchange/huggingface/json_file.h"
 #include "interchange/torch_pickle.h"
 
 namespace cloze {

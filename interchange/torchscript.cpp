@@ -15,7 +15,7 @@
 #include "core/json.h"
 #include "core/tensor/safetensors.h"
 #include "generation/generate.h"
-#include "interchange/huggingface.h"
+#include "interchange/huggingface_classes.h"
 #include "interchange/interchange.h"
 #include "interchange/torchscript_parts.h"
 
@@ -59,16 +59,10 @@ void add_traced(torch::jit::Module& module, const std::string& name, const torch
 
 namespace {
 
-struct Case {
-  Tensor ids, mask, types, global;  // global: for sliding-window attention, else undefined
-  Tensor decoder_ids{};             // for an encoder-decoder model, else undefined
-  Tensor prefix{};                  // for a decoder that takes one, else undefined
-};
-
 /// Inputs of other shapes than in tracing, with and without padding.
-std::vector<Case> make_cases(const Network& network, bool generative) {
+std::vector<Inputs> make_cases(const Network& network, bool generative) {
   const auto& c = backbone_of(network.model_config());
-  std::vector<Case> cases;
+  std::vector<Inputs> cases;
   const int64_t longest = std::min<int64_t>(c.max_input_length(), 160);
   for (const auto& [rows, length] :
        {std::pair<int64_t, int64_t>{1, 1}, {3, std::min<int64_t>(11, longest)}, {2, longest}}) {
@@ -80,23 +74,19 @@ std::vector<Case> make_cases(const Network& network, bool generative) {
       global = ids.remainder(7).eq(3);
       global[0].fill_(false);  // one row without any
     }
-    cases.push_back({ids, mask, generative ? Tensor() : ids.remainder(c.type_vocab_size), global,
-                     c.is_encoder_decoder() ? ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size) : Tensor(),
-                     takes_prefix(network) ? at::arange(rows, at::kLong).mul(length).floor_divide(2) : Tensor()});
+    auto& made = cases.emplace_back(Inputs{.input_ids = ids, .attention_mask = mask, .global_attention_mask = global});
+    if (!generative) made.token_type_ids = ids.remainder(c.type_vocab_size);
+    if (c.is_encoder_decoder()) made.decoder_input_ids = ids.slice(1, 0, length / 2 + 1).mul(3).remainder(c.vocab_size);
+    if (takes_prefix(network)) made.prefix = at::arange(rows, at::kLong).mul(length).floor_divide(2);
   }
   return cases;
 }
 
 std::string shape_text(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
 
-std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Case& c) {
+std::vector<std::pair<std::string, Tensor>> run_network(Network& network, const Inputs& inputs) {
   at::NoGradGuard no_grad;
-  return network.outputs({.input_ids = c.ids,
-                          .attention_mask = c.mask,
-                          .token_type_ids = c.types,
-                          .global_attention_mask = c.global,
-                          .prefix = c.prefix,
-                          .decoder_input_ids = c.decoder_ids});
+  return network.outputs(inputs);
 }
 
 /// A search to test `generate` with.
@@ -120,19 +110,20 @@ constexpr std::array<TestSearch, 4> test_searches{
 /// The attention mask of the texts of a case, for `generate`; undefined: no padding. Prompts of a decoder are padded on
 /// the left; with rules they are not padded, because the n-grams of the file include padding and those of the network
 /// do not.
-Tensor prompt_mask(const BackboneConfig& model, const Case& c, const TestSearch& search) {
-  if (model.is_encoder_decoder()) return c.mask;
-  return search.has_rules() ? Tensor() : c.mask.flip(1);
+Tensor prompt_mask(const BackboneConfig& model, const Inputs& texts, const TestSearch& search) {
+  if (model.is_encoder_decoder()) return texts.attention_mask;
+  return search.has_rules() ? Tensor() : texts.attention_mask.flip(1);
 }
 
 /// The ids that the network generates for the texts of a case, in the layout of the file's `generate`.
-Tensor generated_tokens(Network& network, const Case& c, const TestSearch& search) {
+Tensor generated_tokens(Network& network, const Inputs& texts, const TestSearch& search) {
   const auto& model = backbone_of(network.model_config());
   const auto decoding = decoding_ids_of(network.model_config());
-  const auto mask = prompt_mask(model, c, search);
+  const auto& ids_of_texts = texts.input_ids;
+  const auto mask = prompt_mask(model, texts, search);
   std::vector<Prompt> prompts;
-  for (int64_t row = 0; row < c.ids.size(0); ++row) {
-    const auto real = mask.defined() ? c.ids[row].masked_select(mask[row]) : c.ids[row].contiguous();
+  for (int64_t row = 0; row < ids_of_texts.size(0); ++row) {
+    const auto real = mask.defined() ? ids_of_texts[row].masked_select(mask[row]) : ids_of_texts[row].contiguous();
     const std::vector<int64_t> text(real.data_ptr<int64_t>(), real.data_ptr<int64_t>() + real.numel());
     prompts.push_back(model.is_encoder_decoder() ? Prompt{.source = text, .prefix = {decoding.decoder_start_token_id}}
                                                  : Prompt{.prefix = text});
@@ -175,8 +166,10 @@ torch::jit::Module two_stream_module(Network& network) {
                                                        .attention_mask = in[1],
                                                        .token_type_ids = in[2],
                                                        .visible = in[3],
-                                                       .target_positions = in.size() > 4 ? in[4] : Tensor()}))
-      names.push_back(name), tensors.push_back(tensor);
+                                                       .target_positions = in.size() > 4 ? in[4] : Tensor()})) {
+      names.push_back(name);
+      tensors.push_back(tensor);
+    }
     return tensors;
   };
   add_traced(module, "_content", {ids, mask, ids, visible},
@@ -247,14 +240,20 @@ torch::jit::Module traced_module(Network& network) {
   const auto ids = at::zeros({2, 4}, at::kLong);
   torch::jit::Stack example{ids, at::ones({2, 4}, at::kBool), ids};
   std::vector<std::string> arguments{"input_ids", "attention_mask", "token_type_ids"};
-  if (window) example.emplace_back(global), arguments.emplace_back("global_attention_mask");
+  if (window) {
+    example.emplace_back(global);
+    arguments.emplace_back("global_attention_mask");
+  }
   std::vector<std::string> names;
   const auto [state, result] = torch::jit::tracer::trace(
       example,
       [&](torch::jit::Stack in) -> torch::jit::Stack {
         std::vector<c10::IValue> tensors;
-        for (const auto& [name, tensor] : run_network(network, {in[0].toTensor(), in[1].toTensor(), in[2].toTensor(),
-                                                                window ? in[3].toTensor() : Tensor()})) {
+        for (const auto& [name, tensor] :
+             run_network(network, {.input_ids = in[0].toTensor(),
+                                   .attention_mask = in[1].toTensor(),
+                                   .token_type_ids = in[2].toTensor(),
+                                   .global_attention_mask = window ? in[3].toTensor() : Tensor()})) {
           names.push_back(name);
           tensors.emplace_back(tensor);
         }
@@ -372,6 +371,107 @@ void run_torchscript(const std::string& script, const std::string& cases, const 
   save_safetensors(out, results);
 }
 
+namespace {
+
+/// An exported file and what it is tested on.
+struct Trial {
+  Network& network;
+  std::vector<Inputs> cases;
+  bool generates;  ///< searches are tested too
+  bool bf16;
+
+  const BackboneConfig& model() const { return backbone_of(network.model_config()); }
+  /// A text must leave room for the generated tokens.
+  bool generates_from(const Inputs& texts) const {
+    return generates && texts.input_ids.size(1) + test_tokens <= model().max_input_length();
+  }
+};
+
+Trial make_trial(Network& network, bool bf16) {
+  const bool generative = is_exported_as_generative(network);
+  // Searches are compared in float32: rounding to bf16 makes ties.
+  return {.network = network,
+          .cases = make_cases(network, generative),
+          .generates = generative && !bf16 && can_generate(network),
+          .bf16 = bf16};
+}
+
+/// The inputs of all cases, as `run_torchscript` reads them.
+std::vector<NamedTensor> stored_inputs(const Trial& trial) {
+  std::vector<NamedTensor> inputs;
+  for (size_t k = 0; k < trial.cases.size(); ++k) {
+    const auto& one = trial.cases[k];
+    const auto number = std::to_string(k);
+    const auto store = [&](const char* name, const Tensor& tensor) {
+      if (tensor.defined()) inputs.push_back({name + number, tensor});
+    };
+    store("input_ids.", one.input_ids);
+    store("attention_mask.", one.attention_mask);
+    store("token_type_ids.", one.token_type_ids);
+    store("decoder_input_ids.", one.decoder_input_ids);
+    store("prefix.", one.prefix);
+    store("global_attention_mask.", one.global_attention_mask);
+    for (const auto& search : test_searches) {
+      if (!trial.generates_from(one)) continue;
+      const auto mask = prompt_mask(trial.model(), one, search);
+      inputs.push_back(
+          {words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
+    }
+  }
+  return inputs;
+}
+
+/// The largest error of each output of case `k`. Throws CheckpointError if one is beyond the tolerance.
+void compare_outputs(const Trial& trial, size_t k, const SafeTensors& results, double tolerance,
+                     std::map<std::string, double>& errors) {
+  for (const auto& [name, wanted] : run_network(trial.network, trial.cases[k])) {
+    const auto got = results.get(name + "." + std::to_string(k));
+    const double error = got.sizes() == wanted.sizes()
+                             ? (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>()
+                             : 1e30;
+    const double scale = trial.bf16 ? std::max(1.0, wanted.abs().max().item<double>()) : 1.0;
+    require<CheckpointError>(error <= tolerance * scale, "the exported file differs from the model: output '", name,
+                             "' at shape ", shape_text(trial.cases[k].input_ids), " by ", error, " (tolerance ",
+                             tolerance * scale, "); nothing was written");
+    errors[name] = std::max(errors[name], error);
+  }
+}
+
+/// Throws CheckpointError if the file generates other ids for case `k` than the network.
+void compare_searches(const Trial& trial, size_t k, const SafeTensors& results, std::map<std::string, double>& errors) {
+  const auto& texts = trial.cases[k];
+  if (!trial.generates_from(texts)) return;
+  const int64_t prompt = trial.model().is_encoder_decoder() ? 1 : texts.input_ids.size(1);
+  for (const auto& search : test_searches) {
+    const auto got = results.get(words("generate.", search.name, ".", k)).slice(1, prompt);
+    require<CheckpointError>(at::equal(got, generated_tokens(trial.network, texts, search)),
+                             "the exported file generates other text than the model, with ", search.name, ", at shape ",
+                             shape_text(texts.input_ids), "; nothing was written");
+    errors[words("generate, ", search.name)] = 0;
+  }
+}
+
+/// Files that are removed at the end, whatever happens.
+struct TemporaryFiles {
+  std::vector<std::string> paths;
+  ~TemporaryFiles() {
+    for (const auto& path : paths) unlink(path.c_str());
+  }
+};
+
+void move_file(const std::string& from, const std::string& to) {
+  require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
+}
+
+json provenance_of(const LoadedRun& run, const std::string& dtype) {
+  json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
+  if (fs::exists(run.folder + "/provenance.json"))
+    provenance["run_provenance"] = parse_json(read_text(run.folder + "/provenance.json"));
+  return provenance;
+}
+
+}  // namespace
+
 Receipt export_torchscript(const std::string& path, const std::string& out, const std::string& dtype,
                            const std::string& self, const std::string& part, bool replace) {
   require<ConfigError>(!fs::is_directory(out), out, ": is a folder; name a file");
@@ -379,75 +479,27 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                        ": already exists; name another file, or overwrite it with --force");
   auto run = open_run(path);
   if (part == "generator") take_generator(run);
-  const auto& encoder = backbone_of(run.config.model);
   const bool bf16 = dtype == "bfloat16";
   if (bf16) convert_params(*run.network, at::kBFloat16);
-  json provenance{{"cloze", CLOZE_VERSION}, {"run", run.folder}, {"checkpoint", run.checkpoint}, {"dtype", dtype}};
-  if (fs::exists(run.folder + "/provenance.json"))
-    provenance["run_provenance"] = parse_json(read_text(run.folder + "/provenance.json"));
+  const auto provenance = provenance_of(run, dtype);
   const auto module = traced_module(*run.network).deepcopy();
 
   const std::string staged = words(out, ".tmp-", getpid());
   const auto cases_file = staged + ".cases", results_file = staged + ".results", receipt_file = staged + ".receipt";
-  struct Cleaner {
-    std::vector<std::string> files;
-    ~Cleaner() {
-      for (const auto& file : files) unlink(file.c_str());
-    }
-  } cleaner{{staged, cases_file, results_file, receipt_file}};
+  const TemporaryFiles temporary{{staged, cases_file, results_file, receipt_file}};
   if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
   write_module(module, staged, out, extra_files(run, provenance));
-  const bool generative = is_exported_as_generative(*run.network);
-  const auto cases = make_cases(*run.network, generative);
-  // Searches are compared in float32: rounding to bf16 makes ties. A text must leave room for the generated tokens.
-  const bool generates = generative && !bf16 && can_generate(*run.network);
-  const auto tests_generate = [&](const Case& c) {
-    return generates && c.ids.size(1) + test_tokens <= encoder.max_input_length();
-  };
-  std::vector<NamedTensor> inputs;
-  for (size_t k = 0; k < cases.size(); ++k) {
-    const auto number = std::to_string(k);
-    inputs.push_back({"input_ids." + number, cases[k].ids});
-    inputs.push_back({"attention_mask." + number, cases[k].mask});
-    if (!generative) inputs.push_back({"token_type_ids." + number, cases[k].types});
-    if (cases[k].decoder_ids.defined()) inputs.push_back({"decoder_input_ids." + number, cases[k].decoder_ids});
-    if (cases[k].prefix.defined()) inputs.push_back({"prefix." + number, cases[k].prefix});
-    for (const auto& search : test_searches) {
-      const auto mask = prompt_mask(encoder, cases[k], search);
-      if (tests_generate(cases[k]))
-        inputs.push_back(
-            {words("generate.", search.name, ".", k), mask.defined() ? mask.contiguous() : at::empty({0}, at::kBool)});
-    }
-    if (cases[k].global.defined()) inputs.push_back({"global_attention_mask." + number, cases[k].global});
-  }
-  save_safetensors(cases_file, inputs);
+  const auto trial = make_trial(*run.network, bf16);
+  save_safetensors(cases_file, stored_inputs(trial));
   run_in_new_process(self, {"verify", "torchscript-run", staged, cases_file, results_file});
 
   Receipt receipt{.path = out, .largest_error = {}, .shapes = {}, .tolerance = bf16 ? 2e-2 : 1e-5, .passed = true};
   const auto results = SafeTensors::open(results_file);
   std::map<std::string, double> errors;
-  for (size_t k = 0; k < cases.size(); ++k) {
-    receipt.shapes.push_back(shape_text(cases[k].ids));
-    for (const auto& [name, wanted] : run_network(*run.network, cases[k])) {
-      const auto got = results.get(name + "." + std::to_string(k));
-      const double error = got.sizes() == wanted.sizes()
-                               ? (got.to(at::kDouble) - wanted.to(at::kDouble)).abs().max().item<double>()
-                               : 1e30;
-      const double scale = bf16 ? std::max(1.0, wanted.abs().max().item<double>()) : 1.0;
-      require<CheckpointError>(error <= receipt.tolerance * scale, "the exported file differs from the model: output '",
-                               name, "' at shape ", shape_text(cases[k].ids), " by ", error, " (tolerance ",
-                               receipt.tolerance * scale, "); nothing was written");
-      errors[name] = std::max(errors[name], error);
-    }
-    for (const auto& search : test_searches) {
-      if (!tests_generate(cases[k])) continue;
-      const auto wanted = generated_tokens(*run.network, cases[k], search);
-      const auto got = results.get(words("generate.", search.name, ".", k))
-                           .slice(1, encoder.is_encoder_decoder() ? 1 : cases[k].ids.size(1));
-      require<CheckpointError>(at::equal(got, wanted), "the exported file generates other text than the model, with ",
-                               search.name, ", at shape ", shape_text(cases[k].ids), "; nothing was written");
-      errors[words("generate, ", search.name)] = 0;
-    }
+  for (size_t k = 0; k < trial.cases.size(); ++k) {
+    receipt.shapes.push_back(shape_text(trial.cases[k].input_ids));
+    compare_outputs(trial, k, results, receipt.tolerance, errors);
+    compare_searches(trial, k, results, errors);
   }
   receipt.largest_error.assign(errors.begin(), errors.end());
   const json facts{{"file", fs::path(out).filename().string()},
@@ -458,11 +510,8 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
                    {"compared_with", bf16 ? "the model in bfloat16" : "the model in float32"},
                    {"provenance", provenance}};
   write_atomic(receipt_file, facts.dump(2) + "\n");
-  const auto move = [&](const std::string& from, const std::string& to) {
-    require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
-  };
-  move(receipt_file, out + ".receipt.json");
-  move(staged, out);
+  move_file(receipt_file, out + ".receipt.json");
+  move_file(staged, out);
   return receipt;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // The interface of every network to objectives: hidden states, and the token embedding that heads are tied to.
 #include "models/attention/attention.h"
-#include "models/config.h"
+#include "models/encoder_decoder_config.h"
+#include "models/two_stream_config.h"
 
 namespace cloze {
 
@@ -68,6 +69,10 @@ class Backbone : public Layer {
                         const Tensor& attention_mask = {});
   /// Pooled representation [B, D] of hidden states [B, T, D]. Throws ShapeError for a backbone built without a pooler.
   virtual Tensor pooled(const Tensor& hidden) = 0;
+  /// Multiply-adds of `hidden` for a batch of these rows.
+  virtual double multiply_adds(const std::vector<RowSizes>& rows) const = 0;
+  /// Multiply-adds of `pooled` for one row.
+  virtual double pooling_multiply_adds() const { return 0; }
   /// The token embedding [V, E], tied to prediction heads.
   virtual const Param& token_embedding() const = 0;
   /// The embedding layer, which another network may share.

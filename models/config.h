@@ -1,6 +1,8 @@
 #pragma once
-// The model options of the YAML config: a stack of blocks, and the backbones built of stacks. Field names are those of
-// Hugging Face's config.json. The model families, which set the defaults, are in families/.
+// The model options of the YAML config: a stack of blocks, and a backbone, which is a stack with embeddings and heads.
+// Field names are those of Hugging Face's config.json. Architectures of more than one stack are in
+// encoder_decoder_config.h and two_stream_config.h; the model families, which set the defaults, in families/.
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -41,12 +43,6 @@ constexpr auto choices(NormPlacement) {
              "before attention and before the feed-forward layer, with a final norm after the last block"}};
 }
 
-enum class FeedForward { plain, gated };
-constexpr auto choices(FeedForward) {
-  return std::array{Choice{FeedForward::plain, "plain", "activation(x W1) W2"},
-                    Choice{FeedForward::gated, "gated", "(activation(x W1) * x W3) W2, as GEGLU and SwiGLU"}};
-}
-
 /// The parameters that the layers of a group share.
 enum class Sharing { all, attention, ffn, none };
 constexpr auto choices(Sharing) {
@@ -54,27 +50,51 @@ constexpr auto choices(Sharing) {
                     Choice{Sharing::ffn, "ffn", "feed-forward layers only"}, Choice{Sharing::none, "none"}};
 }
 
-/// A stack of blocks.
-struct StackConfig : AttentionSizes, NormConfig {
-  int64_t num_hidden_layers = 12;
-  int64_t intermediate_size = 3072;
-  std::string hidden_act = "gelu";
-  FeedForward feed_forward = FeedForward::plain;
-  double hidden_dropout_prob = 0.1;
-  double attention_probs_dropout_prob = 0.1;
-  double activation_dropout = 0;
-  NormPlacement norm_place = NormPlacement::post;
-  int64_t num_hidden_groups = 0;  // 0: no sharing between layers
+/// Layers that share their weights. Layer i of n belongs to group floor(i groups / n).
+/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, modeling.py.
+struct LayerSharing {
+  int64_t num_hidden_groups = 0;  ///< 0: every layer is a group
   int64_t inner_group_num = 1;
   Sharing share = Sharing::all;
-  int64_t relative_attention_num_buckets = 0;
+
+  /// Number of groups of `layers` layers.
+  int64_t groups_of(int64_t layers) const {
+    return num_hidden_groups > 0 && share != Sharing::none ? std::min(num_hidden_groups, layers) : layers;
+  }
+};
+template <class V>
+void describe_sharing(V& v, LayerSharing& c) {
+  v("num_hidden_groups", c.num_hidden_groups, "number of layer groups; the layers of a group share their weights",
+    in_range(1, limits::layers));
+  v("inner_group_num", c.inner_group_num, "consecutive blocks in a layer", in_range(1, 64));
+  v("share", c.share, "the weights that the layers of a group share (table 4 of the paper)");
+}
+
+/// A trained bias of the scores, one for each head and bucket of relative positions, shared by all layers.
+/// Source: Raffel et al. 2020, section 2.1 (arXiv 1910.10683).
+struct RelativeBias {
+  int64_t relative_attention_num_buckets = 0;  ///< 0: no such bias
   int64_t relative_attention_max_distance = 128;
-  // ---- set by the code, not options
-  bool causal = false;               ///< a token attends to itself and to earlier tokens
-  bool cross_attention = false;      ///< blocks attend to the output of another stack
-  bool final_dropout = false;        ///< dropout after the final norm
-  bool mlp_bias = true;              ///< feed-forward layers have biases
+};
+template <class V>
+void describe_relative_bias(V& v, RelativeBias& c) {
+  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
+    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
+  v("relative_attention_max_distance", c.relative_attention_max_distance,
+    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
+}
+
+/// A stack of blocks.
+struct StackConfig : AttentionSizes, FeedForwardConfig, NormConfig, LayerSharing, RelativeBias {
+  int64_t num_hidden_layers = 12;
+  double hidden_dropout_prob = 0.1;
+  double attention_probs_dropout_prob = 0.1;
+  NormPlacement norm_place = NormPlacement::post;
   bool first_attention_norm = true;  ///< pre-norm: false leaves out the norm before the first block's attention
+  bool final_dropout = false;        ///< dropout after the final norm
+  // ---- set by the backbone
+  bool causal = false;           ///< a token attends to itself and to earlier tokens
+  bool cross_attention = false;  ///< blocks attend to the output of another stack
 };
 
 /// The distribution of the initial weights.
@@ -93,47 +113,31 @@ constexpr auto choices(Initializer) {
       Choice{xavier, "xavier", "uniform, with deviation 1 / sqrt of the mean of inputs and outputs of each matrix"}};
 }
 
-/// The bias of the output logits.
-enum class LogitsBias { none, fixed, trained };
-
 /// A normal distribution truncated at two standard deviations.
 constexpr bool is_truncated(Initializer initializer) {
   return initializer == Initializer::truncated_normal || initializer == Initializer::truncated_normal_scaled;
 }
 
-/// The options of every backbone. The members below the first line are properties of a family, not options.
-struct BackboneConfig : StackConfig, TokenHeadConfig {
-  Architecture architecture = Architecture::encoder;
-  std::string like;
-  int64_t vocab_size = 0;
-  int64_t embedding_size = 0;
-  int64_t type_vocab_size = 2;
-  double initializer_range = 0.02;
-  Initializer initializer = Initializer::truncated_normal;
-  int64_t pad_token_id = 0;
+/// The texts that rows and prompts are made of.
+struct TextConfig {
   int64_t bos_token_id = -1;
   int64_t eos_token_id = 1;
-  bool freeze_pad_embedding = false;
-  bool tie_word_embeddings = true;
-  bool prefix_lm = false;
-  bool pooler = false;
-  bool scale_embedding = false;
-  // ---- embeddings
-  bool token_types = true;
-  bool embedding_norm = true;              ///< a norm after the sum of the embeddings
-  bool positions_after_padding = false;    ///< position ids count real tokens from pad_token_id + 1 on; padding has
-                                           ///< position id pad_token_id (fairseq)
-  int64_t position_offset = 0;             ///< row of the position table that position 0 uses
-  bool always_project_embeddings = false;  ///< even if embedding width and hidden width are equal
-  /// With initializer truncated_normal, the embedding projection is Xavier (Glorot) uniform.
-  bool xavier_embedding_projection = false;
-  // ---- heads
-  bool base_model_has_pooler = true;  ///< without objectives there is a pooler, as in Hugging Face's base class
-  bool gelu_head = false;             ///< the prediction head uses exact GELU, whatever hidden_act is
-  LogitsBias logits_bias = LogitsBias::none;
-  bool scale_decoder_outputs = false;  ///< hidden states are divided by sqrt(hidden_size) before the LM head
-  // ---- texts
   bool prepend_bos = false;  ///< source and target texts begin with [CLS] (<s>)
+  bool prefix_lm = false;    ///< causal models: attention is bidirectional within the source, but for its last token
+};
+
+/// The options and facts of a backbone: those of its parts, which read their own struct, and of the whole.
+struct BackboneConfig : StackConfig,
+                        EmbeddingConfig,
+                        ProjectionConfig,
+                        TokenHeadConfig,
+                        NextTokenHeadConfig,
+                        TextConfig {
+  Architecture architecture = Architecture::encoder;
+  std::string like;
+  double initializer_range = 0.02;
+  Initializer initializer = Initializer::truncated_normal;
+  bool tie_word_embeddings = true;
 
   bool is_encoder() const { return architecture == Architecture::encoder; }
   bool is_decoder() const { return architecture == Architecture::decoder; }
@@ -142,6 +146,7 @@ struct BackboneConfig : StackConfig, TokenHeadConfig {
   /// The model generates text autoregressively.
   bool is_generative() const { return is_decoder() || is_encoder_decoder(); }
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
+  bool projects_embeddings() const { return always_project_embeddings || embedding_width() != hidden_size; }
   static constexpr int64_t unlimited_length = int64_t{1} << 40;  ///< longer than any text
   /// Maximum input length in tokens.
   int64_t max_input_length() const {
@@ -152,54 +157,9 @@ struct BackboneConfig : StackConfig, TokenHeadConfig {
     return sized ? max_position_embeddings - (after_padding ? pad_token_id + 1 : 0) : unlimited_length;
   }
 };
-
-/// The special token that starts the decoder's input, taken from the tokenizer that the model is trained with.
-enum class DecoderStart { padding, end_of_text, beginning_of_text };
-
-/// The decoder start token and the forced tokens of an encoder-decoder's generation.
-struct DecodingIds {
-  int64_t decoder_start_token_id = 0;
-  int64_t forced_bos_token_id = -1;
-  int64_t forced_eos_token_id = -1;
-  /// The decoder's input starts with the last target token (mBART's language id), not with decoder_start_token_id.
-  bool decoder_starts_with_last_target = false;
-};
-
-/// Encoder-decoder families. `architecture` may also select one of the two stacks.
-struct EncoderDecoderConfig : BackboneConfig, DecodingIds {
-  bool shared_embeddings = true;
-  int64_t num_decoder_layers = 0;
-  int64_t decoder_attention_heads = 0;
-  int64_t decoder_ffn_dim = 0;
-  DecoderStart decoder_start = DecoderStart::end_of_text;
-
-  EncoderDecoderConfig() { architecture = Architecture::encoder_decoder; }
-  /// The decoder's sizes.
-  int64_t decoder_layers() const { return num_decoder_layers > 0 ? num_decoder_layers : num_hidden_layers; }
-  int64_t decoder_heads() const { return decoder_attention_heads > 0 ? decoder_attention_heads : num_attention_heads; }
-  int64_t decoder_inner_size() const { return decoder_ffn_dim > 0 ? decoder_ffn_dim : intermediate_size; }
-};
-
-/// The direction of attention in a two-stream model.
-enum class AttentionDirection { bi, uni };
-constexpr auto choices(AttentionDirection) {
-  return std::array{Choice{AttentionDirection::bi, "bi", "bidirectional"},
-                    Choice{AttentionDirection::uni, "uni", "causal"}};
-}
-
-/// Two-stream attention with relative positions and recurrence memory (mems).
-struct TwoStreamConfig : BackboneConfig {
-  AttentionDirection attn_type = AttentionDirection::bi;
-  int64_t clamp_len = -1;
-  int64_t mem_len = 0;
-  int64_t reuse_len = 0;
-  bool bi_data = false;
-  bool same_length = false;
-
-  TwoStreamConfig() { architecture = Architecture::two_stream; }
-  /// Training carries the mems of a segment to the next one.
-  bool carries_mems() const { return mem_len > 0 && reuse_len > 0; }
-};
+/// A family: BackboneConfig with other defaults, and options of its own.
+template <class Config>
+concept BackboneFamily = std::derived_from<Config, BackboneConfig>;
 
 /// The values of `hidden_act`: names of transformers' ACT2FN.
 inline const std::vector<std::string> activation_names = {"gelu",
@@ -229,9 +189,9 @@ inline void initialise(BackboneConfig& c, Initializer initializer, bool freeze_p
   c.freeze_pad_embedding = freeze_pad_embedding;
 }
 
-/// The options of every backbone.
-template <class V, class Config>
-void describe_backbone(V& v, Config& c) {
+/// The options of every backbone, in four parts.
+template <class V, BackboneFamily Config>
+void describe_presets(V& v, Config& c) {
   v.like(c, "the initialisation of a published implementation",
          {{"google-bert", [](Config& m) { initialise(m, Initializer::truncated_normal, false); }},
           {"albert", [](Config& m) { initialise(m, Initializer::truncated_normal, false); }},
@@ -243,6 +203,9 @@ void describe_backbone(V& v, Config& c) {
           {"xlnet", [](Config& m) { initialise(m, Initializer::normal, false); }},
           {"megatron", [](Config& m) { initialise(m, Initializer::normal_scaled, false); }},
           {"t5", [](Config& m) { initialise(m, Initializer::fan_in, false); }}});
+}
+template <class V>
+void describe_sizes(V& v, BackboneConfig& c) {
   v("vocab_size", c.vocab_size, "rows of the token embedding; 0 = the size of the tokenizer",
     in_range(0, limits::tokens));
   v("hidden_size", c.hidden_size, "width of the residual stream", in_range(1, limits::width));
@@ -257,6 +220,9 @@ void describe_backbone(V& v, Config& c) {
     in_range(0, 1, open_end));
   v("attention_probs_dropout_prob", c.attention_probs_dropout_prob, "dropout on attention probabilities",
     in_range(0, 1, open_end));
+}
+template <class V>
+void describe_positions(V& v, BackboneConfig& c) {
   v("max_position_embeddings", c.max_position_embeddings,
     "rows of the position table: the maximum sequence length [tokens], plus pad_token_id + 1 for roberta and "
     "longformer",
@@ -268,6 +234,9 @@ void describe_backbone(V& v, Config& c) {
     "2018); 0 = none",
     in_range(0, 1 << 14));
   v("type_vocab_size", c.type_vocab_size, "number of segment types", in_range(1, 1 << 20));
+}
+template <class V>
+void describe_weights(V& v, BackboneConfig& c) {
   v("initializer_range", c.initializer_range, "standard deviation of the initial weights", in_range(0, 10));
   v("initializer", c.initializer, "distribution of the initial weights");
   v("norm_place", c.norm_place, "post-norm or pre-norm blocks");
@@ -278,12 +247,10 @@ void describe_backbone(V& v, Config& c) {
   v("freeze_pad_embedding", c.freeze_pad_embedding,
     "the padding row starts at zero and gets no gradient from the lookup, as with torch's padding_idx");
   v("tie_word_embeddings", c.tie_word_embeddings, "the prediction head is tied to the token embedding");
-  v("architecture", c.architecture, "the stacks, and what their tokens attend to");
-  if constexpr (std::derived_from<Config, EncoderDecoderConfig>)
-    v.template formerly<bool>("is_encoder_decoder", "architecture", [&](bool both) {
-      c.architecture = both ? Architecture::encoder_decoder : Architecture::encoder;
-      return "";
-    });
+}
+/// Earlier forms of the key `architecture`.
+template <class V>
+void describe_former_architecture(V& v, BackboneConfig& c) {
   v.template formerly<bool>("is_decoder", "architecture", [&](bool causal) {
     if (causal && c.is_encoder_decoder())
       return "an encoder-decoder family; leave it out, or choose architecture: decoder";
@@ -291,6 +258,17 @@ void describe_backbone(V& v, Config& c) {
     if (c.is_encoder() || c.is_decoder()) c.architecture = causal ? Architecture::decoder : Architecture::encoder;
     return "";
   });
+}
+
+/// The options of every backbone.
+template <class V, BackboneFamily Config>
+void describe_backbone(V& v, Config& c) {
+  describe_presets(v, c);
+  describe_sizes(v, c);
+  describe_positions(v, c);
+  describe_weights(v, c);
+  v("architecture", c.architecture, "the stacks, and what their tokens attend to");
+  describe_former_architecture(v, c);
   v("bos_token_id", c.bos_token_id,
     "id of the token that begins a text, kept for the export of a model imported without a tokenizer; -1 = unknown",
     in_range(-1, limits::tokens));
@@ -299,36 +277,11 @@ void describe_backbone(V& v, Config& c) {
     in_range(-1, limits::tokens));
   v("attention", c.attention, "which keys a query attends to");
 }
-/// The options of every encoder-decoder family.
-template <class V, class Config>
-void describe_encoder_decoder(V& v, Config& c) {
-  describe_backbone(v, c);
-  v("activation_dropout", c.activation_dropout, "dropout inside the feed-forward layer", in_range(0, 1, open_end));
-  v("shared_embeddings", c.shared_embeddings,
-    "encoder and decoder share one token embedding; false = separate ones, and the head is tied to the decoder's");
-  v("num_decoder_layers", c.num_decoder_layers, "blocks in the decoder; 0 = num_hidden_layers",
-    in_range(0, limits::layers));
-  v("decoder_attention_heads", c.decoder_attention_heads, "attention heads of the decoder; 0 = num_attention_heads",
-    in_range(0, limits::heads));
-  v("decoder_ffn_dim", c.decoder_ffn_dim, "width inside the decoder's feed-forward layer; 0 = intermediate_size",
-    in_range(0, limits::inner_width));
-  v("decoder_start_token_id", c.decoder_start_token_id,
-    "id of the decoder's first input token; set from the tokenizer when training", in_range(0, limits::tokens));
-  v("forced_bos_token_id", c.forced_bos_token_id, "id that every generated text begins with; -1 = none",
-    in_range(-1, limits::tokens));
-  v("forced_eos_token_id", c.forced_eos_token_id,
-    "id that ends a generated text which reaches its maximum length; -1 = none", in_range(-1, limits::tokens));
-}
 
 /// The options of a family that adds none of its own.
-template <class V, std::derived_from<BackboneConfig> Config>
+template <class V, BackboneFamily Config>
 void describe(V& v, Config& c) {
-  if constexpr (std::derived_from<Config, EncoderDecoderConfig>) {
-    describe_encoder_decoder(v, c);
-    v("scale_embedding", c.scale_embedding, "token embeddings are multiplied by sqrt(hidden_size)");
-  } else {
-    describe_backbone(v, c);
-  }
+  describe_backbone(v, c);
 }
 
 }  // namespace cloze

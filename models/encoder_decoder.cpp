@@ -67,6 +67,16 @@ struct EncoderDecoder final : Backbone {
     return config.position_offset > 0 ? position_ids + config.position_offset : position_ids;
   }
 
+  double multiply_adds(const std::vector<RowSizes>& rows) const override {
+    double sum = 0;
+    for (const auto& row : rows) {
+      const RowSizes source{.length = row.length, .read = row.length};
+      const RowSizes target{.length = row.target_length, .read = row.target_length};
+      sum += row.count * (encoder->multiply_adds(source) + decoder->multiply_adds(target, row.length));
+    }
+    return sum;
+  }
+
   Tensor pooled(const Tensor&) override { fail<ShapeError>("an encoder-decoder has no pooler"); }
   const Param& token_embedding() const override { return decoder_embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }

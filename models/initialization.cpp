@@ -45,6 +45,11 @@ bool is_residual_projection(const std::string& name) {
   return contains("attention.output.") || (contains(".output.") && !contains("attention"));
 }
 
+/// As many residual connections are summed as there are sublayers. Source: Radford et al. 2019, section 2.3.
+void scale_by_depth(Param& param, const BackboneConfig& c) {
+  param.set_init_range(c.initializer_range * inverse_sqrt(2.0 * static_cast<double>(c.num_hidden_layers)));
+}
+
 }  // namespace
 
 void set_xavier(Param weight, double gain) {
@@ -60,16 +65,27 @@ void set_init_ranges(const Layer& root_layer, const BackboneConfig& c) {
     auto& param = named.param;
     const bool drawn = param.init() == Init::weight || param.init() == Init::embedding;
     const bool is_matrix = param.init() == Init::weight && param.role() == Role::weight && param.value().dim() == 2;
+    const bool is_residual = is_matrix && is_residual_projection(named.name);
     if (!drawn) continue;
-    const bool truncated = c.initializer == Initializer::truncated_normal_scaled,
-               scaled = truncated || c.initializer == Initializer::normal_scaled;
-    if (scaled && is_matrix &&
-        (is_residual_projection(named.name) || (truncated && named.name == "head.transform.weight")))
-      param.set_init_range(c.initializer_range * inverse_sqrt(2.0 * static_cast<double>(c.num_hidden_layers)));
-    if (c.initializer == Initializer::xavier && is_matrix) set_xavier_of(named);
-    if (c.initializer == Initializer::xavier && param.role() == Role::embedding)
-      param.set_init_range(inverse_sqrt(static_cast<double>(param.value().size(-1))));
-    if (c.initializer == Initializer::fan_in) set_fan_in(named, c);
+    switch (c.initializer) {
+      case Initializer::truncated_normal:
+      case Initializer::normal:
+        break;
+      case Initializer::normal_scaled:
+        if (is_residual) scale_by_depth(param, c);
+        break;
+      case Initializer::truncated_normal_scaled:
+        if (is_residual || (is_matrix && named.name == "head.transform.weight")) scale_by_depth(param, c);
+        break;
+      case Initializer::fan_in:
+        set_fan_in(named, c);
+        break;
+      case Initializer::xavier:
+        if (is_matrix) set_xavier_of(named);
+        if (param.role() == Role::embedding)
+          param.set_init_range(inverse_sqrt(static_cast<double>(param.value().size(-1))));
+        break;
+    }
   }
 }
 

@@ -18,7 +18,7 @@ struct SingleStack final : Backbone {
                        : own("embeddings", make_embeddings(c, parts.embeddings ? TiedTables{parts.embeddings->word,
                                                                                             parts.embeddings->position}
                                                                                : TiedTables{}))) {
-    if (c.always_project_embeddings || c.embedding_width() != c.hidden_size)
+    if (c.projects_embeddings())
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
     if (projection && c.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);
@@ -72,6 +72,13 @@ struct SingleStack final : Backbone {
     require<ShapeError>(pooler != nullptr, "this network has no pooler: no objective needs one");
     return at::tanh(pooler->forward(hidden.select(1, 0)));  // [B, D]
   }
+
+  double multiply_adds(const std::vector<RowSizes>& rows) const override {
+    double sum = projection ? total(rows, &RowSizes::length) * projection->multiply_adds() : 0;
+    for (const auto& row : rows) sum += row.count * stack->multiply_adds(row);
+    return sum;
+  }
+  double pooling_multiply_adds() const override { return pooler ? pooler->multiply_adds() : 0; }
 
   const Param& token_embedding() const override { return embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }

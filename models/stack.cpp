@@ -82,12 +82,18 @@ Tensor Block::forward(const Tensor& x, const AttentionContext& context, const Dr
               on_branch(2), stream, output_norm);
 }
 
+double Block::multiply_adds(const RowSizes& row, double outputs, double encoded) const {
+  double after = attention->output->multiply_adds() + intermediate->multiply_adds() + output->multiply_adds();
+  if (gate) after += gate->multiply_adds();
+  double sum = attention->multiply_adds(row, config.causal) + outputs * after;
+  if (cross_attention)
+    sum += cross_attention->multiply_adds(outputs, encoded) + outputs * cross_attention->output->multiply_adds();
+  return sum;
+}
+
 Stack::Stack(const StackConfig& c) : config(c) {
-  // Layer i belongs to group floor(i groups / layers). It shares its blocks, or one of their sublayers, with the
-  // group's first layer.
-  const int64_t count = c.num_hidden_layers, groups = c.num_hidden_groups > 0 && c.share != Sharing::none
-                                                          ? std::min(c.num_hidden_groups, count)
-                                                          : count;
+  // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
+  const int64_t count = c.num_hidden_layers, groups = c.groups_of(count);
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
     auto& leader = first[static_cast<size_t>(i * groups / count)];
@@ -115,6 +121,16 @@ int64_t Stack::depth() const {
   int64_t blocks = 0;
   for (const auto& layer : layers) blocks += static_cast<int64_t>(layer.size());
   return blocks;
+}
+
+double Stack::multiply_adds(const RowSizes& row, double encoded) const {
+  double sum = 0;
+  for (const auto& layer : layers)
+    for (const auto& block : layer) {
+      const bool last = &layer == &layers.back() && &block == &layer.back();
+      sum += block->multiply_adds(row, last ? row.read : row.length, encoded);
+    }
+  return sum;
 }
 
 Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,

@@ -21,6 +21,9 @@ struct Block : Layer {
   /// computed for those tokens only, and the result is [N, D]; undefined: for all tokens.
   Tensor forward(const Tensor& x, const AttentionContext& context, const Dropout& drop, uint32_t site,
                  const EncoderOutput* encoded, BlockCache* cache, const Tensor& indices) const;
+  /// Multiply-adds for one of these rows, of which `outputs` tokens are computed after self-attention; `encoded`:
+  /// tokens of the encoder's output.
+  double multiply_adds(const RowSizes& row, double outputs, double encoded) const;
   StackConfig config;
   std::shared_ptr<Attention> attention;
   std::shared_ptr<CrossAttention> cross_attention;
@@ -31,7 +34,7 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
-/// T5's buckets of relative positions (key minus query): one bucket for each small distance, logarithmic buckets
+/// Buckets of relative positions (key minus query): one bucket for each small distance, logarithmic buckets
 /// beyond. A causal stack buckets distances to the past only, a bidirectional one both signs. Source: Raffel et al.
 /// 2020, section 2.1; Mesh TensorFlow, transformer_layers.py.
 class DistanceBuckets {
@@ -56,12 +59,14 @@ struct Stack : Layer {
   Tensor forward(Tensor x, AttentionContext context, const Dropout& drop, Trace* trace,
                  const EncoderOutput* encoded = nullptr, std::vector<BlockCache>* cache = nullptr,
                  const Tensor& read_positions = {}) const;
+  /// Multiply-adds for one of these rows; `encoded`: tokens of the encoder's output.
+  double multiply_adds(const RowSizes& row, double encoded = 0) const;
   /// Number of blocks that run; shared ones count each time.
   int64_t depth() const;
   StackConfig config;
   std::vector<std::vector<std::shared_ptr<Block>>> layers;
   std::shared_ptr<Norm> final_norm;  ///< pre-norm only
-  Param relative_attention_bias;     ///< [buckets, H], with T5's relative position bias
+  Param relative_attention_bias;     ///< [buckets, H]; undefined: no RelativeBias
   std::optional<DistanceBuckets> buckets;
   bool gradient_checkpointing = false;  ///< recompute each block in the backward pass
 };

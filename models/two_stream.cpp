@@ -73,6 +73,13 @@ struct TwoStreamAttention : Layer {
             x.g.defined() ? attend(x.g, shared.query, on_query) : Tensor()};
   }
 
+  /// Multiply-adds of one stream: its projections, and for each key a score by content, one by distance and a value.
+  /// A query has a score for each of the two kinds of segments.
+  double multiply_adds(double queries, double keys) const {
+    const auto width = static_cast<double>(output->weight.value().size(1));
+    return queries * (query->multiply_adds() + output->multiply_adds() + (3 * keys + 2) * width);
+  }
+
   int64_t heads;
   std::shared_ptr<Linear> query, key_value, position, output;
   Param r_w_bias, r_r_bias, r_s_bias, seg_embed;  // [H, C]; [2, H, C]: same segment, different segments
@@ -237,6 +244,31 @@ struct TwoStream final : Backbone {
     const auto kept = config.reuse_len > 0 ? h.slice(1, 0, config.reuse_len) : h;
     const auto all = mem.defined() ? at::cat({mem.to(h.scalar_type()), kept}, 1) : kept;
     return (config.mem_len > 0 ? all.slice(1, -config.mem_len).contiguous() : all).detach();
+  }
+
+  /// Multiply-adds of training. All keys count: the order of a permutation hides single pairs, which are masked after
+  /// they were scored. The embeddings of distances are projected once for all rows of a batch.
+  double multiply_adds(const std::vector<RowSizes>& rows) const override {
+    const double mem_length = config.carries_mems() ? static_cast<double>(config.mem_len) : 0;
+    const bool targets = total(rows, &RowSizes::predicted) > 0;
+    double longest = 0;
+    for (const auto& row : rows) longest = std::max(longest, row.length);
+    double sum = 0;
+    for (const auto& block : blocks) {
+      const auto& attention = *block->attention;
+      const double feed_forward = block->intermediate->multiply_adds() + block->output->multiply_adds();
+      sum += (2 * longest + mem_length) * (config.bi_data ? 2 : 1) * attention.position->multiply_adds();
+      for (const auto& row : rows) {
+        const double keys = row.length + mem_length;
+        const auto stream = [&](double queries) {
+          return attention.multiply_adds(queries, keys) + queries * feed_forward;
+        };
+        const bool content = block != blocks.back() || !targets;
+        sum += row.count * (keys * attention.key_value->multiply_adds() + stream(row.predicted) +
+                            (content ? stream(row.length) : 0));
+      }
+    }
+    return sum;
   }
 
   Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }

@@ -38,6 +38,21 @@ struct Batch {
   }
 };
 
+/// The inputs of the backbone.
+inline Inputs inputs_of(const Batch& batch) {
+  return {.input_ids = batch.input_ids,
+          .attention_mask = batch.attention_mask,
+          .token_type_ids = batch.token_type_ids,
+          .global_attention_mask = batch.global_attention_mask,
+          .prefix = batch.prefix,
+          .decoder_input_ids = batch.decoder_input_ids,
+          .decoder_attention_mask = batch.decoder_attention_mask,
+          .visible = batch.visible,
+          .target_positions = batch.target_positions,
+          .backward = batch.backward,
+          .mems = batch.mems};
+}
+
 /// Counts of a binary classification; positive = label 1 (random, swapped, replaced).
 struct BinaryCounts {
   int64_t positives = 0;       ///< labels that are 1

@@ -9,29 +9,28 @@ struct CausalLmBuilder final : SourceTargetBuilder {
   using SourceTargetBuilder::SourceTargetBuilder;
 
   uint64_t length() const override {
-    const int64_t begin = model_.prepend_bos ? 1 : 0;
-    return static_cast<uint64_t>(data_.max_seq_length + 1 - begin);  // the last token is a label only
+    return static_cast<uint64_t>(in_.data.max_seq_length + 1 - begins());  // the last token is a label only
   }
 
-  void build(const Example& example, Stream, SourceTarget& row, Infilled*) override {
-    read_text(example);
-    auto& [tokens, offsets, sentence_lengths] = text_;
-    const auto n = static_cast<int64_t>(tokens.size());
+  SourceTarget build(const Example& example, Stream, RowDraws& drawn) const override {
+    auto text = read_text(example);
+    SourceTarget row{.source = {}, .target = std::move(text.tokens), .target_offsets = std::move(text.offsets)};
     const auto separators = static_cast<int64_t>(example.spans.size()) - 1;
-    used_tokens_ = n - separators;
-    const auto& last = example.spans.back();
-    const uint64_t end = last.first + last.count;
-    const bool ends = end == store_.document_token(store_.document_of(last.first) + 1);  // of its document
-    if (ends && n < static_cast<int64_t>(length())) {
-      tokens.push_back(eos_);
-      offsets.push_back(-1);
+    drawn.used_tokens = static_cast<int64_t>(row.target.size()) - separators;
+    if (ends_document(example) && row.target.size() < length()) {
+      row.target.push_back(eos_);
+      row.target_offsets.push_back(-1);
     }
-    row.source.clear();
-    row.target = tokens;
-    row.target_offsets = offsets;
-    if (!model_.prepend_bos) return;
-    row.target.insert(row.target.begin(), vocabulary_.special.cls);
-    row.target_offsets.insert(row.target_offsets.begin(), -1);
+    if (begins()) {
+      row.target.insert(row.target.begin(), in_.vocabulary.special.cls);
+      row.target_offsets.insert(row.target_offsets.begin(), -1);
+    }
+    return row;
+  }
+
+  bool ends_document(const Example& example) const {
+    const auto& last = example.spans.back();
+    return last.first + last.count == in_.store.document_token(in_.store.document_of(last.first) + 1);
   }
 };
 

@@ -17,4 +17,6 @@ void describe(V& v, ClmConfig& c) {
     "the output embedding only, as in GPT-2");
 }
 
+void check_limits(const ClmConfig& objective, const ObjectiveSetting& in, Limits& limits);
+
 }  // namespace cloze

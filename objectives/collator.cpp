@@ -1,25 +1,14 @@
 #include "objectives/collator.h"
 
-#include "objectives/generative_rows.h"
-#include "objectives/special_tokens.h"
+#include "objectives/rows.h"
 
 namespace cloze {
 
 struct Collator::Impl {
-  explicit Impl(RowContext made) : context(std::move(made)), rows(make_rows()) {}
+  explicit Impl(RowContext made) : context(std::move(made)), rows(make_rows(context)) {}
 
   RowContext context;
   std::unique_ptr<RowMaker> rows;
-
- private:
-  std::unique_ptr<RowMaker> make_rows() const {
-    const auto& objectives = context.objectives;
-    require_special_tokens(objectives, backbone_of(context.model), context.store.tokenizer(), context.data.tokens);
-    if (const auto* generative = generative_of(objectives)) return make_generative_row_maker(context, *generative);
-    if (const auto* mntp = first_of<MntpConfig>(objectives)) return make_mntp_rows(context, *mntp);
-    if (const auto* plm = first_of<PlmConfig>(objectives)) return make_permuted_rows(context, *plm);
-    return make_masked_rows(context);
-  }
 };
 
 Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,

@@ -21,13 +21,40 @@ using ObjectiveConfig =
                  DenoisingConfig, GapSentencesConfig, PairsConfig, PlmConfig, MntpConfig>;
 using Objectives = std::vector<ObjectiveConfig>;
 
-/// The objective trains generation: all next-token objectives except plm and mntp, which predict positions of the text
-/// itself.
+/// `mlm`, `nsp`, ...
+inline std::string kind_of(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return std::string(o.kind); }, objective);
+}
+inline const ObjectiveTerms& terms_of(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) -> const ObjectiveTerms& { return o; }, objective);
+}
+inline RowKind rows_of(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return o.rows; }, objective);
+}
+
+/// The first objective of type `Kind`, or null.
 template <class Kind>
-inline constexpr bool is_generative_kind =
-    std::is_base_of_v<NextTokenTerms, Kind> && !std::is_same_v<Kind, PlmConfig> && !std::is_same_v<Kind, MntpConfig>;
-inline bool is_generative(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return is_generative_kind<std::decay_t<decltype(o)>>; }, objective);
+const Kind* first_of(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (const auto* found = std::get_if<Kind>(&objective)) return found;
+  return nullptr;
+}
+
+/// The first objective whose rows the others share: one that makes rows of its own, else any; null: there is none.
+inline const ObjectiveConfig* row_objective_of(const Objectives& objectives) {
+  for (const auto& objective : objectives)
+    if (rows_of(objective) != RowKind::masked) return &objective;
+  return objectives.empty() ? nullptr : &objectives.front();
+}
+
+/// The objective trains generation: its rows are sources and targets.
+template <class Kind>
+inline constexpr bool is_generative_kind = Kind::rows == RowKind::generative;
+inline bool is_generative(const ObjectiveConfig& objective) { return rows_of(objective) == RowKind::generative; }
+/// The generative objective, or null.
+inline const ObjectiveConfig* generative_of(const Objectives& objectives) {
+  const auto* found = row_objective_of(objectives);
+  return found && is_generative(*found) ? found : nullptr;
 }
 
 /// The name of an objective's head; next-token objectives share `lm`.

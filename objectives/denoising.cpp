@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "objectives/denoising_noise.h"
 #include "objectives/generative_rows.h"
 
 namespace cloze {
@@ -24,21 +25,22 @@ struct DenoisingBuilder final : CorruptionBuilder {
     return {n + more + std::ceil(config.insert_ratio * (n + more + 2)) + 1, n + 1};
   }
 
-  void corrupt(Stream& stream, SourceTarget& row, Infilled* infilled) override {
-    row.target = text_.tokens;
+  SourceTarget corrupt(const ExampleText& text, Stream& stream, RowDraws& drawn) const override {
+    SourceTarget row{.source = {}, .target = text.tokens, .target_offsets = text.offsets};
     row.target.push_back(eos_);
-    row.target.insert(row.target.begin(), vocabulary_.special.cls);  // the noise leaves both ends in place
-    word_starts.assign(row.target.size(), 1);
-    for (size_t i = 0; i < row.target.size(); ++i)
-      word_starts[i] = vocabulary_.starts_word[static_cast<size_t>(row.target[i])];
-    row.source = bart_noise(row.target, word_starts, text_.sentence_lengths, config, ids_, stream, infilled);
+    row.target.insert(row.target.begin(), in_.vocabulary.special.cls);  // the noise leaves both ends in place
+    std::vector<uint8_t> word_starts;
+    for (const auto id : row.target) word_starts.push_back(in_.vocabulary.starts_word[static_cast<size_t>(id)]);
+    Infilled infilled;
+    row.source = bart_noise(row.target, word_starts, text.sentence_lengths, config, ids_, stream, &infilled);
+    drawn.lengths = std::move(infilled.words);
+    drawn.corrupted = infilled.corrupted;
     for (auto* side : {&row.source, &row.target}) side->erase(side->begin());
-    row.target_offsets = text_.offsets;
     row.target_offsets.push_back(-1);
+    return row;
   }
 
   const DenoisingConfig& config;
-  std::vector<uint8_t> word_starts;
 };
 
 }  // namespace

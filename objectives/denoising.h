@@ -30,7 +30,10 @@ struct BartNoise {
 /// Source: Lewis et al. 2020, section 2.2 (arXiv 1910.13461); fairseq, denoising_dataset.py.
 struct DenoisingConfig : NextTokenTerms, BartNoise {
   static constexpr const char* kind = "denoising";
+  static constexpr const char* share_key = "mask_ratio";
   std::string like;
+  bool uses_mask() const { return true; }
+  bool uses_cls() const { return true; }
 };
 template <class V>
 void describe(V& v, DenoisingConfig& c) {
@@ -48,5 +51,7 @@ void describe(V& v, DenoisingConfig& c) {
   v("insert_ratio", c.insert_ratio, "number of inserted tokens, as a share of the length", in_range(0, 1));
   v("rotate_prob", c.rotate_prob, "share of the texts that are rotated to start at a random token", in_range(0, 1));
 }
+
+void check_limits(const DenoisingConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "objectives/gap_sentences_noise.h"
 #include "objectives/generative_rows.h"
 
 namespace cloze {
@@ -11,41 +12,43 @@ struct GapSentencesBuilder final : CorruptionBuilder {
 
   /// Gap sentences are whole sentences.
   Packing packing() const override {
-    return data_.packing == RowPacking::full ? Packing::full : Packing::doc_sentences;
+    return in_.data.packing == RowPacking::full ? Packing::full : Packing::doc_sentences;
   }
   bool keeps_sentences() const override { return true; }
 
   Lengths expected_lengths(int64_t tokens) const override {
     const auto n = static_cast<double>(tokens);
-    if (model_.is_encoder_decoder()) return {n + 1, n + 1};
-    const double sentence =
-        static_cast<double>(store_.num_tokens()) / static_cast<double>(std::max<uint64_t>(1, store_.num_sentences()));
+    if (model().is_encoder_decoder()) return {n + 1, n + 1};
+    const double sentence = static_cast<double>(in_.store.num_tokens()) /
+                            static_cast<double>(std::max<uint64_t>(1, in_.store.num_sentences()));
     // The source has one mask for each target sentence.
     return {n + 1, 1 + std::max(1.0, config.gap_sentences_ratio * n / sentence)};
   }
 
-  void corrupt(Stream& stream, SourceTarget& row, Infilled*) override {
-    const auto mask = vocabulary_.special.sentence_mask;
-    sentences.resize(text_.sentence_lengths.size());
-    auto at = text_.tokens.begin();
-    for (size_t s = 0; s < sentences.size(); at += text_.sentence_lengths[s++])
-      sentences[s].assign(at, at + text_.sentence_lengths[s]);
-    row = gap_sentences(sentences, config.gap_sentences_ratio, config.choose, mask, eos_, stream);
+  SourceTarget corrupt(const ExampleText& text, Stream& stream, RowDraws&) const override {
+    const auto mask = in_.vocabulary.special.sentence_mask;
+    std::vector<std::vector<int64_t>> sentences;
+    auto at = text.tokens.begin();
+    for (const auto length : text.sentence_lengths) {
+      sentences.emplace_back(at, at + length);
+      at += length;
+    }
+    auto row = gap_sentences(sentences, config.gap_sentences_ratio, config.choose, mask, eos_, stream);
     // A sentence is in the target if the source has the mask at its position; no text contains the mask.
     size_t in_source = 0, in_text = 0;
     for (const auto& sentence : sentences) {
       const bool is_gap = !sentence.empty() && row.source[in_source] == mask;
-      const auto from = text_.offsets.begin() + static_cast<std::ptrdiff_t>(in_text);
+      const auto from = text.offsets.begin() + static_cast<std::ptrdiff_t>(in_text);
       if (is_gap)
         row.target_offsets.insert(row.target_offsets.end(), from, from + static_cast<std::ptrdiff_t>(sentence.size()));
       in_source += is_gap ? 1 : sentence.size();
       in_text += sentence.size();
     }
     row.target_offsets.push_back(-1);
+    return row;
   }
 
   const GapSentencesConfig& config;
-  std::vector<std::vector<int64_t>> sentences;
 };
 
 }  // namespace

@@ -16,9 +16,11 @@ constexpr auto choices(SentenceChoice) {
 /// Source: Zhang et al. 2020, section 3.1 (arXiv 1912.08777).
 struct GapSentencesConfig : NextTokenTerms {
   static constexpr const char* kind = "gap_sentences";
+  static constexpr const char* share_key = "gap_sentences_ratio";
   std::string like;
   double gap_sentences_ratio = 0.3;
   SentenceChoice choose = SentenceChoice::ind_orig;
+  bool uses_mask() const { return true; }
 };
 template <class V>
 void describe(V& v, GapSentencesConfig& c) {
@@ -32,5 +34,7 @@ void describe(V& v, GapSentencesConfig& c) {
     "already selected (seq-), counting repeated tokens each time (-orig) or once (-uniq); random; lead = the first "
     "ones");
 }
+
+void check_limits(const GapSentencesConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -2,16 +2,12 @@
 // Rows of generative objectives: sources and targets.
 #include <memory>
 
-#include "objectives/noising.h"
 #include "objectives/rows.h"
+#include "objectives/source_target.h"
+#include "objectives/span_corruption_noise.h"
+#include "objectives/special_tokens.h"
 
 namespace cloze {
-
-/// The generative objective among `objectives`, or null.
-const ObjectiveConfig* generative_of(const Objectives& objectives);
-
-/// Sets a model's special token ids to those of the tokenizer that it is trained with.
-void take_special_ids(ModelConfig& model, const SpecialIds& special);
 
 /// The text of an example, from one or more documents.
 struct ExampleText {
@@ -20,7 +16,7 @@ struct ExampleText {
   std::vector<int64_t> sentence_lengths{};
 };
 
-/// Makes source and target of the rows of a generative objective. Has scratch buffers: one instance per thread.
+/// Makes source and target of the rows of a generative objective. Const members may be called from many threads.
 class SourceTargetBuilder {
  public:
   explicit SourceTargetBuilder(const RowContext& context);
@@ -28,31 +24,21 @@ class SourceTargetBuilder {
   /// How the text is packed into examples, and their length in tokens.
   virtual Packing packing() const;
   virtual uint64_t length() const = 0;
-  /// Source and target of one row, with end tokens, each at most data.max_seq_length long. `infilled` receives the
-  /// statistics of text_infilling.
-  virtual void build(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) = 0;
-  /// Tokens of the example's text in the last row, as source or target.
-  int64_t used_tokens() const { return used_tokens_; }
-  /// The batch of rows. Encoder-decoders: the encoder's input is the source, the decoder's the target shifted right by
-  /// one. Decoder-only models: the input is source and target concatenated, the labels are the target.
-  Batch batch(const std::vector<SourceTarget>& rows) const;
+  /// Source and target of one row, with end tokens, each at most data.max_seq_length long. `drawn` receives the random
+  /// choices and the number of used tokens.
+  virtual SourceTarget build(const Example& example, Stream stream, RowDraws& drawn) const = 0;
 
  protected:
-  /// Reads the text of an example into `text_`.
-  void read_text(const Example& example);
+  const BackboneConfig& model() const { return backbone_of(in_.model); }
+  /// Begin tokens of a side: 0 or 1.
+  int64_t begins() const { return model().prepend_bos ? 1 : 0; }
+  ExampleText read_text(const Example& example) const;
   /// Prepends the model's begin token, and truncates sides that are too long; end tokens are kept.
   void add_bos_and_truncate(SourceTarget& row) const;
 
-  const RowContext& context_;
-  const DataConfig& data_;
-  const BackboneConfig& model_;
-  DecodingIds decoding_;
-  const TokenStore& store_;
-  const Vocabulary& vocabulary_;
-  NoiseIds ids_;
+  const RowContext& in_;
   int64_t eos_;
-  int64_t used_tokens_ = 0;
-  ExampleText text_;
+  NoiseIds ids_;
 };
 
 /// Rows whose source is a corrupted text. If noise makes a row too long, the text is shortened and corrupted again.
@@ -60,7 +46,7 @@ class CorruptionBuilder : public SourceTargetBuilder {
  public:
   using SourceTargetBuilder::SourceTargetBuilder;
   uint64_t length() const override;
-  void build(const Example& example, Stream stream, SourceTarget& row, Infilled* infilled) override;
+  SourceTarget build(const Example& example, Stream stream, RowDraws& drawn) const override;
 
  protected:
   /// Lengths of source and target, end tokens included.
@@ -73,24 +59,26 @@ class CorruptionBuilder : public SourceTargetBuilder {
   virtual int64_t max_text_length(int64_t max_length) const { return max_length - 1; }
   /// Texts are shortened by whole sentences.
   virtual bool keeps_sentences() const { return false; }
-  /// Makes the row from `text_`.
-  virtual void corrupt(Stream& stream, SourceTarget& row, Infilled* infilled) = 0;
+  /// The row of a text. `drawn` receives the random choices.
+  virtual SourceTarget corrupt(const ExampleText& text, Stream& stream, RowDraws& drawn) const = 0;
 
  private:
   /// The length that max_seq_length limits: of the longer side; for decoder-only models the sum of both.
   double total_length(const Lengths& lengths) const;
   bool fits(double length) const;
-  /// Drops the end of `text_`, which gave a row of this length.
-  void shorten(double length);
+  /// Drops the end of `text`, which gave a row of this length.
+  void shorten(ExampleText& text, double length) const;
 };
 
 /// The builder of a generative objective. Throws ConfigError if the tokenizer or the prepared tokens do not fit it.
-std::unique_ptr<SourceTargetBuilder> make_source_target_builder(const ObjectiveConfig& objective,
-                                                                const RowContext& context);
 std::unique_ptr<SourceTargetBuilder> make_builder(const ClmConfig& config, const RowContext& context);
 std::unique_ptr<SourceTargetBuilder> make_builder(const SpanCorruptionConfig& config, const RowContext& context);
 std::unique_ptr<SourceTargetBuilder> make_builder(const DenoisingConfig& config, const RowContext& context);
 std::unique_ptr<SourceTargetBuilder> make_builder(const GapSentencesConfig& config, const RowContext& context);
 std::unique_ptr<SourceTargetBuilder> make_builder(const PairsConfig& config, const RowContext& context);
+
+/// The batch of rows. Encoder-decoders: the encoder's input is the source, the decoder's the target shifted right by
+/// one. Decoder-only models: the input is source and target concatenated, the labels are the target.
+Batch source_target_batch(const RowContext& context, const std::vector<SourceTarget>& rows);
 
 }  // namespace cloze

@@ -15,6 +15,9 @@ struct MaskedLm final : Objective {
   }
 
   Tensor read_positions(const Batch& batch) const override { return batch.positions; }
+  Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
+    return {.trained = total(rows, &RowSizes::predicted) * head->multiply_adds(backbone.token_embedding())};
+  }
 
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];

@@ -24,6 +24,20 @@ constexpr auto choices(MaskingUnit) {
       Choice{token_span, "token_span", "spans of tokens that tile the text, lengths from the same distribution"}};
 }
 
+/// The unit is made of whole words.
+constexpr bool is_of_words(MaskingUnit unit) {
+  switch (unit) {
+    case MaskingUnit::token:
+    case MaskingUnit::token_span:
+      return false;
+    case MaskingUnit::word:
+    case MaskingUnit::ngram:
+    case MaskingUnit::span:
+      return true;
+  }
+  return false;
+}
+
 /// The distribution of random replacement tokens.
 enum class RandomFrom { vocabulary, words, unigram };
 constexpr auto choices(RandomFrom) {
@@ -157,6 +171,7 @@ void describe(V& v, MaskingPart& c) {
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
 struct MlmConfig : ObjectiveTerms, Masking {
   static constexpr const char* kind = "mlm";
+  static constexpr const char* share_key = "mlm_probability";
   std::vector<MaskingPart> mixture;
 };
 
@@ -178,5 +193,7 @@ inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
   for (auto& part : parts) part.share /= sum;
   return parts;
 }
+
+void check_limits(const MlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -8,16 +8,6 @@ namespace cloze {
 
 namespace {
 
-/// The segment pairs that the objectives or data.packing need.
-std::optional<SegmentPairRule> pairs_of(const Objectives& objectives, RowPacking packing) {
-  const bool single = packing == RowPacking::sentence_pair;
-  if (first_of<NspConfig>(objectives)) return SegmentPairRule{.single_sentences = single};
-  if (const auto* sop = first_of<SopConfig>(objectives))
-    return SegmentPairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
-  if (is_pair(packing)) return SegmentPairRule{.single_sentences = single};
-  return std::nullopt;
-}
-
 /// The rows of a batch in a buffer of the maximum width.
 struct RowBuffer {
   RowBuffer(int64_t count, int64_t stride)
@@ -37,7 +27,7 @@ class MaskedRows final : public RowMaker {
  public:
   explicit MaskedRows(const RowContext& context)
       : in_(context),
-        pairs_(pairs_of(context.objectives, context.data.packing)),
+        pairs_(segment_pair_rule(context.objectives, context.data.packing)),
         budget_(static_cast<uint64_t>(context.data.max_seq_length - (pairs_ ? 3 : 2))),
         sampler_(context.sampler(sampling())),
         maskings_(maskings_of(context.objectives)) {
@@ -140,7 +130,7 @@ class MaskedRows final : public RowMaker {
 
 bool needs_documents(const Objectives& objectives, const DataConfig& data) {
   const bool plm = first_of<PlmConfig>(objectives) != nullptr;  // it makes its own pairs
-  return !plm && pairs_of(objectives, data.packing).has_value();
+  return !plm && segment_pair_rule(objectives, data.packing).has_value();
 }
 
 std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context) { return std::make_unique<MaskedRows>(context); }

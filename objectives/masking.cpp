@@ -23,18 +23,32 @@ size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream) {
   return drawn;
 }
 
+std::vector<double> length_weights(const Masking& config) {
+  std::vector<double> weights;
+  switch (config.unit) {
+    case MaskingUnit::token:
+    case MaskingUnit::word:
+      break;
+    case MaskingUnit::ngram:
+      for (int64_t n = 1; n <= config.max_ngram; ++n) weights.push_back(1 / static_cast<double>(n));
+      break;
+    case MaskingUnit::span:
+    case MaskingUnit::token_span:
+      for (int64_t n = 1; n <= config.max_span_length; ++n)
+        weights.push_back(std::pow(1 - config.span_p, static_cast<double>(n - 1)));
+      break;
+  }
+  return weights;
+}
+
 Masker::Masker(const Masking& config, const Vocabulary& vocabulary)
     : config_(config), share_(config.mlm_probability), vocabulary_(vocabulary) {
-  const bool spans = config.unit != MaskingUnit::ngram;
   double sum = 0;
-  for (int64_t n = 1; n <= (spans ? config.max_span_length : config.max_ngram); ++n)
-    lengths_.push_back(sum +=
-                       spans ? std::pow(1 - config.span_p, static_cast<double>(n - 1)) : 1 / static_cast<double>(n));
+  for (const double weight : length_weights(config)) lengths_.push_back(sum += weight);
 }
 
 void Masker::find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
-  const bool token_spans = config_.unit == MaskingUnit::token_span,
-             words = config_.unit != MaskingUnit::token && !token_spans;
+  const bool token_spans = config_.unit == MaskingUnit::token_span, words = is_of_words(config_.unit);
   int64_t span_left = 0;  // tokens missing from the current span
   begins_.assign(static_cast<size_t>(length), 0);
   units_.clear();
@@ -62,29 +76,48 @@ void Masker::find_units(const int64_t* ids, int64_t length, Stream& stream, std:
 
 void Masker::choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn) {
   chosen_.assign(length, 0);
-  if (config_.count == CountRule::bernoulli &&
-      (config_.unit == MaskingUnit::token || config_.unit == MaskingUnit::word)) {
-    for (const auto& unit : units_)
-      if (stream.bernoulli(share_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
-    return;
+  if (config_.count == CountRule::bernoulli) return choose_independently(stream);
+  const int64_t wanted = wanted_tokens(length, stream);
+  switch (config_.unit) {
+    case MaskingUnit::token:
+    case MaskingUnit::word:
+      return choose_units(wanted, stream);
+    case MaskingUnit::ngram:
+      return choose_ngrams(wanted, stream, drawn);
+    case MaskingUnit::span:
+      return choose_spans(wanted, stream, drawn);
+    case MaskingUnit::token_span:
+      return choose_token_spans(wanted, stream);
   }
+}
+
+int64_t Masker::wanted_tokens(int64_t length, Stream& stream) const {
   int64_t candidates = 0;
   for (const auto& unit : units_) candidates += unit.count;
   const double share = share_ * static_cast<double>(config_.count_special ? length : candidates);
-  int64_t wanted = config_.count == CountRule::rounded ? std::max<int64_t>(1, std::llrint(share))  // half to even
-                   : config_.count == CountRule::ceil  ? static_cast<int64_t>(std::ceil(share - 1e-9))
-                                                       : static_cast<int64_t>(share + stream.uniform());
+  int64_t wanted = 0;
+  switch (config_.count) {
+    case CountRule::rounded:
+      wanted = std::max<int64_t>(1, std::llrint(share));  // half to even
+      break;
+    case CountRule::ceil:
+      wanted = static_cast<int64_t>(std::ceil(share - 1e-9));
+      break;
+    case CountRule::stochastic:
+      wanted = static_cast<int64_t>(share + stream.uniform());
+      break;
+    case CountRule::bernoulli:  // not counted
+      break;
+  }
   if (share_ == 0) wanted = 0;
   if (config_.max_predictions_per_seq > 0) wanted = std::min(wanted, config_.max_predictions_per_seq);
-  wanted = std::min(wanted, candidates);
-  if (config_.unit == MaskingUnit::span)
-    choose_spans(wanted, stream, drawn);
-  else if (config_.unit == MaskingUnit::ngram)
-    choose_ngrams(wanted, stream, drawn);
-  else if (config_.unit == MaskingUnit::token_span)
-    choose_token_spans(wanted, stream);
-  else
-    choose_units(wanted, stream);
+  return std::min(wanted, candidates);
+}
+
+/// Every unit with the same probability.
+void Masker::choose_independently(Stream& stream) {
+  for (const auto& unit : units_)
+    if (stream.bernoulli(share_)) std::fill_n(chosen_.begin() + unit.first, unit.count, uint8_t{1});
 }
 
 /// Units in random order; one that would exceed the number of wanted tokens is skipped.
@@ -159,29 +192,47 @@ void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* 
 }
 
 int64_t Masker::random_token(Stream& stream) const {
-  if (config_.random_from == RandomFrom::unigram && !vocabulary_.cumulative_counts.empty()) {
-    const auto& counts = vocabulary_.cumulative_counts;
-    return std::upper_bound(counts.begin(), counts.end(), stream.below(counts.back())) - counts.begin();
+  const auto any = [&] { return static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocabulary_.size))); };
+  const auto any_word = [&] {
+    auto id = any();
+    while (vocabulary_.is_special[static_cast<size_t>(id)]) id = any();
+    return id;
+  };
+  switch (config_.random_from) {
+    case RandomFrom::vocabulary:
+      return any();
+    case RandomFrom::words:
+      return any_word();
+    case RandomFrom::unigram: {
+      const auto& counts = vocabulary_.cumulative_counts;
+      if (counts.empty()) return any_word();
+      return std::upper_bound(counts.begin(), counts.end(), stream.below(counts.back())) - counts.begin();
+    }
   }
-  for (;;) {
-    const auto id = static_cast<int64_t>(stream.below(vocabulary_.size));
-    if (config_.random_from == RandomFrom::vocabulary || !vocabulary_.is_special[id]) return id;
+  return any();
+}
+
+bool Masker::shares_draw(const int64_t* ids, int64_t i) const {
+  if (i == 0 || !chosen_[static_cast<size_t>(i - 1)]) return false;
+  switch (config_.draw_per) {
+    case DrawPer::token:
+      return false;
+    case DrawPer::word:
+      return !vocabulary_.starts_word[static_cast<size_t>(ids[i])];
+    case DrawPer::span:
+      return config_.unit != MaskingUnit::token_span || !begins_[static_cast<size_t>(i)];
   }
+  return false;
 }
 
 void Masker::corrupt(int64_t* ids, int64_t length, int64_t offset, Stream stream, std::vector<int64_t>& positions,
                      std::vector<int64_t>& labels, std::vector<int64_t>* drawn) {
   find_units(ids, length, stream, drawn);
   choose(length, stream, drawn);
-  const bool per_word = config_.draw_per == DrawPer::word, per_span = config_.draw_per == DrawPer::span;
-  const auto goes_on = [&](int64_t i) {  // in the span of the token before it
-    return per_span && !(config_.unit == MaskingUnit::token_span && begins_[static_cast<size_t>(i)]);
-  };
   double draw = 0;
   for (int64_t i = 0; i < length; ++i) {
     if (!chosen_[i]) continue;
-    const bool continues = i > 0 && chosen_[i - 1] && (goes_on(i) || (per_word && !vocabulary_.starts_word[ids[i]]));
-    if (!continues) draw = stream.bits() * 0x1p-32;
+    if (!shares_draw(ids, i)) draw = stream.bits() * 0x1p-32;
     positions.push_back(offset + i);
     labels.push_back(ids[i]);
     if (draw < config_.mask_prob)

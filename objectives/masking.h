@@ -18,6 +18,9 @@ struct Vocabulary {
   std::vector<uint64_t> cumulative_counts;       // [size]; empty without counts
 };
 
+/// P(n), n = 1, 2, ..., up to a factor, of the lengths of n-grams and spans; empty: the unit has no lengths.
+std::vector<double> length_weights(const Masking& config);
+
 /// The index of the masking that a row draws.
 size_t draw_masking(const std::vector<MaskingPart>& maskings, Stream stream);
 
@@ -39,12 +42,17 @@ class Masker {
   };
   void find_units(const int64_t* ids, int64_t length, Stream& stream, std::vector<int64_t>* drawn);
   void choose(int64_t length, Stream& stream, std::vector<int64_t>* drawn);
+  /// The number of tokens to choose in a row of `length`.
+  int64_t wanted_tokens(int64_t length, Stream& stream) const;
+  void choose_independently(Stream& stream);
   void choose_units(int64_t wanted, Stream& stream);
   void choose_token_spans(int64_t wanted, Stream& stream);
   void choose_ngrams(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
   void choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* drawn);
   int64_t draw_length(Stream& stream, std::vector<int64_t>* drawn) const;
   int64_t random_token(Stream& stream) const;
+  /// Token i, chosen, becomes what the chosen token before it becomes: mask, random or kept.
+  bool shares_draw(const int64_t* ids, int64_t i) const;
 
   const Masking& config_;
   double share_;

@@ -14,21 +14,23 @@ namespace {
 class HybridRows final : public RowMaker {
  public:
   HybridRows(const RowContext& context, const MntpConfig& config)
-      : in_(context), config_(config), sampler_(context.sampler(sampling())) {}
+      : in_(context),
+        config_(config),
+        texts_(make_builder(ClmConfig{}, context)),
+        sampler_(context.sampler({.packing = texts_->packing(), .length = texts_->length()})) {}
 
   Batch batch(uint64_t first, int64_t count, std::vector<RowDraws>* draws) const override {
     const auto sequences = in_.sequences(sampler_, first, count);
-    const auto texts = make_builder(ClmConfig{}, in_);
-    std::vector<SourceTarget> rows(static_cast<size_t>(count));
-    std::vector<Example> examples(rows.size());
-    for (size_t r = 0; r < rows.size(); ++r) {
+    std::vector<SourceTarget> rows;
+    std::vector<Example> examples(sequences.size());
+    for (size_t r = 0; r < sequences.size(); ++r) {
       sampler_.sample(sequences[r], examples[r]);
-      texts->build(examples[r], Stream(in_.mask_key, examples[r].epoch, examples[r].item), rows[r], nullptr);
-      if (!draws) continue;
-      for (const auto& span : examples[r].spans) (*draws)[r].example_tokens += static_cast<int64_t>(span.count);
-      (*draws)[r].used_tokens = texts->used_tokens();
+      RowDraws drawn;
+      rows.push_back(texts_->build(examples[r], Stream(in_.mask_key, examples[r].epoch, examples[r].item), drawn));
+      for (const auto& span : examples[r].spans) drawn.example_tokens += static_cast<int64_t>(span.count);
+      if (draws) (*draws)[r] = drawn;
     }
-    auto batch = texts->batch(rows);
+    auto batch = source_target_batch(in_, rows);
     const int64_t width = batch.input_ids.size(1);
     batch.prefix = at::zeros({count}, at::kLong);
     std::vector<int64_t> positions, labels;
@@ -61,13 +63,9 @@ class HybridRows final : public RowMaker {
   uint64_t size() const override { return sampler_.size(); }
 
  private:
-  SamplerOptions sampling() const {
-    const auto texts = make_builder(ClmConfig{}, in_);
-    return {.packing = texts->packing(), .length = texts->length()};
-  }
-
   const RowContext& in_;
   const MntpConfig& config_;
+  std::unique_ptr<SourceTargetBuilder> texts_;
   Sampler sampler_;
 };
 

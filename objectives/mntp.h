@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "objectives/masked_lm.h"
-#include "objectives/setting.h"
 
 namespace cloze {
 
@@ -27,11 +26,20 @@ namespace cloze {
 /// attend to each other (there they do not); and the masking, as noted there.
 struct MntpConfig : NextTokenTerms, Masking {
   static constexpr const char* kind = "mntp";
+  static constexpr const char* share_key = "mlm_probability";
+  static constexpr RowKind rows = RowKind::shifted;
   MntpConfig() {
     apply_gpt_bert(*this);
     initial_mlm_probability = 0.3;
   }
   double causal_share = 0;
+  /// The form in which held-out losses score it: the same share of causal rows, the same head.
+  MntpConfig standard_form() const {
+    MntpConfig standard;
+    standard.causal_share = causal_share;
+    standard.transform = transform;
+    return standard;
+  }
 };
 
 template <class V>
@@ -58,53 +66,6 @@ inline bool is_causal_row(double share, uint64_t sequence) {
   return causal_rows(share, sequence + 1) > causal_rows(share, sequence);
 }
 
-/// The limits of the objective that a run violates, one sentence each, with the value and a remedy.
-inline std::vector<std::string> limits_of(const MntpConfig& c, const ObjectiveSetting& in) {
-  std::vector<std::string> broken;
-  const auto& m = backbone_of(in.model);
-  if (m.is_two_stream()) return broken;  // only plm trains two streams
-  if (m.is_encoder_decoder()) {
-    broken.push_back(words("objective mntp trains a single stack, and model.architecture of ", kind_of(in.model),
-                           " is ", m.architecture, "; set it to decoder or encoder, or choose another objective"));
-    return broken;
-  }
-  const char* attention = std::visit([](const auto& a) { return a.kind; }, m.attention);
-  const bool full = std::holds_alternative<FullAttention>(m.attention);
-  if (m.is_decoder() && !full)
-    broken.push_back(words("objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and ",
-                           "model.attention of kind ", attention,
-                           " has none; choose kind: full, or model.architecture: encoder"));
-  if (m.is_decoder() && full && (m.relative_positions > 0 || m.has_relative_keys()))
-    broken.push_back(words("objective mntp needs attention with a prefix to make rows of a decoder bidirectional, and ",
-                           "attention with relative_positions ", m.relative_positions, " and position_embeddings ",
-                           m.position_embeddings,
-                           " has none; set relative_positions to 0 and position_embeddings to learned, or choose "
-                           "model.architecture: encoder"));
-  if (!m.is_decoder() && c.causal_share > 0)
-    broken.push_back(words("objective mntp: causal_share ", shortest(c.causal_share),
-                           " needs causal rows, and model.architecture ", m.architecture,
-                           " is bidirectional; set model.architecture: decoder, or causal_share: 0"));
-  const double rarer = std::min(c.causal_share, 1 - c.causal_share);
-  if (c.causal_share > 0 && static_cast<double>(in.rows_per_step) * rarer < 1)
-    broken.push_back(words("objective mntp: causal_share ", shortest(c.causal_share), " gives some steps of ",
-                           in.rows_per_step, " sequences no ", c.causal_share < 0.5 ? "causal" : "masked",
-                           " row; raise train.batch_size or train.accumulation to ", std::ceil(1 / rarer),
-                           " sequences per step, or change the share"));
-  if (!m.is_decoder() && c.mask_special)
-    broken.push_back(
-        "objective mntp: mask_special may choose [CLS], which has no earlier position to predict it; set it to false");
-  for (const auto& other : in.companions)
-    if (m.is_decoder() || (other != "nsp" && other != "sop"))
-      broken.push_back(words("objective mntp chooses the predicted tokens of its rows and cannot be combined with ",
-                             other, "; keep one of them",
-                             other == "clm" ? ", or set causal_share of mntp for causal rows" : ""));
-  if (m.is_decoder() && is_pair(in.data.packing))
-    broken.push_back(words("objective mntp trains a decoder on rows of one segment, and data.packing is ",
-                           in.data.packing, "; choose document, full, doc_sentences or full_sentences"));
-  if (m.is_decoder() && in.data.short_seq_prob != 0 && in.data.short_seq_prob != DataConfig{}.short_seq_prob)
-    broken.push_back(words("objective mntp makes rows of full length for a decoder, and data.short_seq_prob is ",
-                           shortest(in.data.short_seq_prob), "; set it to 0"));
-  return broken;
-}
+void check_limits(const MntpConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

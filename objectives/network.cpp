@@ -34,9 +34,9 @@ bool reads_pooler(const ObjectiveConfig& config) {
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& base = backbone_of(model);
   const bool pooler =
-      configs.empty() ? base.base_model_has_pooler : std::any_of(configs.begin(), configs.end(), reads_pooler);
-  backbone = own("backbone", make_backbone(model, {.pooler = pooler || base.pooler}));
-  if (!pooler && base.pooler)
+      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+  backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
+  if (!pooler && keeps_pooler(model))
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
@@ -92,21 +92,13 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
     reads = reads || heads[k]->reads_backbone();
   }
   Tensor hidden;
-  if (reads)
-    hidden = backbone->hidden({.input_ids = batch.input_ids,
-                               .attention_mask = batch.attention_mask,
-                               .token_type_ids = batch.token_type_ids,
-                               .global_attention_mask = batch.global_attention_mask,
-                               .read_positions = read_positions(heads, batch),
-                               .prefix = batch.prefix,
-                               .decoder_input_ids = batch.decoder_input_ids,
-                               .decoder_attention_mask = batch.decoder_attention_mask,
-                               .visible = batch.visible,
-                               .target_positions = batch.target_positions,
-                               .backward = batch.backward,
-                               .mems = batch.mems,
-                               .new_mems = new_mems,
-                               .dropout_key = dropout_key});
+  if (reads) {
+    auto inputs = inputs_of(batch);
+    inputs.read_positions = read_positions(heads, batch);
+    inputs.new_mems = new_mems;
+    inputs.dropout_key = dropout_key;
+    hidden = backbone->hidden(inputs);
+  }
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
     for (auto& part : early[k]) all.push_back(std::move(part));
@@ -123,6 +115,53 @@ std::vector<LossPart> Network::parts(const Batch& batch) const {
     for (auto& part : objective->parts(batch)) all.push_back(std::move(part));
   }
   return all;
+}
+
+Cost Network::cost(const std::vector<RowSizes>& rows) const {
+  Cost sum;
+  bool reads = objectives.empty();
+  for (const auto& objective : active_objectives()) {
+    sum += objective->cost(*backbone, rows);
+    reads = reads || objective->reads_backbone();
+  }
+  if (reads) sum.trained += backbone->multiply_adds(rows);
+  return sum;
+}
+
+namespace {
+
+/// Adds to `size` of each row the number of these flat indices into [B width] that lie in it; undefined: none.
+void count_in_rows(const Tensor& positions, int64_t width, std::vector<RowSizes>& rows, double RowSizes::* size) {
+  if (!positions.defined() || positions.numel() == 0) return;
+  const auto counts = at::bincount(positions.to(at::kCPU).div(width, "floor"), {}, static_cast<int64_t>(rows.size()));
+  for (size_t r = 0; r < rows.size(); ++r) rows[r].*size += static_cast<double>(counts.data_ptr<int64_t>()[r]);
+}
+
+}  // namespace
+
+std::vector<RowSizes> Network::row_sizes(const Batch& batch) const {
+  const int64_t width = batch.input_ids.size(1);
+  const auto active = active_objectives();
+  const bool reads = std::any_of(active.begin(), active.end(), [](const auto& o) { return o->reads_backbone(); });
+  const auto read = reads ? read_positions(active, batch) : Tensor();
+  const auto lengths = batch.attention_mask.defined() ? batch.attention_mask.sum(1).to(at::kCPU) : Tensor();
+  const auto prefixes = batch.prefix.defined() ? batch.prefix.to(at::kCPU) : Tensor();
+  std::vector<RowSizes> rows(static_cast<size_t>(batch.input_ids.size(0)));
+  // Every position of the decoder and every query of the query stream predicts a token; the others are padding.
+  int64_t predicted_width = width;
+  if (batch.decoder_input_ids.defined()) predicted_width = batch.decoder_input_ids.size(1);
+  if (batch.target_positions.defined()) predicted_width = batch.target_positions.size(1);
+  count_in_rows(batch.positions, predicted_width, rows, &RowSizes::predicted);
+  if (read.defined()) count_in_rows(read, width, rows, &RowSizes::read);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    auto& row = rows[r];
+    row.length = static_cast<double>(lengths.defined() ? lengths.data_ptr<int64_t>()[r] : width);
+    if (!read.defined()) row.read = row.length;
+    if (batch.decoder_input_ids.defined()) row.target_length = row.predicted;
+    if (prefixes.defined()) row.prefix = static_cast<double>(prefixes.data_ptr<int64_t>()[r]);
+  }
+  for (const auto& objective : active) objective->count_predictions(batch, rows);
+  return rows;
 }
 
 std::vector<std::pair<std::string, Tensor>> Network::outputs(const Inputs& given, Traces* traces) {

@@ -23,6 +23,10 @@ class Objective : public Layer {
   virtual bool reads_backbone() const { return true; }
   /// Unique indices into the flattened [B T] of the hidden states that `losses` uses, int64 [N]; undefined: all.
   virtual Tensor read_positions(const Batch&) const { return {}; }
+  /// Multiply-adds outside the backbone for a batch of these rows: of the head, and of networks of its own.
+  virtual Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const = 0;
+  /// Fills in the sizes of a batch's rows that only this objective knows.
+  virtual void count_predictions(const Batch&, std::vector<RowSizes>&) const {}
   bool before_step(int64_t step, const Rng& rng) override {
     set_step(step);
     return Layer::before_step(step, rng);
@@ -57,6 +61,12 @@ class Network : public Layer {
   std::vector<LossPart> losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key);
   /// The same without sums: names, weights and numbers of predictions.
   std::vector<LossPart> parts(const Batch& batch) const;
+  /// Multiply-adds of `losses` for a batch of these rows; without objectives, of the backbone.
+  Cost cost(const std::vector<RowSizes>& rows) const;
+  /// The sizes of a batch's rows, before `rewrite`.
+  std::vector<RowSizes> row_sizes(const Batch& batch) const;
+  /// FLOPs of the forward and the backward pass of a batch, as Cost defines them.
+  double training_flops(const Batch& batch) const { return cost(row_sizes(batch)).training_flops(); }
   /// `last_hidden_state`, `encoder_last_hidden_state`, `pooler_output` and the outputs of every head at all positions,
   /// under Hugging Face's names.
   std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Traces* traces = nullptr);

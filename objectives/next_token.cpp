@@ -27,6 +27,12 @@ std::vector<LossPart> NextTokenPrediction::parts(const Batch& batch) const {
   return {{.name = kind_name, .weight = terms.weight, .count = batch.positions.numel()}};
 }
 
+Cost NextTokenPrediction::cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const {
+  const double transform = token_head ? token_head->transform->multiply_adds() : 0;
+  return {.trained =
+              total(rows, &RowSizes::predicted) * (transform + static_cast<double>(table(backbone).value().numel()))};
+}
+
 void NextTokenPrediction::fill(LossPart& part, const Backbone& backbone, const Tensor& hidden, const Tensor& positions,
                                const Tensor& labels) const {
   const auto rows = take_rows(hidden.flatten(0, 1), positions);  // [N, D]

@@ -21,6 +21,7 @@ struct NextTokenPrediction : Objective {
   std::string name() const override { return kind_name; }
   std::string head_name() const override { return "lm"; }
   std::vector<LossPart> parts(const Batch& batch) const override;
+  Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override;
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override;
   std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) override;
 

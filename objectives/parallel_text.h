@@ -14,4 +14,6 @@ void describe(V& v, PairsConfig& c) {
   describe_next_token(v, c);
 }
 
+void check_limits(const PairsConfig& objective, const ObjectiveSetting& in, Limits& limits);
+
 }  // namespace cloze

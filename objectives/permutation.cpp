@@ -189,7 +189,7 @@ Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& s
     for (int64_t i = 0; i < n; ++i)
       functional[static_cast<size_t>(i)] = ids[i] == vocabulary.special.sep || ids[i] == vocabulary.special.cls,
       word_starts[static_cast<size_t>(i)] = vocabulary.starts_word[static_cast<size_t>(ids[i])];
-    const PlmRules rules{.num_predict = config.num_predict > 0 ? config.num_predict : std::max<int64_t>(1, n / 6),
+    const PlmRules rules{.num_predict = wanted_predictions(config, n),
                          .reuse_len = reuse_len,
                          .perm_size = config.perm_size,
                          .mask_alpha = config.mask_alpha,

@@ -10,6 +10,7 @@ namespace cloze {
 /// zihangdai/xlnet's README, XLNet-Large.
 struct PlmConfig : NextTokenTerms {
   static constexpr const char* kind = "plm";
+  static constexpr RowKind rows = RowKind::permuted;
   std::string like;
   int64_t num_predict = 0;
   int64_t perm_size = 0;
@@ -32,5 +33,12 @@ void describe(V& v, PlmConfig& c) {
   v("mask_beta", c.mask_beta, "the divisor in that context length", in_range(1, 1 << 20));
   v("max_ngram", c.max_ngram, "maximum span length [tokens]; P(k) is proportional to 1/k", in_range(1, 64));
 }
+
+/// The number of predicted tokens that a row of `length` tokens asks for.
+inline int64_t wanted_predictions(const PlmConfig& plm, int64_t length) {
+  return plm.num_predict > 0 ? plm.num_predict : std::max<int64_t>(1, length / 6);
+}
+
+void check_limits(const PlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

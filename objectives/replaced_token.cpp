@@ -31,7 +31,7 @@ struct ReplacedToken final : Objective {
 
   /// With two stages: first only the generator trains; then the discriminator, from the generator's weights, with the
   /// generator frozen.
-  bool generator_only() const { return step() < config.generator_steps; }
+  bool generator_only() const { return config.generator_only(step()); }
   bool generator_frozen() const { return config.generator_steps > 0 && !generator_only(); }
 
   bool before_step(int64_t step, const Rng& rng) override {
@@ -60,6 +60,20 @@ struct ReplacedToken final : Objective {
         batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
     list.push_back({.name = name(), .weight = config.weight, .count = real});
     return list;
+  }
+
+  Cost cost(const Backbone&, const std::vector<RowSizes>& rows) const override {
+    Cost sum;
+    if (generator) {
+      auto masked = rows;
+      for (auto& row : masked) row.read = row.predicted;
+      (generator_frozen() ? sum.frozen : sum.trained) +=
+          generator->multiply_adds(masked) +
+          total(rows, &RowSizes::predicted) * head->multiply_adds(generator->token_embedding());
+    }
+    if (!generator_only())
+      sum.trained += total(rows, &RowSizes::length) * (dense->multiply_adds() + prediction->multiply_adds());
+    return sum;
   }
 
   /// Fills the masked positions with samples and marks those that differ from the text.

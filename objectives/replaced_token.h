@@ -24,6 +24,7 @@ constexpr auto choices(EmbeddingTie) {
 /// Differs: masked positions are drawn without replacement, so that no position gets two samples.
 struct RtdConfig : ObjectiveTerms {
   static constexpr const char* kind = "rtd";
+  static constexpr const char* share_key = "mlm.mlm_probability";
   RtdConfig() { weight = 50, mlm.like = "electra", mlm.mask_prob = 0.85, mlm.random_prob = 0; }
   ReplaceBy replace_by = ReplaceBy::generator;
   double generator_hidden_size = 0.25;
@@ -33,6 +34,14 @@ struct RtdConfig : ObjectiveTerms {
   double temperature = 1.0;
   int64_t generator_steps = 0;
   MlmConfig mlm{};
+  /// The form in which held-out losses score it: the same networks.
+  RtdConfig standard_form() const {
+    auto standard = *this;
+    standard.mlm = RtdConfig{}.mlm;
+    return standard;
+  }
+  /// Only the generator trains in optimizer step `step` + 1.
+  bool generator_only(int64_t step) const { return step < generator_steps; }
 };
 
 inline std::vector<MaskingPart> maskings_of(const RtdConfig& rtd) { return maskings_of(rtd.mlm); }
@@ -55,5 +64,7 @@ void describe(V& v, RtdConfig& c) {
     at_least(0));
   v("mlm", c.mlm, "the masking of the generator's input");
 }
+
+void check_limits(const RtdConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "objectives/special_tokens.h"
 
 namespace cloze {
 
@@ -43,6 +44,24 @@ void RowContext::check_ids(const int64_t* ids, uint64_t count) const {
   require<DataError>(
       largest < vocabulary.size, "the token store holds id ", largest, ", its tokenizer has ", vocabulary.size,
       " tokens; the files are damaged: check them with `cloze verify data`, then prepare the text again");
+}
+
+std::unique_ptr<RowMaker> make_rows(const RowContext& context) {
+  const auto& objectives = context.objectives;
+  require_special_tokens(objectives, backbone_of(context.model), context.store.tokenizer(), context.data.tokens);
+  const auto* own = row_objective_of(objectives);
+  if (!own) return make_masked_rows(context);
+  switch (rows_of(*own)) {
+    case RowKind::masked:
+      return make_masked_rows(context);
+    case RowKind::shifted:
+      return make_mntp_rows(context, std::get<MntpConfig>(*own));
+    case RowKind::generative:
+      return make_generative_rows(context, *own);
+    case RowKind::permuted:
+      return make_permuted_rows(context, std::get<PlmConfig>(*own));
+  }
+  return make_masked_rows(context);
 }
 
 Packing packing_of(RowPacking packing) {

@@ -73,18 +73,12 @@ class RowMaker {
   virtual double random_next_share() const { return 0; }
 };
 
+/// The maker of the rows of the context's objectives.
+std::unique_ptr<RowMaker> make_rows(const RowContext& context);
 std::unique_ptr<RowMaker> make_masked_rows(const RowContext& context);
-std::unique_ptr<RowMaker> make_generative_row_maker(const RowContext& context, const ObjectiveConfig& objective);
+std::unique_ptr<RowMaker> make_generative_rows(const RowContext& context, const ObjectiveConfig& objective);
 std::unique_ptr<RowMaker> make_mntp_rows(const RowContext& context, const MntpConfig& config);
 std::unique_ptr<RowMaker> make_permuted_rows(const RowContext& context, const PlmConfig& config);
-
-/// The first objective of type `Kind`, or null.
-template <class Kind>
-const Kind* first_of(const Objectives& objectives) {
-  for (const auto& objective : objectives)
-    if (const auto* found = std::get_if<Kind>(&objective)) return found;
-  return nullptr;
-}
 
 /// The packing of rows with a single segment.
 Packing packing_of(RowPacking packing);

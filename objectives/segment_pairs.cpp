@@ -34,6 +34,15 @@ void truncate(Span& a, Span& b, uint64_t budget, Stream& stream) {
 
 }  // namespace
 
+std::optional<SegmentPairRule> segment_pair_rule(const Objectives& objectives, RowPacking packing) {
+  const bool single = packing == RowPacking::sentence_pair;
+  if (first_of<NspConfig>(objectives)) return SegmentPairRule{.single_sentences = single};
+  if (const auto* sop = first_of<SopConfig>(objectives))
+    return SegmentPairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
+  if (is_pair(packing)) return SegmentPairRule{.single_sentences = single};
+  return std::nullopt;
+}
+
 SegmentPair make_segment_pair(const SegmentPairRule& rule, const TokenStore& store, const Example& example,
                               uint64_t budget, Stream stream) {
   const Span whole = example.spans.front();

@@ -1,7 +1,9 @@
 #pragma once
 // Segment pairs A and B: the input of next sentence and sentence order prediction.
+#include <optional>
 #include <vector>
 
+#include "data/config.h"
 #include "data/sampler.h"
 #include "objectives/config.h"
 
@@ -12,6 +14,9 @@ struct SegmentPairRule {
   double swap_prob = 0;           ///< probability that A and B are swapped (sop)
   bool single_sentences = false;  ///< a segment is one sentence
 };
+
+/// The segment pairs that the objectives or data.packing need; none: rows have one segment.
+std::optional<SegmentPairRule> segment_pair_rule(const Objectives& objectives, RowPacking packing);
 
 /// Segments A and B of a row, and the label of the pair.
 struct SegmentPair {

@@ -22,6 +22,12 @@ struct SentencePair final : Objective {
     return (at::ones_like(batch.input_ids.select(1, 0)).cumsum(0) - 1) * batch.input_ids.size(1);
   }
 
+  Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
+    double sequences = 0;
+    for (const auto& row : rows) sequences += row.count;
+    return {.trained = sequences * (backbone.pooling_multiply_adds() + head->multiply_adds())};
+  }
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     auto part = parts(batch)[0];
     auto logits = head->forward(backbone.pooled(hidden));  // [B, 2]

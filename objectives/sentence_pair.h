@@ -8,6 +8,7 @@ namespace cloze {
 /// Source: Devlin et al. 2019, section 3.1.
 struct NspConfig : ObjectiveTerms {
   static constexpr const char* kind = "nsp";
+  static constexpr const char* share_key = "random_next_prob";
   double random_next_prob = 0.5;
 };
 
@@ -22,6 +23,7 @@ void describe(V& v, NspConfig& c) {
 /// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, create_pretraining_data.py.
 struct SopConfig : ObjectiveTerms {
   static constexpr const char* kind = "sop";
+  static constexpr const char* share_key = "swap_prob";
   double swap_prob = 0.5;
 };
 
@@ -32,5 +34,8 @@ void describe(V& v, SopConfig& c) {
     "share of the pairs that are swapped; a single sentence gets a second segment from another document, with label 1",
     in_range(0, 1));
 }
+
+void check_limits(const NspConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void check_limits(const SopConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

@@ -67,6 +67,17 @@ struct SpanBoundary final : Objective {
         .to(batch.input_ids.device());
   }
 
+  Cost cost(const Backbone& backbone, const std::vector<RowSizes>& rows) const override {
+    const auto table = static_cast<double>(backbone.token_embedding().value().numel());
+    return {.trained = total(rows, &RowSizes::boundary_predicted) *
+                       (first->multiply_adds() + second->multiply_adds() + table)};
+  }
+  void count_predictions(const Batch& batch, std::vector<RowSizes>& rows) const override {
+    const int64_t width = batch.input_ids.size(1);
+    for (const int64_t left : span_targets(batch, config.max_pair_targets).left)
+      rows[static_cast<size_t>(left / width)].boundary_predicted += 1;
+  }
+
   std::vector<LossPart> losses(Backbone& backbone, const Tensor& hidden, const Batch& batch) override {
     const auto targets = span_targets(batch, config.max_pair_targets);
     LossPart part{.name = name(), .weight = config.weight, .count = static_cast<int64_t>(targets.position.size())};

@@ -23,4 +23,6 @@ void describe(V& v, SboConfig& c) {
     in_range(1, 1 << 18));
 }
 
+void check_limits(const SboConfig& objective, const ObjectiveSetting& in, Limits& limits);
+
 }  // namespace cloze

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "objectives/generative_rows.h"
+#include "objectives/span_corruption_noise.h"
 
 namespace cloze {
 
@@ -11,19 +12,19 @@ struct SpanCorruptionBuilder final : CorruptionBuilder {
   SpanCorruptionBuilder(const SpanCorruptionConfig& c, const RowContext& context)
       : CorruptionBuilder(context), config(c) {
     const auto count = static_cast<int64_t>(sentinels().size());
-    require<ConfigError>(!uses_sentinels(c.corruption) || count > 0,
+    require<ConfigError>(placeholder_of(c.corruption) != Placeholder::sentinel || count > 0,
                          "span_corruption needs the sentinels <extra_id_0>, <extra_id_1>, ..., which the tokenizer of ",
-                         data_.tokens, " does not have; prepare the text with --sentinels 100");
+                         in_.data.tokens, " does not have; prepare the text with --sentinels 100");
     if (c.corruption != Corruption::spans) return;
     const auto tokens = static_cast<int64_t>(length());
     const auto spans = noise_count(tokens, c.noise_density, c.mean_noise_span_length).spans;
     require<ConfigError>(spans <= count, "a text of ", tokens, " tokens has ", spans,
-                         " noise spans, but the tokenizer of ", data_.tokens, " has ", count,
+                         " noise spans, but the tokenizer of ", in_.data.tokens, " has ", count,
                          " sentinels; prepare the text with --sentinels ", spans,
                          ", shorten data.max_seq_length, or lengthen the spans");
   }
 
-  const std::vector<int64_t>& sentinels() const { return store_.tokenizer().sentinels(); }
+  const std::vector<int64_t>& sentinels() const { return in_.store.tokenizer().sentinels(); }
 
   int64_t max_text_length(int64_t max_length) const override {
     if (config.corruption != Corruption::spans) return max_length - 1;
@@ -47,7 +48,7 @@ struct SpanCorruptionBuilder final : CorruptionBuilder {
       }
       case Corruption::drop:
       case Corruption::prefix_lm:
-        return {n + 1, model_.is_encoder_decoder() ? n : 1};  // each token is on one side
+        return {n + 1, model().is_encoder_decoder() ? n : 1};  // each token is on one side
       case Corruption::mass:
       case Corruption::bert:
       case Corruption::deshuffle:
@@ -56,52 +57,55 @@ struct SpanCorruptionBuilder final : CorruptionBuilder {
     return {n + 1, n + 1};
   }
 
-  void corrupt(Stream& stream, SourceTarget& row, Infilled*) override {
-    const auto& tokens = text_.tokens;
+  SourceTarget corrupt(const ExampleText& text, Stream& stream, RowDraws&) const override {
+    const auto& tokens = text.tokens;
     const auto n = static_cast<int64_t>(tokens.size());
     const double density = config.noise_density;
     switch (config.corruption) {
       case Corruption::spans:
-        return replace_spans(random_spans(n, density, config.mean_noise_span_length, stream), row);
+        return replace_spans(text, random_spans(n, density, config.mean_noise_span_length, stream));
       case Corruption::iid: {
         auto noise = iid_mask(n, density, stream);
         limit_runs(noise, sentinels().size());
-        return replace_spans(noise, row);
+        return replace_spans(text, noise);
       }
       case Corruption::drop: {
         const auto noise = iid_mask(n, density, stream);
-        row = drop_tokens(tokens, noise, eos_);
-        row.target_offsets = drop_tokens(text_.offsets, noise, -1).target;
-        return;
+        auto row = drop_tokens(tokens, noise, eos_);
+        row.target_offsets = drop_tokens(text.offsets, noise, -1).target;
+        return row;
       }
       case Corruption::mass:
-        row = mass(tokens, iid_mask(n, density, stream), ids_, eos_);
-        break;
+        return with_offsets(mass(tokens, iid_mask(n, density, stream), ids_, eos_), text);
       case Corruption::bert: {
         const auto noise = iid_mask(n, density, stream);
-        row = bert_style(tokens, noise, 0.1, ids_, eos_, stream);
-        break;
+        return with_offsets(bert_style(tokens, noise, 0.1, ids_, eos_, stream), text);
       }
       case Corruption::deshuffle:
-        row = deshuffle(tokens, eos_, stream);
-        break;
-      case Corruption::prefix_lm:
-        row = prefix_lm(tokens, eos_, stream);
-        break;
+        return with_offsets(deshuffle(tokens, eos_, stream), text);
+      case Corruption::prefix_lm: {
+        auto row = with_offsets(prefix_lm(tokens, eos_, stream), text);
+        if (!model().is_encoder_decoder()) row.source.pop_back();  // the target continues it without an end token
+        return row;
+      }
     }
-    // The target is the whole text, or its end.
+    return {};
+  }
+
+  /// A row whose target is the whole text, or its end.
+  static SourceTarget with_offsets(SourceTarget row, const ExampleText& text) {
     const auto labels = static_cast<std::ptrdiff_t>(row.target.size() - 1);
-    row.target_offsets.assign(text_.offsets.end() - labels, text_.offsets.end());
+    row.target_offsets.assign(text.offsets.end() - labels, text.offsets.end());
     row.target_offsets.push_back(-1);
-    const bool continues = config.corruption == Corruption::prefix_lm && !model_.is_encoder_decoder();
-    if (continues) row.source.pop_back();  // the target continues the source without an end token
+    return row;
   }
 
   /// Replaces the noise spans by sentinels. Done with offsets instead of ids, it gives the offset of each target id.
-  void replace_spans(const std::vector<bool>& noise, SourceTarget& row) const {
-    row = span_corruption(text_.tokens, noise, sentinels(), eos_);
+  SourceTarget replace_spans(const ExampleText& text, const std::vector<bool>& noise) const {
+    auto row = span_corruption(text.tokens, noise, sentinels(), eos_);
     const std::vector<int64_t> no_offset(sentinels().size(), -1);
-    row.target_offsets = span_corruption(text_.offsets, noise, no_offset, -1).target;
+    row.target_offsets = span_corruption(text.offsets, noise, no_offset, -1).target;
+    return row;
   }
 
   const SpanCorruptionConfig& config;

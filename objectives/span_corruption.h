@@ -16,18 +16,42 @@ constexpr auto choices(Corruption) {
                     Choice{deshuffle, "deshuffle", "all tokens in random order, the target is the text"},
                     Choice{prefix_lm, "prefix_lm", "the source is the start of the text, the target the rest"}};
 }
-/// Dropped spans are marked by sentinels.
-inline bool uses_sentinels(Corruption c) { return c == Corruption::spans || c == Corruption::iid; }
+
+/// What stands in the source for a corrupted token.
+enum class Placeholder { none, sentinel, mask };
+constexpr Placeholder placeholder_of(Corruption corruption) {
+  switch (corruption) {
+    case Corruption::spans:
+    case Corruption::iid:
+      return Placeholder::sentinel;
+    case Corruption::mass:
+    case Corruption::bert:
+      return Placeholder::mask;
+    case Corruption::drop:
+    case Corruption::deshuffle:
+    case Corruption::prefix_lm:
+      return Placeholder::none;
+  }
+  return Placeholder::none;
+}
 
 /// Span corruption: the encoder reads a text with spans replaced by sentinels, the decoder generates the spans; also
 /// the other objectives that the paper compares. Source: Raffel et al. 2020, sections 3.1.4 and 3.3 (arXiv 1910.10683);
 /// google-research/text-to-text-transfer-transformer, preprocessors.py.
 struct SpanCorruptionConfig : NextTokenTerms {
   static constexpr const char* kind = "span_corruption";
+  static constexpr const char* share_key = "noise_density";
   std::string like;
   Corruption corruption = Corruption::spans;
   double noise_density = 0.15;
   double mean_noise_span_length = 3;
+  /// The form in which held-out losses score it: the same corruption.
+  SpanCorruptionConfig standard_form() const {
+    SpanCorruptionConfig standard;
+    standard.corruption = corruption;
+    return standard;
+  }
+  bool uses_mask() const { return placeholder_of(corruption) == Placeholder::mask; }
 };
 template <class V>
 void describe(V& v, SpanCorruptionConfig& c) {
@@ -42,5 +66,7 @@ void describe(V& v, SpanCorruptionConfig& c) {
   v("mean_noise_span_length", c.mean_noise_span_length, "corruption spans: mean span length [tokens]",
     in_range(1, 1000));
 }
+
+void check_limits(const SpanCorruptionConfig& objective, const ObjectiveSetting& in, Limits& limits);
 
 }  // namespace cloze

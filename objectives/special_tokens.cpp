@@ -1,8 +1,6 @@
 #include "objectives/special_tokens.h"
 
 #include "core/error.h"
-#include "objectives/masking.h"
-#include "objectives/generative_rows.h"
 
 namespace cloze {
 
@@ -14,14 +12,38 @@ struct NeededTokens {
 
 NeededTokens generative_needs(const ObjectiveConfig& objective, const BackboneConfig& model) {
   NeededTokens needs{.pad = model.is_encoder_decoder(), .cls = model.prepend_bos};
-  if (std::holds_alternative<DenoisingConfig>(objective)) needs.cls = needs.mask = true;
-  if (std::holds_alternative<GapSentencesConfig>(objective)) needs.mask = true;
-  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&objective))
-    needs.mask = spans->corruption == Corruption::mass || spans->corruption == Corruption::bert;
+  std::visit(
+      [&](const auto& o) {
+        if constexpr (is_generative_kind<std::decay_t<decltype(o)>>) {
+          needs.mask = o.uses_mask();
+          needs.cls = needs.cls || o.uses_cls();
+        }
+      },
+      objective);
   return needs;
 }
 
+int64_t decoder_start_id(DecoderStart kind, const SpecialIds& special) {
+  switch (kind) {
+    case DecoderStart::padding:
+      return special.filler();
+    case DecoderStart::beginning_of_text:
+      return special.cls >= 0 ? special.cls : special.sep;
+    case DecoderStart::end_of_text:
+      return special.sep;
+  }
+  return special.sep;
+}
+
 }  // namespace
+
+void take_special_ids(ModelConfig& model, const SpecialIds& special) {
+  auto& m = backbone_of(model);
+  m.pad_token_id = special.filler();
+  m.eos_token_id = special.sep;
+  if (auto* both = as<EncoderDecoderConfig>(model))
+    both->decoder_start_token_id = decoder_start_id(both->decoder_start, special);
+}
 
 void require_special_tokens(const Objectives& objectives, const BackboneConfig& model, const Tokenizer& tokenizer,
                             const std::string& tokens) {
@@ -33,8 +55,7 @@ void require_special_tokens(const Objectives& objectives, const BackboneConfig& 
                                  : NeededTokens{.pad = model.freeze_pad_embedding || model.positions_after_padding,
                                                 .cls = model.prepend_bos || !rows_of_clm,
                                                 .mask = !maskings_of(objectives).empty()};
-  const auto kind =
-      std::visit([](const auto& o) -> std::string { return o.kind; }, generative ? *generative : objectives[0]);
+  const auto kind = kind_of(generative ? *generative : objectives[0]);
   const auto& special = tokenizer.special();
   const auto require_one = [&](bool needed, int64_t id, const char* name, const char* use) {
     require<ConfigError>(!needed || id >= 0, "the tokenizer of ", tokens, " has no ", name, ", ", use, ", which ", kind,

@@ -11,4 +11,7 @@ namespace cloze {
 void require_special_tokens(const Objectives& objectives, const BackboneConfig& model, const Tokenizer& tokenizer,
                             const std::string& tokens);
 
+/// Sets a model's special token ids to those of the tokenizer that it is trained with.
+void take_special_ids(ModelConfig& model, const SpecialIds& special);
+
 }  // namespace cloze

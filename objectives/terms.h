@@ -8,8 +8,21 @@
 
 namespace cloze {
 
+class Limits;
+struct ObjectiveSetting;
+
+/// The rows that an objective is trained on; each kind has a RowMaker, and checks of `inspect`.
+enum class RowKind {
+  masked,      ///< a text or a segment pair, with some tokens masked
+  shifted,     ///< the same with labels one position earlier, of a decoder mixed with causal rows
+  generative,  ///< a source and a target
+  permuted     ///< a text with a factorisation order
+};
+
 /// The options of every objective.
 struct ObjectiveTerms {
+  static constexpr RowKind rows = RowKind::masked;
+  static constexpr const char* share_key = "";  ///< of the value after the colon of a short form, `mlm:0.4`
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;
@@ -27,9 +40,13 @@ void describe_terms(V& v, ObjectiveTerms& c, const char* weight) {
 
 /// The options of every next-token objective.
 struct NextTokenTerms : ObjectiveTerms {
+  static constexpr RowKind rows = RowKind::generative;
   double label_smoothing = 0;
   double z_loss = 0;
   bool transform = false;
+  /// Special tokens in the rows of a generative objective.
+  bool uses_mask() const { return false; }
+  bool uses_cls() const { return false; }
 };
 
 template <class V>

@@ -56,6 +56,17 @@ ConfigTree load_run_config(const std::string& run_yaml, const std::vector<std::s
   return load_resumed_config(run_yaml, overrides, run_yaml);
 }
 
+std::string run_directory_of(const std::string& path) {
+  if (fs::exists(path + "/run.yaml")) return path;
+  auto folder = fs::path(path + "/").lexically_normal().parent_path().parent_path();  // without a slash at the end
+  if (folder.empty()) folder = ".";
+  require<CheckpointError>(
+      fs::path(path + "/").lexically_normal().parent_path().filename().string().rfind("step-", 0) == 0 &&
+          fs::exists(folder / "run.yaml"),
+      path, ": is no run directory and no step folder of one");
+  return folder.string();
+}
+
 ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides) {
   const bool in_run_directory =
       fs::path(path).filename() == "run.yaml" && fs::exists(fs::path(path).replace_filename("provenance.json"));

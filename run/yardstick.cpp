@@ -7,22 +7,6 @@ namespace cloze {
 
 namespace {
 
-std::string kind_of_objective(const ObjectiveConfig& objective) {
-  return std::visit([](const auto& o) { return std::string(o.kind); }, objective);
-}
-
-/// The key of the value after the colon of a short form; empty: the kind has none.
-std::string share_key(const std::string& kind) {
-  if (kind == MlmConfig::kind || kind == MntpConfig::kind) return "mlm_probability";
-  if (kind == NspConfig::kind) return "random_next_prob";
-  if (kind == SopConfig::kind) return "swap_prob";
-  if (kind == RtdConfig::kind) return "mlm.mlm_probability";
-  if (kind == SpanCorruptionConfig::kind) return "noise_density";
-  if (kind == DenoisingConfig::kind) return "mask_ratio";
-  if (kind == GapSentencesConfig::kind) return "gap_sentences_ratio";
-  return "";
-}
-
 /// `{kind: mlm, like: spanbert}` with changes, decoded as any config. `name` is the location in error messages.
 ObjectiveConfig from_keys(const std::string& kind, const std::string& name, const std::vector<std::string>& changes) {
   std::vector<std::string> overrides;
@@ -38,6 +22,11 @@ bool is_training_only(const std::string& key) {
       "decay_steps"};
   const auto last = key.substr(key.rfind('.') == std::string::npos ? 0 : key.rfind('.') + 1);
   return keys.count(last) > 0;
+}
+
+/// The key of the value after the colon of a short form; empty: the kind has none.
+std::string share_key(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return std::string(o.share_key); }, objective);
 }
 
 std::string like_of(const ObjectiveConfig& objective) {
@@ -62,17 +51,8 @@ std::string list_of(const std::set<std::string>& names) {
 ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
   return std::visit(
       [](const auto& own) -> ObjectiveConfig {
-        using Kind = std::decay_t<decltype(own)>;
-        Kind standard{};
-        if constexpr (std::is_same_v<Kind, RtdConfig>) {
-          standard = own;
-          standard.mlm = RtdConfig{}.mlm;
-        }
-        if constexpr (std::is_same_v<Kind, SpanCorruptionConfig>) standard.corruption = own.corruption;
-        if constexpr (std::is_same_v<Kind, MntpConfig>) {
-          standard.causal_share = own.causal_share;
-          standard.transform = own.transform;
-        }
+        std::decay_t<decltype(own)> standard{};
+        if constexpr (requires { own.standard_form(); }) standard = own.standard_form();
         standard.weight = own.weight;
         standard.from_step = 0;
         standard.until_step = 0;
@@ -150,9 +130,10 @@ ObjectiveConfig parse_objective(const std::string& text) {
                       list_of({known.begin(), known.end()}));
   std::vector<std::string> changes;
   if (colon != std::string::npos) {
-    require<ConfigError>(!share_key(kind).empty(), option, ": ", kind, " has no share; give ", kind,
-                         " without one, or ", kind, ",KEY=VALUE");
-    changes.push_back(share_key(kind) + "=" + parts[0].substr(colon + 1));
+    const auto share = share_key(from_keys(kind, option, {}));
+    require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
+                         ",KEY=VALUE");
+    changes.push_back(share + "=" + parts[0].substr(colon + 1));
   }
   for (size_t i = 1; i < parts.size(); ++i) {
     require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
@@ -167,7 +148,7 @@ ObjectiveConfig parse_objective(const std::string& text) {
 }
 
 std::string short_form(const ObjectiveConfig& objective) {
-  const auto kind = kind_of_objective(objective), like = like_of(objective), share = share_key(kind);
+  const auto kind = kind_of(objective), like = like_of(objective), share = share_key(objective);
   const auto lines = [](const ObjectiveConfig& o) { return std::visit([](const auto& c) { return entries(c); }, o); };
   const bool networks =
       std::holds_alternative<RtdConfig>(objective);  // the networks belong to the run, not to the evaluation
@@ -196,7 +177,7 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
   std::set<std::string> heads, kinds, named;
   for (const auto& own : config.objectives) {
     heads.insert(head_of(own));
-    kinds.insert(kind_of_objective(own));
+    kinds.insert(kind_of(own));
   }
   for (const auto& objective : resolved_evaluation(config).objectives) {
     const auto name = short_form(objective);
@@ -204,8 +185,8 @@ std::vector<std::string> evaluation_errors(const RunConfig& config) {
       broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
     if (heads.count(head_of(objective)) == 0) {
       broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", list_of(kinds),
-                             "; evaluate an objective that it has a head for, or train it with ",
-                             kind_of_objective(objective), " too"));
+                             "; evaluate an objective that it has a head for, or train it with ", kind_of(objective),
+                             " too"));
       continue;
     }
     RunConfig single;

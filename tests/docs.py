@@ -244,5 +244,12 @@ with ThreadPoolExecutor(2) as pool:
         wrong(root / "docs/models.md", number, f"{config}: parameters {count}, not {said}")
         if not count[0].isdigit(): break  # the program does not run
 
+# The headers of families repeat some of these counts.
+table = {config: said for _, config, said in counts}
+for header in sorted((root / "models/families").glob("*.h")):
+    for number, line in enumerate(header.read_text().splitlines(), 1):
+        for config, said in re.findall(r"([a-z0-9_-]+/[a-z0-9_.-]+) ([\d,]+\d)", line):
+            if table.get(config) != said: wrong(header, number, f"{config}: parameters {table.get(config)}, not {said}")
+
 print("\n".join(mistakes) or f"{len(pages)} pages, {len(verbs)} verbs, {len(rows)} keys: all that is named is there")
 sys.exit(bool(mistakes))

@@ -1,5 +1,5 @@
 #pragma once
-// AdamW, LAMB and Adafactor over the flat buffers.
+// The optimizer of a run: moments, and updates of all parameters. Its kinds are in optimizers.h.
 #include "core/tensor/param.h"
 #include "run/config.h"
 
@@ -8,8 +8,8 @@ namespace cloze {
 /// The optimizer state of one parameter; moments that its kind does not use are undefined.
 struct Moments {
   Tensor exp_avg, exp_avg_sq;  ///< in the parameter's shape
-  Tensor exp_avg_sq_row{},
-      exp_avg_sq_col{};  ///< [stacked, rows] and [stacked, columns]: means of a matrix that Adafactor factors
+  Tensor exp_avg_sq_row{};     ///< [stacked, rows]: means of a matrix that Adafactor factors
+  Tensor exp_avg_sq_col{};     ///< [stacked, columns]
 };
 
 class Optimizer {
@@ -26,14 +26,7 @@ class Optimizer {
   void load(const std::vector<std::pair<std::string, Tensor>>& state);
 
  private:
-  struct Matrix;
-  struct Chunk;
-  std::vector<Matrix> matrices() const;
-  std::vector<Chunk> chunks(const std::vector<Matrix>& matrices) const;
-  std::vector<double> scales(const std::vector<Matrix>& matrices, const std::vector<Chunk>& chunks) const;
   void step_generic(double learning_rate, double grad_scale);  // in plain operators
-  void adam(double learning_rate, double grad_scale);          // AdamW and LAMB
-  void adafactor(double learning_rate, double grad_scale);
   OptimizerConfig config_;
   FlatParameters& flat_;
   Tensor exp_avg_, exp_avg_sq_;   // [n], AdamW and LAMB

@@ -13,6 +13,7 @@
 #include "objectives/generative_rows.h"
 #include "run/config_changes.h"
 #include "run/init.h"
+#include "train/branch.h"
 #include "train/budget.h"
 #include "train/loader.h"
 #include "run/loss_curve.h"
@@ -80,19 +81,23 @@ class Run {
     const auto& model = backbone_of(config_.model);
     initialize(params, model.initializer_range, is_truncated(model.initializer), rng_);
     const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
-    const auto source = checkpoint.empty() ? initial_checkpoint() : "";
+    const auto branch = checkpoint.empty() ? branch_point() : std::nullopt;
+    if (branch) check_branch(*branch);
+    const auto source = checkpoint.empty() && !branch ? initial_checkpoint() : "";
     const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());
-    open_folder();
+    open_folder(branch);
     if (!source.empty()) {
       log_info("init", to_text(start));
       write_atomic(options_.run + "/init.json", to_json(start).dump(2) + "\n");
     }
     stepper_ = std::make_unique<Stepper>(config_, *network_);
-    resume(checkpoint);
+    resume(branch ? branch->checkpoint : checkpoint);
+    if (branch) state_.best_step = state_.evaluations_without_gain = 0;  // the best is searched for in this run
     state_.optimizer = name_of(config_.optimizer.kind);
     state_.yardstick = yardstick_description(config_, held_out_store_);
     check_disk();
     metrics_ = std::make_unique<Metrics>(options_.run, state_.metrics_bytes, state_.step);
+    if (branch) saved_at_ = -1, save(true);
     announce();
     loop();
     return finish();
@@ -115,7 +120,27 @@ class Run {
     return checkpoint.get<std::string>();
   }
 
-  void open_folder() {
+  /// The checkpoint of another run that this one continues: of a new branch, or of one that was killed before its first
+  /// checkpoint.
+  std::optional<BranchPoint> branch_point() const {
+    if (!options_.resume)
+      return options_.branch_from.empty() ? std::nullopt : std::optional(find_branch_point(options_.branch_from));
+    const auto path = options_.run + "/provenance.json";
+    const auto recorded = fs::exists(path) ? parse_json(read_text(path, 16 << 20)) : json();
+    if (!recorded.is_object() || !recorded.contains("branched_from")) return std::nullopt;
+    return find_branch_point(recorded["branched_from"].value("checkpoint", ""));
+  }
+
+  void check_branch(const BranchPoint& branch) {
+    state_ = load_state(branch.checkpoint, nullptr);
+    const auto used = [&](const BudgetConfig& budget) {
+      const auto [done, total] = nearest_limit(budget, usage());
+      return done / total;
+    };
+    cloze::check_branch(branch, config_, store_, used(branch.config.train.budget), used(config_.train.budget));
+  }
+
+  void open_folder(const std::optional<BranchPoint>& branch) {
     const bool exists = fs::exists(options_.run + "/run.yaml");
     if (!options_.resume) {
       require<ConfigError>(!exists && (!fs::exists(options_.run) || fs::is_empty(options_.run)), options_.run,
@@ -144,15 +169,22 @@ class Run {
     std::error_code error;
     fs::create_directories(options_.run, error);
     require<Error>(!error, options_.run, ": cannot be created (", error.message(), ")");
+    if (branch)
+      fs::copy_file(branch->run + "/metrics.jsonl", options_.run + "/metrics.jsonl",
+                    fs::copy_options::overwrite_existing);
+    if (!exists) {
+      auto origin = provenance(store_, options_.command_line);
+      if (branch)
+        origin["branched_from"] = {{"run", branch->run}, {"checkpoint", branch->checkpoint}, {"step", state_.step}};
+      write_atomic(options_.run + "/provenance.json", origin.dump(2) + "\n");
+    }
     write_atomic(options_.run + "/run.yaml", to_yaml(config_));
-    if (!exists)
-      write_atomic(options_.run + "/provenance.json", provenance(store_, options_.command_line).dump(2) + "\n");
     store_.tokenizer().save(options_.run + "/tokenizer");
     set_log_file(options_.run + "/log.txt");
   }
 
   void resume(const std::string& checkpoint) {
-    if (!options_.resume) return;
+    if (!options_.resume && checkpoint.empty()) return;
     if (checkpoint.empty()) {
       log_info("train", words(options_.run, " has no checkpoint: the run starts from the beginning"));
       return;
@@ -191,7 +223,7 @@ class Run {
     const auto best = state_.best_step > 0 ? find_checkpoint(options_.run, std::to_string(state_.best_step)) : "";
     if (!best.empty()) write_atomic(options_.run + "/best", fs::path(best).filename().string() + "\n");
     saved_at_ = state_.step;
-    log_info("train", words("resumed from ", checkpoint));
+    log_info("train", words(options_.resume ? "resumed from " : "branched from ", checkpoint));
     if (state_.row_rules != row_rules)
       log_warning("train",
                   words(checkpoint,

@@ -133,6 +133,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     }
     result.tokens += batches[micro].tokens;
     if (batches[micro].labels.defined()) result.predicted_tokens += batches[micro].labels.numel();
+    result.flops += in.network.training_flops(batches[micro]);
   }
   const auto start = Clock::now();
   for (const auto& part : result.parts) {
@@ -172,11 +173,16 @@ void Stepper::load_mems(const std::vector<std::pair<std::string, Tensor>>& saved
   auto& in = *impl_;
   std::vector<std::vector<Tensor>> found(in.micro_batches, std::vector<Tensor>(in.layers));
   size_t fitting = 0;
-  for (const auto& [name, tensor] : saved)
-    for (size_t micro = 0; micro < in.micro_batches; ++micro)
-      for (size_t layer = 0; layer < in.layers; ++layer)
-        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape)
-          found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true), ++fitting;
+  for (const auto& [name, tensor] : saved) {
+    for (size_t micro = 0; micro < in.micro_batches; ++micro) {
+      for (size_t layer = 0; layer < in.layers; ++layer) {
+        if (name == words("memory.", micro, ".", layer) && tensor.sizes() == in.mems_shape) {
+          found[micro][layer] = tensor.to(in.device, tensor.scalar_type(), false, /*copy=*/true);
+          ++fitting;
+        }
+      }
+    }
+  }
   require<CheckpointError>(fitting == saved.size() && (saved.empty() || fitting == in.micro_batches * in.layers),
                            "the checkpoint has ", saved.size(), " tensors of mems, of which ", fitting, " fit the ",
                            in.micro_batches * in.layers,

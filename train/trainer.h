@@ -11,6 +11,7 @@ struct PretrainOptions {
   std::string run{};              ///< the run directory to create or resume
   bool resume = false;            ///< continue from the newest valid checkpoint
   bool overwrite_config = false;  ///< resume even if the config differs
+  std::string branch_from{};      ///< run directory or step folder whose checkpoint a new run continues
   std::string command_line{};     ///< for provenance.json
 };
 

@@ -26,9 +26,11 @@ using nlohmann::json;
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
 int run(const PretrainCommand& c) {
-  const auto r = pretrain(
-      c.config,
-      {.run = c.run, .resume = c.resume, .overwrite_config = c.allow_config_change, .command_line = c.command_line});
+  const auto r = pretrain(c.config, {.run = c.run,
+                                     .resume = c.resume,
+                                     .overwrite_config = c.allow_config_change,
+                                     .branch_from = c.branch_from,
+                                     .command_line = c.command_line});
   if (c.json) {
     std::printf("%s\n", json{{"run", c.run},
                              {"steps", r.steps},

@@ -163,15 +163,22 @@ struct Adam {
   float grad_scale;
 };
 
-/// Optimizer updates of parameters p [n] with gradients g, moments m and v; `shadow` (may be null) receives p in bf16.
+/// A range of the flat buffers. What an update does not use may be null.
+struct Parameters {
+  int64_t n;
+  float *p, *g;      ///< values and gradients
+  float *m, *v;      ///< moments
+  uint16_t* shadow;  ///< receives p in bf16; or null
+};
+
+/// Optimizer updates of parameters.
 struct Updates {
   /// p (1 - decay) - rate times Adam's step; g is zeroed.
-  void (*adamw)(const Adam&, float rate, float decay, int64_t n, float* p, float* g, float* m, float* v,
-                uint16_t* shadow);
+  void (*adamw)(const Adam&, float rate, float decay, const Parameters&);
   /// g becomes Adam's step + decay p.
-  void (*direction)(const Adam&, float decay, int64_t n, const float* p, float* g, float* m, float* v);
+  void (*direction)(const Adam&, float decay, const Parameters&);
   /// p (1 - decay) - rate g; g is zeroed.
-  void (*descend)(float rate, float decay, int64_t n, float* p, float* g, uint16_t* shadow);
+  void (*descend)(float rate, float decay, const Parameters&);
   /// Sums of squares of g [rows, columns]: of each row, and += those of each column.
   void (*squares)(int64_t rows, int64_t columns, const float* g, float* row_sums, float* column_sums);
   /// g [rows, columns] times the factor of its row and that of its column.

@@ -8,9 +8,7 @@ namespace {
 using kernels::HeadOut;
 using kernels::HeadRows;
 
-/// Autograd takes no undefined tensors: an empty one replaces them.
-Tensor or_empty(const Tensor& x) { return x.defined() ? x : at::empty({0}); }
-Tensor or_empty(const Param& p) { return or_empty(p.defined() ? p.value() : Tensor()); }
+/// The inverse of or_empty.
 Tensor or_undefined(const Tensor& x) { return x.dim() > 1 ? x : Tensor(); }
 
 /// Packed queries, keys and values (qkv [B, T, 3D], kv undefined), or separate ones (q [B, T, D], kv [B, S, 2D]).
@@ -33,8 +31,11 @@ struct AttentionFunction : Function<AttentionFunction> {
     keep(context, "kv_bias", kv_bias);
     keep(context, drop);
     auto& kept_data = context->saved_data;
-    kept_data["heads"] = heads, kept_data["causal"] = facts.causal, kept_data["scale"] = facts.scale;
-    kept_data["window"] = facts.window, kept_data["dilation"] = facts.dilation,
+    kept_data["heads"] = heads;
+    kept_data["causal"] = facts.causal;
+    kept_data["scale"] = facts.scale;
+    kept_data["window"] = facts.window;
+    kept_data["dilation"] = facts.dilation;
     kept_data["dilated_heads"] = facts.dilated_heads;
     by_type(q, [&](auto element) {
       using T = decltype(element);
@@ -65,10 +66,14 @@ struct AttentionFunction : Function<AttentionFunction> {
         a.dout = {data<T>(dout) + row, width, nullptr};
         if (kv.defined()) {
           T* at = data<T>(dkv) + 2 * b * keys * width + column;
-          a.dq = {data<T>(dq) + row, width}, a.dk = {at, 2 * width}, a.dv = {at + width, 2 * width};
+          a.dq = {data<T>(dq) + row, width};
+          a.dk = {at, 2 * width};
+          a.dv = {at + width, 2 * width};
         } else {
           T* at = data<T>(dq) + 3 * b * queries * width + column;
-          a.dq = {at, 3 * width}, a.dk = {at + width, 3 * width}, a.dv = {at + 2 * width, 3 * width};
+          a.dq = {at, 3 * width};
+          a.dk = {at + width, 3 * width};
+          a.dv = {at + 2 * width, 3 * width};
         }
         if (bias.defined()) a.ddistance = dbias.data_ptr<float>() + a.item * bias.size(1);
         (a.window < 0 ? kernels::attention<T>().backward : kernels::attention<T>().window_backward)(a);
@@ -111,26 +116,36 @@ struct AttentionFunction : Function<AttentionFunction> {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t b = item / heads, head = item % heads, column = head * head_width;
         kernels::Attention<T> a{};
-        a.queries = queries, a.keys = keys, a.head_width = head_width, a.item = item, a.scale = scale;
+        a.queries = queries;
+        a.keys = keys;
+        a.head_width = head_width;
+        a.item = item;
+        a.scale = scale;
         const auto bias_at = [&](const Param& p, int64_t part) {
           return p.defined() ? p.value().template data_ptr<float>() + part * width + column : nullptr;
         };
         if (cross) {
           const T* at = data<T>(kv) + 2 * b * keys * width + column;
           a.q = {data<T>(q) + b * queries * width + column, width, bias_at(q_bias, 0)};
-          a.k = {at, 2 * width, bias_at(kv_bias, 0)}, a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
+          a.k = {at, 2 * width, bias_at(kv_bias, 0)};
+          a.v = {at + width, 2 * width, bias_at(kv_bias, 1)};
         } else {
           const T* at = data<T>(q) + 3 * b * queries * width + column;
-          a.q = {at, 3 * width, bias_at(q_bias, 0)}, a.k = {at + width, 3 * width, bias_at(q_bias, 1)},
+          a.q = {at, 3 * width, bias_at(q_bias, 0)};
+          a.k = {at + width, 3 * width, bias_at(q_bias, 1)};
           a.v = {at + 2 * width, 3 * width, bias_at(q_bias, 2)};
         }
         a.key_mask = mask.defined() ? mask.data_ptr<bool>() + b * keys : nullptr;
         a.distance = bias.defined() ? bias.data_ptr<float>() + head * bias.size(1) : nullptr;
         const auto& positions = globals[static_cast<size_t>(b)];
-        a.window = window, a.globals = positions.data(), a.num_globals = static_cast<int64_t>(positions.size()),
+        a.window = window;
+        a.globals = positions.data();
+        a.num_globals = static_cast<int64_t>(positions.size());
         a.max_globals = max_globals;
         a.dilation = dilated_heads == 0 || head < dilated_heads ? dilation : 1;
-        a.causal = causal, a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0, a.drop = drop,
+        a.causal = causal;
+        a.prefix = prefix.defined() ? prefix.data_ptr<int64_t>()[b] : 0;
+        a.drop = drop;
         a.scratch = scratch.template data_ptr<float>();
         a.lse = lse.data_ptr<float>() + item * queries;
         f(a, b * queries * width + column);
@@ -139,101 +154,7 @@ struct AttentionFunction : Function<AttentionFunction> {
   }
 };
 
-struct FavorFunction : Function<FavorFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& qkv, const Tensor&, const Param& bias, int64_t heads,
-                        const AttentionContext& facts, const RandomFeatures& features) {
-    const auto in = qkv.contiguous();
-    const auto mask = facts.key_mask.defined() ? facts.key_mask.contiguous() : Tensor();
-    const int64_t width = in.size(2) / 3, head_width = width / heads, count = features.projection.size(0);
-    const auto up = [](int64_t n) { return (n + 15) / 16 * 16 - n; };
-    const auto w = features.projection.detach().to(at::kFloat) * std::pow(static_cast<double>(head_width), -0.25);
-    const auto rows = at::constant_pad_nd(w, {0, up(head_width)}),
-               columns = at::constant_pad_nd(w.t(), {0, up(count)}).contiguous();
-    auto out = at::empty({in.size(0), in.size(1), width}, in.options());
-    auto denominator = at::empty({in.size(0) * heads, in.size(1)}, at::kFloat);
-    by_type(in, [&](auto element) {
-      using T = decltype(element);
-      each_head<T>(in, mask, bias, heads, facts.causal, features.kernel == "softmax", features.epsilon, count, rows,
-                   columns, out, denominator,
-                   [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_forward(a); }, {}, {});
-    });
-    context->save_for_backward({in, mask, rows, columns, out, denominator});
-    keep(context, "bias", bias);
-    context->saved_data["heads"] = heads;
-    context->saved_data["causal"] = facts.causal;
-    context->saved_data["softmax"] = features.kernel == "softmax";
-    context->saved_data["epsilon"] = features.epsilon;
-    context->saved_data["features"] = count;
-    return out;
-  }
-
-  static variable_list backward(AutogradContext* context, variable_list grads) {
-    const auto saved = context->get_saved_variables();
-    const auto& in = saved[0];
-    const auto bias = kept(context, "bias");
-    const auto dout = grads[0].contiguous();
-    auto dqkv = at::empty_like(in);
-    by_type(in, [&](auto element) {
-      using T = decltype(element);
-      each_head<T>(
-          in, saved[1], bias, context->saved_data["heads"].toInt(), context->saved_data["causal"].toBool(),
-          context->saved_data["softmax"].toBool(), context->saved_data["epsilon"].toDouble(),
-          context->saved_data["features"].toInt(), saved[2], saved[3], saved[4], saved[5],
-          [](const kernels::Favor<T>& a) { kernels::attention<T>().favor_backward(a); }, dout, dqkv);
-    });
-    if (bias.defined()) add_bias_gradient(bias, dqkv.view({-1, in.size(2)}));
-    return {dqkv, Tensor(), Tensor(), Tensor(), Tensor(), Tensor()};
-  }
-
-  template <class T, class F>
-  static void each_head(const Tensor& qkv, const Tensor& mask, const Param& bias, int64_t heads, bool causal,
-                        bool softmax, double epsilon, int64_t features, const Tensor& w, const Tensor& w_t,
-                        const Tensor& out, const Tensor& denominator, const F& f, const Tensor& dout,
-                        const Tensor& dqkv) {
-    const int64_t length = qkv.size(1), width = qkv.size(2) / 3, head_width = width / heads;
-    at::parallel_for(0, qkv.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
-      auto scratch = at::empty({kernels::favor_scratch(length, head_width, features)}, at::kFloat);
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t b = item / heads, column = item % heads * head_width, row = b * length * width + column;
-        const auto rows_at = [&](int64_t part) {
-          return HeadRows<T>{
-              data<T>(qkv) + 3 * b * length * width + part * width + column, 3 * width,
-              bias.defined() ? bias.value().template data_ptr<float>() + part * width + column : nullptr};
-        };
-        const auto out_at = [&](int64_t part) {
-          return HeadOut<T>{dqkv.defined() ? data<T>(dqkv) + 3 * b * length * width + part * width + column : nullptr,
-                            3 * width};
-        };
-        f(kernels::Favor<T>{.length = length,
-                            .head_width = head_width,
-                            .q = rows_at(0),
-                            .k = rows_at(1),
-                            .v = rows_at(2),
-                            .key_mask = mask.defined() ? mask.data_ptr<bool>() + b * length : nullptr,
-                            .causal = causal,
-                            .softmax = softmax,
-                            .epsilon = static_cast<float>(epsilon),
-                            .features = features,
-                            .w = w.data_ptr<float>(),
-                            .w_t = w_t.data_ptr<float>(),
-                            .out = {data<T>(out) + row, width},
-                            .denominator = denominator.data_ptr<float>() + item * length,
-                            .dout = {dout.defined() ? data<T>(dout) + row : nullptr, width, nullptr},
-                            .dq = out_at(0),
-                            .dk = out_at(1),
-                            .dv = out_at(2),
-                            .scratch = scratch.template data_ptr<float>()});
-      }
-    });
-  }
-};
-
 }  // namespace
-
-Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
-                       const RandomFeatures& features) {
-  return FavorFunction::apply(qkv, or_empty(bias), bias, heads, context, features);
-}
 
 Tensor self_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                       const Dropout& drop) {

@@ -23,9 +23,12 @@ template <class T>
 kernels::CrossEntropy<T> rows_of(const Tensor& logits, const Param& bias, const Tensor& labels, int64_t first,
                                  int64_t begin, int64_t end) {
   kernels::CrossEntropy<T> pass{};
-  pass.rows = end - begin, pass.width = logits.size(1), pass.first = first,
+  pass.rows = end - begin;
+  pass.width = logits.size(1);
+  pass.first = first;
   pass.logits = data<T>(logits) + begin * logits.size(1);
-  pass.bias = bias_at(bias, first), pass.labels = labels.data_ptr<int64_t>() + begin;
+  pass.bias = bias_at(bias, first);
+  pass.labels = labels.data_ptr<int64_t>() + begin;
   return pass;
 }
 
@@ -71,7 +74,8 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
         using T = decltype(element);
         at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
           auto pass = rows_of<T>(logits.back(), bias, wanted, first, begin, end);
-          pass.peak = peak.data_ptr<float>() + begin, pass.total = total.data_ptr<float>() + begin,
+          pass.peak = peak.data_ptr<float>() + begin;
+          pass.total = total.data_ptr<float>() + begin;
           pass.score = score.data_ptr<float>() + begin;
           pass.all = all.defined() ? all.data_ptr<float>() + begin : nullptr;
           kernels::typed<T>().cross_entropy_forward(pass);
@@ -111,8 +115,11 @@ struct CrossEntropyFunction : Function<CrossEntropyFunction> {
         rows_with_sums(n, {{bias.defined() && !bias.fixed() ? grad_data(bias) + first : nullptr, columns}},
                        [&](int64_t begin, int64_t end, const std::vector<float*>& sums) {
                          auto pass = rows_of<T>(logits, bias, labels, first, begin, end);
-                         pass.lse = lse.template data_ptr<float>() + begin, pass.smoothing = smoothing,
-                         pass.share = smoothing / static_cast<float>(width), pass.z_weight = z, pass.scale = scale,
+                         pass.lse = lse.template data_ptr<float>() + begin;
+                         pass.smoothing = smoothing;
+                         pass.share = smoothing / static_cast<float>(width);
+                         pass.z_weight = z;
+                         pass.scale = scale;
                          pass.dbias = sums[0];
                          kernels::typed<T>().cross_entropy_backward(pass);
                        });

@@ -33,8 +33,10 @@ struct RelativeFunction : Function<RelativeFunction> {
                         "a query needs a distance outside the list of ", r.size(1));
     auto out = at::empty_like(q), lse = at::empty({q.size(0) * heads, q.size(1)}, at::kFloat);
     context->save_for_backward({q, kv, r, distance_offset, segments_differ, masked, lse, list});
-    keep(context, "r_w", terms.r_w), keep(context, "r_r", terms.r_r), keep(context, "r_s", terms.r_s),
-        keep(context, "segments", terms.segments);
+    keep(context, "r_w", terms.r_w);
+    keep(context, "r_r", terms.r_r);
+    keep(context, "r_s", terms.r_s);
+    keep(context, "segments", terms.segments);
     keep(context, drop);
     context->saved_data["heads"] = heads;
     by_type(q, [&](auto element) {
@@ -66,12 +68,16 @@ struct RelativeFunction : Function<RelativeFunction> {
                    [&](kernels::Attention<T>& a, kernels::Relative<T>& x, int64_t b, int64_t column) {
                      T* at = data<T>(dkv) + 2 * b * keys * width + column;
                      a.dout = {data<T>(dout) + b * a.queries * width + column, width, nullptr};
-                     a.dq = {data<T>(dq) + b * a.queries * width + column, width}, a.dk = {at, 2 * width},
+                     a.dq = {data<T>(dq) + b * a.queries * width + column, width};
+                     a.dk = {at, 2 * width};
                      a.dv = {at + width, 2 * width};
                      const int64_t sum = b / group * heads + column / c;
                      float* sums = small.data_ptr<float>() + sum * 5 * padded;
                      x.dr = dr.data_ptr<float>() + sum * distance_rows * padded;
-                     x.dr_w = sums, x.dr_r = sums + padded, x.dr_s = sums + 2 * padded, x.dsegments = sums + 3 * padded;
+                     x.dr_w = sums;
+                     x.dr_r = sums + padded;
+                     x.dr_s = sums + 2 * padded;
+                     x.dsegments = sums + 3 * padded;
                      kernels::attention<T>().backward(a);
                    });
     });
@@ -117,19 +123,32 @@ struct RelativeFunction : Function<RelativeFunction> {
           return x.defined() ? x.data_ptr<bool>() + b * queries * keys : nullptr;
         };
         kernels::Relative<T> x{};
-        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr}, x.distances = distances,
+        x.r = {data<T>(r) + list_of(b) * distances * width + column, width, nullptr};
+        x.distances = distances;
         x.prepared = n > first && b > 0 && list_of(b) == list_of(b - 1);
-        x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr,
-        x.masked = pairs(masked), x.segments_differ = pairs(segments_differ);
-        x.r_r = of_head(r_r), x.r_s = of_head(r_s), x.segments = of_head(segments), x.segment_stride = width,
+        x.distance_offset = distance_offset.defined() ? distance_offset.data_ptr<int64_t>() + b * queries : nullptr;
+        x.masked = pairs(masked);
+        x.segments_differ = pairs(segments_differ);
+        x.r_r = of_head(r_r);
+        x.r_s = of_head(r_s);
+        x.segments = of_head(segments);
+        x.segment_stride = width;
         x.scratch = relative_scratch.template data_ptr<float>();
         const T* at = data<T>(kv) + 2 * b * keys * width + column;
         kernels::Attention<T> a{};
-        a.queries = queries, a.keys = keys, a.head_width = c, a.item = item,
-        a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c))), a.window = -1, a.dilation = 1;
-        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)}, a.k = {at, 2 * width, nullptr},
+        a.queries = queries;
+        a.keys = keys;
+        a.head_width = c;
+        a.item = item;
+        a.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(c)));
+        a.window = -1;
+        a.dilation = 1;
+        a.q = {data<T>(q) + b * queries * width + column, width, of_head(r_w)};
+        a.k = {at, 2 * width, nullptr};
         a.v = {at + width, 2 * width, nullptr};
-        a.relative = &x, a.drop = drop, a.scratch = scratch.template data_ptr<float>(),
+        a.relative = &x;
+        a.drop = drop;
+        a.scratch = scratch.template data_ptr<float>();
         a.lse = lse.data_ptr<float>() + item * queries;
         f(a, x, b, column);
       }

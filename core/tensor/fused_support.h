@@ -43,6 +43,10 @@ inline kernels::Dropout kept_dropout(AutogradContext* context) {
                                static_cast<uint32_t>(context->saved_data["site"].toInt()));
 }
 
+/// Autograd takes no undefined tensors: an empty one replaces them.
+inline Tensor or_empty(const Tensor& x) { return x.defined() ? x : at::empty({0}); }
+inline Tensor or_empty(const Param& p) { return or_empty(p.defined() ? p.value() : Tensor()); }
+
 /// The gradient of a parameter: a view of the flat gradient, or zeros of its own.
 inline Tensor grad_of(const Param& param) {
   auto& grad = param.value().mutable_grad();

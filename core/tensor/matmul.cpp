@@ -73,7 +73,10 @@ void run(const Gemm& whole) {
     const int64_t rows = up(up(whole.rows, tile_rows), parts) * tile_rows,
                   columns = up(up(whole.columns, panel), threads / parts) * panel;
     const int64_t cost = rows * columns + 16 * (columns + (whole.a_depth_major ? rows : 0));
-    if (min_cost == 0 || cost < min_cost) min_cost = cost, row_parts = parts;
+    if (min_cost == 0 || cost < min_cost) {
+      min_cost = cost;
+      row_parts = parts;
+    }
   }
   const int64_t column_parts = threads / row_parts;
   at::parallel_for(0, threads, 1, [&](int64_t begin, int64_t end) {
@@ -86,8 +89,10 @@ void run(const Gemm& whole) {
       const auto [column, column_end] = range(part % column_parts, column_parts, whole.columns, panel);
       if (row >= row_end || column >= column_end) continue;
       Gemm p = whole;
-      p.rows = row_end - row, p.columns = column_end - column;
-      p.a += row * (p.a_depth_major ? 1 : p.a_stride), p.b += column * (p.b_depth_major ? 1 : p.b_stride);
+      p.rows = row_end - row;
+      p.columns = column_end - column;
+      p.a += row * (p.a_depth_major ? 1 : p.a_stride);
+      p.b += column * (p.b_depth_major ? 1 : p.b_stride);
       if (p.bias) p.bias += column;
       if (p.c) p.c += row * p.c_stride + column;
       if (p.sum) p.sum += row * p.c_stride + column;
@@ -197,7 +202,8 @@ void add_to(Tensor sum, const Tensor& x) {
 Tensor run_rounded(std::optional<Gemm> p, const Tensor& bias = {}) {
   if (!p || p->depth > max_depth) return {};
   auto result = at::empty({p->rows, p->columns}, at::kBFloat16);
-  p->c = static_cast<uint16_t*>(result.data_ptr()), p->c_stride = p->columns;
+  p->c = static_cast<uint16_t*>(result.data_ptr());
+  p->c_stride = p->columns;
   if (bias.defined()) p->bias = bias.data_ptr<float>();
   run(*p);
   return result;
@@ -208,7 +214,8 @@ bool run_adding(std::optional<Gemm> p, const Tensor& sum) {
   if (!p || sum.scalar_type() != at::kFloat || sum.size(0) != p->rows || sum.size(1) != p->columns ||
       sum.stride(1) != 1)
     return false;
-  p->sum = sum.data_ptr<float>(), p->c_stride = sum.stride(0);
+  p->sum = sum.data_ptr<float>();
+  p->c_stride = sum.stride(0);
   run(*p);
   return true;
 }

@@ -122,7 +122,7 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
 
 Tensor favor_attention(const Tensor& qkv, const Param& bias, int64_t heads, const AttentionContext& context,
                        const RandomFeatures& features) {
-  return use_fused(qkv) && features.kernel != "trigonometric"
+  return use_fused(qkv) && features.kernel != FeatureKernel::trigonometric
              ? fused::favor_attention(qkv, bias, heads, context, features)
              : plain::favor_attention(qkv, bias, heads, context, features);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // The operations that networks consist of. Each has a plain form of LibTorch operators and, for training on the CPU, a
 // fused form with a hand-written backward pass; a test compares the two.
+#include "core/tensor/feature_kernel.h"
 #include "core/tensor/param.h"
 
 namespace cloze {
@@ -125,9 +126,9 @@ Tensor relative_attention(const Tensor& q, const Tensor& kv, const Tensor& r, in
 
 /// The random features that scores are estimated from.
 struct RandomFeatures {
-  Tensor projection;               ///< fp32 [R, C]
-  std::string kernel = "softmax";  ///< `softmax`, `relu`, `trigonometric`
-  double epsilon = 1e-6;           ///< added to every positive feature
+  Tensor projection;  ///< fp32 [R, C]
+  FeatureKernel kernel = FeatureKernel::softmax;
+  double epsilon = 1e-6;  ///< added to every positive feature
 };
 
 /// phi(Q) (phi(K)' V) / (phi(Q) phi(K)' 1) over heads, arguments as above; windows and global keys of the

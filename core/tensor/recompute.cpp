@@ -33,8 +33,12 @@ struct Recompute : torch::autograd::Function<Recompute> {
     at::AutoGradMode with_grad(true);
     variable_list outputs, wanted;
     const auto all = f(inputs);
-    for (size_t i = 0; i < all.size(); ++i)
-      if (all[i].requires_grad()) outputs.push_back(all[i]), wanted.push_back(grads[i]);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].requires_grad()) {
+        outputs.push_back(all[i]);
+        wanted.push_back(grads[i]);
+      }
+    }
     torch::autograd::backward(outputs, wanted);
     variable_list back;
     for (const auto& input : inputs) back.push_back(input.grad());
@@ -49,8 +53,12 @@ std::vector<Tensor> recompute(Run f, const std::vector<Tensor>& inputs) {
   // Autograd takes no undefined tensors: the defined ones are passed alone and put back at their indices inside.
   std::vector<Tensor> defined;
   std::vector<size_t> indices;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].defined()) defined.push_back(inputs[i]), indices.push_back(i);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].defined()) {
+      defined.push_back(inputs[i]);
+      indices.push_back(i);
+    }
+  }
   const Run spread = [f = std::move(f), indices, count = inputs.size()](const std::vector<Tensor>& given) {
     std::vector<Tensor> all(count);
     for (size_t i = 0; i < indices.size(); ++i) all[indices[i]] = given[i];

@@ -111,7 +111,8 @@ Entry read_entry(const std::string& name, const json& value, const std::string& 
   }
   for (const auto& offset : value["data_offsets"])
     if (!offset.is_number_unsigned()) bad("has offsets that are not whole numbers");
-  entry.begin = value["data_offsets"][0].get<uint64_t>(), entry.end = value["data_offsets"][1].get<uint64_t>();
+  entry.begin = value["data_offsets"][0].get<uint64_t>();
+  entry.end = value["data_offsets"][1].get<uint64_t>();
   if (entry.end < entry.begin || entry.end - entry.begin != bytes)
     bad(words("takes bytes ", entry.begin, " to ", entry.end, ", but its shape needs ", bytes, " bytes"));
   return entry;

@@ -91,7 +91,8 @@ struct ByteBpe final : TokenizerModel {
     for (size_t begin = 0; begin < merges.size();) {
       const size_t end = std::min(merges.find('\n', begin), merges.size());
       std::string_view text(merges.data() + begin, end - begin);
-      begin = end + 1, ++line;
+      begin = end + 1;
+      ++line;
       if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
       if (text.empty() || (line == 1 && text.substr(0, 8) == "#version")) continue;
       const size_t space = text.find(' ');

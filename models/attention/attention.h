@@ -5,6 +5,7 @@
 #include "core/tensor/plain.h"
 #include "models/attention/config.h"
 #include "models/attention/rotary.h"
+#include "models/layers/cost.h"
 #include "models/layers/layers.h"
 
 namespace cloze {
@@ -22,6 +23,10 @@ struct Attention : Layer {
   /// The same with a key-value cache: `past` [B, S, 2 H C] holds the keys and values of earlier tokens, and those of x
   /// are appended. Throws ConfigError for attention without a cache.
   virtual Tensor mix_cached(const Tensor& x, Tensor& past, const AttentionContext& context);
+  /// Multiply-adds of `mix` for one of these rows.
+  virtual double multiply_adds(const RowSizes& row, bool causal) const = 0;
+  /// Width of all heads together.
+  double width() const { return static_cast<double>(output->weight.value().size(1)); }
   int64_t heads;
   std::shared_ptr<Linear> output, qkv;
 };
@@ -43,6 +48,11 @@ struct CrossAttention : Layer {
   /// x.
   Tensor mix(const Tensor& x, const EncoderOutput& encoded, const Tensor& cached, const AttentionContext& context,
              const Dropout& drop) const;
+  /// Multiply-adds of `mix` for one row.
+  double multiply_adds(double queries, double keys) const {
+    const auto width = static_cast<double>(output->weight.value().size(1));
+    return queries * query->multiply_adds() + keys * key_value->multiply_adds() + 2 * queries * keys * width;
+  }
   int64_t heads;
   double scale;
   std::shared_ptr<Linear> output, query, key_value;
@@ -50,6 +60,13 @@ struct CrossAttention : Layer {
 
 /// The attention of layer `layer`, from 0. Throws ConfigError.
 std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer);
+/// What the layers of a stack with alternating attention differ in.
+struct AttentionReach {
+  int64_t window;     ///< keys on either side that a query attends to; -1: all
+  double rope_theta;  ///< of rotary positions
+};
+/// Over all keys or in a window.
+std::shared_ptr<Attention> make_full_attention(const AttentionSizes& config, const AttentionReach& reach);
 std::shared_ptr<Attention> make_relative_attention(const AttentionSizes& config);
 std::shared_ptr<Attention> make_window_attention(const WindowAttention& kind, const AttentionSizes& config,
                                                  int64_t layer);

@@ -28,6 +28,33 @@ struct BigBirdAttentionLayer final : Attention {
     }
   }
 
+  /// The blocks of keys that each block of queries attends to.
+  struct KeyBlocks {
+    Tensor numbers;  ///< int64 [H, n, s]: 0, n - 1, i - 1, i, i + 1, then random ones
+    Tensor valid;    ///< bool [H, n, s], false = outside the text, or there already
+  };
+
+  /// Those of the blocks i [n, 1] of queries, of which `last` is n - 1.
+  KeyBlocks key_blocks_of(const Tensor& i, const Tensor& last) const {
+    const auto fixed = at::cat({i - i, i - i + last, i - 1, i, i + 1}, 1);  // [n, 5]
+    const auto middle = fixed.gt(0).logical_and(fixed.lt(last));            // columns 2 to 4 are not global
+    const auto usable = at::cat({i.ge(0), last.gt(0).expand_as(i), middle.slice(1, 2)}, 1);
+    auto key_blocks = fixed.clamp_min(0).minimum(last).unsqueeze(0).expand({heads, -1, -1});  // [H, n, 5]
+    auto valid = usable.unsqueeze(0).expand({heads, -1, -1});
+    if (kind.num_random_blocks > 0) {
+      const auto ranked = order.to(i.device()).index_select(1, i.squeeze(1));  // [H, n, all]
+      const auto legal = ranked.gt(0).logical_and(ranked.lt(last)).logical_and((ranked - i).abs().gt(1));
+      const auto rank = at::ones_like(ranked).cumsum(-1).masked_fill(legal.logical_not(), 1 << 30);
+      const auto first = std::get<0>(
+          at::topk(rank, std::min(kind.num_random_blocks, order.size(2)), -1, /*largest=*/false));  // [H, n, r]
+      const auto found = first.lt(1 << 30);
+      key_blocks = at::cat(
+          {key_blocks, at::gather(ranked, -1, (first - 1).masked_fill(found.logical_not(), 0)).minimum(last)}, -1);
+      valid = at::cat({valid, found}, -1);
+    }
+    return {key_blocks, valid};
+  }
+
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout& drop) override {
     const int64_t b = kind.block_size;
     const auto type = x.scalar_type();
@@ -40,25 +67,9 @@ struct BigBirdAttentionLayer final : Attention {
     const auto real_blocks = at::constant_pad_nd(real, {0, b - 1}).unfold(1, b, b);  // [B, n, b]
     const double scale = 1 / std::sqrt(static_cast<double>(q.size(-1)));
 
-    // Key blocks of query block i: 0, n - 1, i - 1, i, i + 1, then random ones; `valid` is false for duplicates.
     const auto i = position_range(real_blocks).unsqueeze(1);  // [n, 1]
     const auto last = i.max();
-    const auto fixed = at::cat({i - i, i - i + last, i - 1, i, i + 1}, 1);  // [n, 5]
-    const auto middle = fixed.gt(0).logical_and(fixed.lt(last));            // columns 2 to 4 are not global
-    const auto usable = at::cat({i.ge(0), last.gt(0).expand_as(i), middle.slice(1, 2)}, 1);
-    auto key_blocks = fixed.clamp_min(0).minimum(last).unsqueeze(0).expand({heads, -1, -1});  // [H, n, 5]
-    auto valid = usable.unsqueeze(0).expand({heads, -1, -1});
-    if (kind.num_random_blocks > 0) {
-      const auto ranked = order.to(x.device()).index_select(1, i.squeeze(1));  // [H, n, all]
-      const auto legal = ranked.gt(0).logical_and(ranked.lt(last)).logical_and((ranked - i).abs().gt(1));
-      const auto rank = at::ones_like(ranked).cumsum(-1).masked_fill(legal.logical_not(), 1 << 30);
-      const auto first = std::get<0>(
-          at::topk(rank, std::min(kind.num_random_blocks, order.size(2)), -1, /*largest=*/false));  // [H, n, r]
-      const auto found = first.lt(1 << 30);
-      key_blocks = at::cat(
-          {key_blocks, at::gather(ranked, -1, (first - 1).masked_fill(found.logical_not(), 0)).minimum(last)}, -1);
-      valid = at::cat({valid, found}, -1);
-    }
+    const auto [key_blocks, valid] = key_blocks_of(i, last);
     const auto head = at::ones_like(key_blocks).cumsum(0) - 1;  // [H, n, s]
     // An embedding lookup in a table of all heads' blocks, so that the gradients of a block that is gathered twice are
     // accumulated in a fixed order.
@@ -90,6 +101,21 @@ struct BigBirdAttentionLayer final : Attention {
     const auto mixed =
         at::where(at_end(i.eq(0)), ends[0].unsqueeze(2), at::where(at_end(i.eq(last)), ends[1].unsqueeze(2), sparse));
     return join_heads(mixed.flatten(2, 3).index_select(2, position_range(x)));
+  }
+
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto size = static_cast<double>(kind.block_size), random = static_cast<double>(kind.num_random_blocks);
+    const double between = std::ceil(row.length / size) - 2;  // blocks that are not global
+    double pairs = row.length * row.length;
+    if (between > 0) {
+      const double ends = row.length - between * size;  // tokens of the first and the last block
+      pairs = ends * row.length;
+      for (double i = 1; i <= between; ++i) {
+        const double near = std::min(i + 1, between) - std::max(i - 1, 1.0) + 1;
+        pairs += size * (ends + size * (near + std::min(random, between - near)));
+      }
+    }
+    return row.length * qkv->multiply_adds() + 2 * pairs * width();
   }
 
   BigBirdAttention kind;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/config.h"
+#include "core/tensor/feature_kernel.h"
 
 namespace cloze {
 
@@ -52,15 +53,6 @@ void describe(V& v, WindowAttention& c) {
 /// The value for layer `layer` of a list with one value for all layers, or one per layer.
 inline int64_t of_layer(const std::vector<int64_t>& list, int64_t layer) {
   return list[list.size() == 1 ? 0 : static_cast<size_t>(layer) % list.size()];
-}
-
-/// The kernel that the random features approximate.
-enum class FeatureKernel { softmax, relu, trigonometric };
-constexpr auto choices(FeatureKernel) {
-  return std::array{Choice{FeatureKernel::softmax, "softmax", "positive features of the softmax kernel"},
-                    Choice{FeatureKernel::relu, "relu", "positive features of the generalised ReLU kernel"},
-                    Choice{FeatureKernel::trigonometric, "trigonometric",
-                           "sines and cosines of the softmax kernel, unstable, for comparison"}};
 }
 
 /// FAVOR+: softmax attention approximated by random features, linear in the length. There are no attention

@@ -41,6 +41,12 @@ struct LinformerAttentionLayer final : Attention {
     return join_heads(cloze::matmul(dropout(masked_softmax(scores, {}), drop).to(type), v));
   }
 
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto keys = static_cast<double>(compress_key.value().size(0));
+    // Keys and values are projected; then each query has a score and a value for each projected position.
+    return row.length * (qkv->multiply_adds() + (2 + 2) * keys * width());
+  }
+
   Param compress_key, compress_value;  // [k, max_position_embeddings]
 };
 

@@ -16,7 +16,16 @@ struct PerformerAttentionLayer final : Attention {
   Tensor mix(const Tensor& x, const AttentionContext& context, const Dropout&) override {
     return favor_attention(
         linear(x, qkv->weight, Param()), qkv->bias, heads, context,
-        {.projection = projection.value().detach(), .kernel = name_of(kind.kernel), .epsilon = kind.kernel_epsilon});
+        {.projection = projection.value().detach(), .kernel = kind.kernel, .epsilon = kind.kernel_epsilon});
+  }
+
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto random = static_cast<double>(kind.nb_features),
+               features = kind.kernel == FeatureKernel::trigonometric ? 2 * random : random;
+    // Features of queries and keys; then the sums of values by features, and what each query takes of them. A column of
+    // ones among the values of each head becomes its denominator.
+    return row.length *
+           (qkv->multiply_adds() + 2 * random * width() + 2 * features * (width() + static_cast<double>(heads)));
   }
 
   bool before_step(int64_t step, const Rng& rng) override {

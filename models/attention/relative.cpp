@@ -34,6 +34,13 @@ struct RelativeAttentionLayer final : Attention {
                       cloze::matmul(mass, plain::weight(distance_value, x.scalar_type())));
   }
 
+  /// A query is multiplied with the embedding of each distance that it has keys at, and so is their probability.
+  double multiply_adds(const RowSizes& row, bool causal) const override {
+    const double distances =
+        row.length + (causal ? 1 : 2) * pairs_within(row.length, static_cast<double>(max_distance));
+    return row.length * qkv->multiply_adds() + 2 * (attended_pairs(row, causal) + distances) * width();
+  }
+
   int64_t max_distance;
   Param distance_key, distance_value;  // [2 k + 1, C]: distances -k ... k, k = max_distance
 };
@@ -64,6 +71,11 @@ struct RelativeKeyAttentionLayer final : Attention {
     const auto probabilities = masked_softmax(scores, masked);
     if (context.probabilities) context.probabilities->push_back(probabilities);
     return join_heads(cloze::matmul(dropout(probabilities, drop).to(x.scalar_type()), v));
+  }
+
+  /// The distance of each pair of a query and a key is multiplied with the query, and with the key too if it is scored.
+  double multiply_adds(const RowSizes& row, bool causal) const override {
+    return row.length * qkv->multiply_adds() + (scores_keys ? 4 : 3) * attended_pairs(row, causal) * width();
   }
 
   int64_t max_distance;

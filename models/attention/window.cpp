@@ -16,13 +16,16 @@ struct WindowAttentionLayer final : Attention {
         window(of_layer(kind.attention_window, layer) / 2),
         dilation(of_layer(kind.attention_dilation, layer)),
         dilated_heads(kind.dilated_heads),
+        first_is_global(kind.global_tokens == GlobalTokens::first),
         query_global(own("query_global", std::make_shared<Linear>(c.hidden_size, c.heads_width(), c.attention_bias))),
         key_value_global(own("key_value_global",
                              std::make_shared<Linear>(c.hidden_size, 2 * c.heads_width(), c.attention_bias, 2))) {}
 
   Tensor mix(const Tensor& x, const AttentionContext& given, const Dropout& drop) override {
     auto context = given;
-    context.window = window, context.dilation = dilation, context.dilated_heads = dilated_heads;
+    context.window = window;
+    context.dilation = dilation;
+    context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
     if (!context.global_mask.defined()) return local;
     const auto globals = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
@@ -40,7 +43,32 @@ struct WindowAttentionLayer final : Attention {
     return at::where(context.global_mask.unsqueeze(-1), rows, local);
   }
 
+  /// With the global tokens of the config.
+  double multiply_adds(const RowSizes& row, bool) const override {
+    const auto all = static_cast<double>(heads);
+    double dilated = 0;
+    if (dilation > 1) dilated = dilated_heads == 0 ? all : std::min(all, static_cast<double>(dilated_heads));
+    const double pairs = dilated * pairs_of_head(row.length, static_cast<double>(dilation)) +
+                         (all - dilated) * pairs_of_head(row.length, 1);
+    const double local = row.length * qkv->multiply_adds() + 2 * pairs * width() / all;
+    if (!first_is_global) return local;
+    return local + query_global->multiply_adds() + row.length * key_value_global->multiply_adds();
+  }
+
+  /// Pairs of a query and a key in its window. Each residue of the positions is a sequence with an ordinary window.
+  double pairs_of_head(double length, double step) const {
+    const double shorter = std::floor(length / step), longer = length - shorter * step;  // length, and number of longer
+    const auto reach = static_cast<double>(window);
+    const auto sequence = [&](double tokens) { return tokens + 2 * pairs_within(tokens, reach); };
+    const double pairs = longer * sequence(shorter + 1) + (step - longer) * sequence(shorter);
+    if (!first_is_global) return pairs;
+    // The global token and the tokens outside its window attend to each other too.
+    const double near = std::min(reach, (longer > 0 ? shorter + 1 : shorter) - 1);
+    return pairs + 2 * (length - 1 - near);
+  }
+
   int64_t window, dilation, dilated_heads;
+  bool first_is_global;
   std::shared_ptr<Linear> query_global, key_value_global;
 };
 

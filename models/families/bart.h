@@ -1,12 +1,14 @@
 #pragma once
-#include "models/config.h"
+#include "models/encoder_decoder_config.h"
 
 namespace cloze {
 
 /// BART (Lewis et al. 2020, arXiv 1910.13461, section 2.1; fairseq, models/bart): an encoder and a decoder of post-norm
 /// blocks with a norm after the embeddings; position 0 uses row 2 of the position table.
 /// Composed of: models/encoder_decoder.cpp. Trained with: denoising.
-/// Shapes: configs/bart. Option names shared with BERT (d_model = hidden_size, encoder_layers = num_hidden_layers).
+/// Hugging Face: interchange/huggingface/bart.cpp, with mBART and PEGASUS. Option names shared with BERT (d_model =
+/// hidden_size, encoder_layers = num_hidden_layers).
+/// Shapes: configs/bart. Parameters: bart/base 139,420,416; bart/large 406,291,456.
 struct BartConfig : EncoderDecoderConfig {
   static constexpr const char* kind = "bart";
   BartConfig() {
@@ -21,7 +23,6 @@ struct BartConfig : EncoderDecoderConfig {
     logits_bias = LogitsBias::fixed;
     prepend_bos = true;
     token_types = false;
-    base_model_has_pooler = false;
     position_offset = 2;
     decoder_start_token_id = 2;
     eos_token_id = 2;

@@ -1,5 +1,5 @@
 #pragma once
-#include "models/config.h"
+#include "models/families/bert.h"
 
 namespace cloze {
 
@@ -9,16 +9,18 @@ namespace cloze {
 /// initializer: truncated_normal, the embedding projection and the discriminator's output layer are Glorot uniform.
 /// Composed of: models/single_stack.cpp, twice. Trained with: rtd (objectives/replaced_token.cpp); mlm trains a
 /// generator only.
-/// Shapes: configs/electra. Option names of transformers' ElectraConfig.
-struct ElectraConfig : BackboneConfig {
+/// Hugging Face: interchange/huggingface/electra.cpp, one folder for each network. Option names of transformers'
+/// ElectraConfig.
+/// Shapes: configs/electra. Parameters of both networks: electra/small 14,196,219; electra/base 119,386,427.
+struct ElectraConfig : BertConfig {
   static constexpr const char* kind = "electra";
+  static constexpr bool base_model_has_pooler = false;
   ElectraConfig() {
     embedding_size = 128;
     hidden_size = 256;
     num_attention_heads = 4;
     intermediate_size = 1024;
     gelu_head = true;
-    base_model_has_pooler = false;
     xavier_embedding_projection = true;
   }
 };

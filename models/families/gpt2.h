@@ -6,7 +6,9 @@ namespace cloze {
 /// GPT-2 (Radford et al. 2019, section 2.3; openai/gpt-2, src/model.py): a causal stack of pre-norm blocks without
 /// segments; the initial deviation of projections into the residual stream is divided by the square root of their
 /// number. Composed of: models/single_stack.cpp. Trained with: clm, and with the encoder-decoder objectives, whose
-/// source and target are concatenated. Shapes: configs/gpt2. Option names shared with BERT (n_embd = hidden_size).
+/// source and target are concatenated.
+/// Hugging Face: interchange/huggingface/gpt2.cpp. Option names shared with BERT (n_embd = hidden_size).
+/// Shapes: configs/gpt2. Parameters: gpt2/small 124,439,808.
 struct Gpt2Config : BackboneConfig {
   static constexpr const char* kind = "gpt2";
   Gpt2Config() {
@@ -18,7 +20,6 @@ struct Gpt2Config : BackboneConfig {
     type_vocab_size = 1;
     initializer = Initializer::normal_scaled;
     token_types = false;
-    base_model_has_pooler = false;
     embedding_norm = false;
   }
 };

@@ -56,6 +56,20 @@ inline DecodingIds decoding_ids_of(const ModelConfig& model) {
   const auto* both = as<EncoderDecoderConfig>(model);
   return both ? static_cast<const DecodingIds&>(*both) : DecodingIds{};
 }
+/// The base model, which has no objectives, has a pooler.
+inline bool base_model_has_pooler(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) {
+        if constexpr (requires { m.base_model_has_pooler; }) return m.base_model_has_pooler;
+        return false;
+      },
+      model);
+}
+/// A pooler is kept even if no objective uses it.
+inline bool keeps_pooler(const ModelConfig& model) {
+  const auto* bigbird = std::get_if<BigBirdConfig>(&model);
+  return bigbird && bigbird->pooler;
+}
 /// Training carries mems from segment to segment.
 inline bool carries_mems(const ModelConfig& model) {
   const auto* two_stream = as<TwoStreamConfig>(model);

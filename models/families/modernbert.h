@@ -7,9 +7,11 @@ namespace cloze {
 /// rotary positions, gated feed-forward layers with GELU (GeGLU), a norm after the embeddings, and none before the
 /// first attention. Every third layer has full attention, the others a sliding window of 128 tokens, so that a text of
 /// 8,192 costs little more than its length. Composed of: models/single_stack.cpp; models/attention/full.cpp. Trained
-/// with: mlm. Shapes: configs/modernbert, of ModernBERT and of Ettin (Weller et al. 2025, arXiv 2507.11412). Option
-/// names of transformers' ModernBertConfig, whose keys stand in interchange/huggingface_config.cpp (hidden_activation =
-/// hidden_act, norm_eps = layer_norm_eps, mlp_dropout = activation_dropout).
+/// with: mlm.
+/// Hugging Face: interchange/huggingface/modernbert.cpp. Option names of transformers' ModernBertConfig
+/// (hidden_activation = hidden_act, norm_eps = layer_norm_eps, mlp_dropout = activation_dropout).
+/// Shapes: configs/modernbert, of ModernBERT and of Ettin (Weller et al. 2025, arXiv 2507.11412).
+/// Parameters: modernbert/base 149,655,232; modernbert/ettin-17m 16,913,600.
 /// Differs: embedding_dropout (hidden_dropout_prob) is of the outputs of attention and feed-forward layers too.
 struct ModernBertConfig : BackboneConfig {
   static constexpr const char* kind = "modernbert";
@@ -26,7 +28,7 @@ struct ModernBertConfig : BackboneConfig {
     attention = AlternatingAttention{};
     initializer = Initializer::truncated_normal_scaled;
     freeze_pad_embedding = true;
-    token_types = base_model_has_pooler = first_attention_norm = false;
+    token_types = first_attention_norm = false;
     attention_bias = mlp_bias = norm_bias = classifier_bias = false;
     gelu_head = true;
   }

@@ -6,6 +6,7 @@ namespace cloze {
 /// PEGASUS (Zhang et al. 2020, arXiv 1912.08777, section 5; transformers, models/pegasus): mBART without a norm after
 /// the embeddings, with sinusoidal positions. Composed of: models/encoder_decoder.cpp. Trained with:
 /// gap_sentences.
+/// Hugging Face: interchange/huggingface/bart.cpp.
 struct PegasusConfig : BartConfig {
   static constexpr const char* kind = "pegasus";
   PegasusConfig() {

@@ -1,14 +1,15 @@
 #pragma once
-#include "models/config.h"
+#include "models/families/bert.h"
 
 namespace cloze {
 
 /// Performer (Choromanski et al. 2021, arXiv 2009.14794): BERT whose softmax attention is approximated by random
 /// features (FAVOR+), so that time and memory are linear in the length.
 /// Composed of: models/single_stack.cpp; models/attention/performer.cpp. Trained with: mlm; with architecture: decoder,
-/// clm. Not in transformers.
+/// clm.
+/// Hugging Face: no class.
 /// Shapes: configs/performer.
-struct PerformerConfig : BackboneConfig {
+struct PerformerConfig : BertConfig {
   static constexpr const char* kind = "performer";
   PerformerConfig() { attention = PerformerAttention{}; }
 };

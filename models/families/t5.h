@@ -1,14 +1,16 @@
 #pragma once
-#include "models/config.h"
+#include "models/encoder_decoder_config.h"
 
 namespace cloze {
 
 /// T5 (Raffel et al. 2020, arXiv 1910.10683, section 2.1): an encoder and a decoder of pre-norm blocks with RMS norms
 /// and without biases. Positions enter as a relative position bias of the scores, one scalar for each head and bucket
 /// of distances, shared by all layers. The defaults are version 1.0; 1.1 has feed_forward: gated, hidden_act: gelu_new,
-/// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; DistanceBuckets
-/// of models/stack.cpp. Trained with: span_corruption. Shapes: configs/t5. Option names shared with BERT (d_model =
-/// hidden_size, d_ff = intermediate_size).
+/// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; RelativeBias of
+/// models/stack.cpp. Trained with: span_corruption.
+/// Hugging Face: interchange/huggingface/t5.cpp, with mT5. Option names shared with BERT (d_model = hidden_size, d_ff =
+/// intermediate_size).
+/// Shapes: configs/t5. Parameters: t5/small 60,506,624; t5/base 222,903,552; t5/v1_1-small 76,961,152.
 struct T5Config : EncoderDecoderConfig {
   static constexpr const char* kind = "t5";
   T5Config() {
@@ -31,7 +33,6 @@ struct T5Config : EncoderDecoderConfig {
     scale_decoder_outputs = true;
     final_dropout = true;
     token_types = false;
-    base_model_has_pooler = false;
     embedding_norm = false;
     attention_bias = mlp_bias = false;
     scale_scores = false;
@@ -41,10 +42,7 @@ template <class V>
 void describe(V& v, T5Config& c) {
   describe_encoder_decoder(v, c);
   v("d_kv", c.d_kv, "head width; 0 = hidden_size / num_attention_heads", in_range(0, limits::head_width));
-  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
-    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
-  v("relative_attention_max_distance", c.relative_attention_max_distance,
-    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
+  describe_relative_bias(v, c);
   v("scale_decoder_outputs", c.scale_decoder_outputs,
     "hidden states are divided by sqrt(hidden_size) before the LM head, as in version 1.0");
 }

@@ -1,12 +1,13 @@
 #pragma once
-#include "models/config.h"
+#include "models/encoder_decoder_config.h"
 
 namespace cloze {
 
 /// The Transformer (Vaswani et al. 2017, arXiv 1706.03762, section 3): an encoder and a decoder of post-norm blocks,
 /// sinusoidal positions, one embedding for source, target and output.
 /// Composed of: models/encoder_decoder.cpp. Trained with: pairs (translation).
-/// Shapes: configs/transformer.
+/// Hugging Face: no class.
+/// Shapes: configs/transformer. Parameters: transformer/base 63,082,496.
 struct TransformerConfig : EncoderDecoderConfig {
   static constexpr const char* kind = "transformer";
   TransformerConfig() {
@@ -23,7 +24,6 @@ struct TransformerConfig : EncoderDecoderConfig {
     decoder_start = DecoderStart::beginning_of_text;
     scale_embedding = true;
     token_types = false;
-    base_model_has_pooler = false;
     embedding_norm = false;
   }
 };

@@ -1,15 +1,16 @@
 #pragma once
-#include "models/config.h"
+#include "models/two_stream_config.h"
 
 namespace cloze {
 
 /// XLNet (Yang et al. 2019, arXiv 1906.08237, section 2; zihangdai/xlnet, modeling.py): the tokens of a text are
 /// predicted in a random order. The content stream encodes tokens, the query stream predicts them without access to
 /// their content; both use relative positions and relative segments, and attend to the recurrence memory (mems) of
-/// earlier segments. Composed of:
-/// models/two_stream.cpp. Trained with: plm. Shapes: configs/xlnet. Option names shared with BERT (d_model =
-/// hidden_size) and of transformers' XLNetConfig. Differs: every layer has score biases of its own (untie_r), as in
-/// the pretraining.
+/// earlier segments. Composed of: models/two_stream.cpp. Trained with: plm.
+/// Hugging Face: interchange/huggingface/xlnet.cpp. Option names shared with BERT (d_model = hidden_size) and of
+/// transformers' XLNetConfig.
+/// Shapes: configs/xlnet. Parameters: xlnet/base 116,750,336; xlnet/large 360,300,800.
+/// Differs: every layer has score biases of its own (untie_r), as in the pretraining.
 struct XlnetConfig : TwoStreamConfig {
   static constexpr const char* kind = "xlnet";
   XlnetConfig() {
@@ -19,7 +20,6 @@ struct XlnetConfig : TwoStreamConfig {
     initializer = Initializer::normal;
     activation_dropout = 0.1;
     logits_bias = LogitsBias::trained;
-    base_model_has_pooler = false;
     embedding_norm = false;
   }
 };

@@ -1,5 +1,8 @@
 #pragma once
-// The layer options of the YAML config.
+// The layer options of the YAML config, one struct for each part that reads them.
+#include <cstdint>
+#include <string>
+
 #include "core/config.h"
 
 namespace cloze {
@@ -17,10 +20,57 @@ struct NormConfig {
   bool norm_bias = true;  ///< of layer norms; RMS norms have none
 };
 
-/// Biases of the head that predicts tokens.
+enum class FeedForward { plain, gated };
+constexpr auto choices(FeedForward) {
+  return std::array{Choice{FeedForward::plain, "plain", "activation(x W1) W2"},
+                    Choice{FeedForward::gated, "gated", "(activation(x W1) * x W3) W2, as GEGLU and SwiGLU"}};
+}
+
+/// The feed-forward layers of a stack.
+struct FeedForwardConfig {
+  int64_t intermediate_size = 3072;
+  std::string hidden_act = "gelu";
+  FeedForward feed_forward = FeedForward::plain;
+  double activation_dropout = 0;
+  bool mlp_bias = true;
+};
+
+/// The embedding tables and their sum, the input of a stack.
+struct EmbeddingConfig {
+  int64_t vocab_size = 0;
+  int64_t embedding_size = 0;  ///< 0: the width of the stack
+  int64_t type_vocab_size = 2;
+  int64_t pad_token_id = 0;
+  bool freeze_pad_embedding = false;
+  bool scale_embedding = false;
+  bool token_types = true;               ///< there is a table of segment types
+  bool embedding_norm = true;            ///< a norm after the sum of the embeddings
+  bool positions_after_padding = false;  ///< position ids count real tokens from pad_token_id + 1 on; padding has
+                                         ///< position id pad_token_id (fairseq)
+  int64_t position_offset = 0;           ///< row of the position table that position 0 uses
+};
+
+/// The projection of the embeddings to the width of the stack.
+struct ProjectionConfig {
+  bool always_project_embeddings = false;  ///< even if embedding width and hidden width are equal
+  /// With initializer truncated_normal, the embedding projection is Xavier (Glorot) uniform.
+  bool xavier_embedding_projection = false;
+};
+
+/// The MLM head.
 struct TokenHeadConfig {
   bool classifier_bias = true;  ///< of its dense layer
   bool decoder_bias = true;     ///< of the logits
+  bool gelu_head = false;       ///< exact GELU, whatever hidden_act is
+};
+
+/// The bias of the output logits.
+enum class LogitsBias { none, fixed, trained };
+
+/// The LM head.
+struct NextTokenHeadConfig {
+  LogitsBias logits_bias = LogitsBias::none;
+  bool scale_decoder_outputs = false;  ///< hidden states are divided by sqrt(hidden_size) before the head
 };
 
 }  // namespace cloze

@@ -28,6 +28,10 @@ struct TokenHead : Layer {
     return norm->forward(linear_activation(hidden, transform->weight, transform->bias, act));
   }
   const Param& table(const Param& token_embedding) const { return decoder.defined() ? decoder : token_embedding; }
+  /// Multiply-adds for one prediction.
+  double multiply_adds(const Param& token_embedding) const {
+    return transform->multiply_adds() + static_cast<double>(table(token_embedding).value().numel());
+  }
 
   std::shared_ptr<Linear> transform;
   std::shared_ptr<Norm> norm;

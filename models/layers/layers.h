@@ -16,6 +16,8 @@ struct Linear : Layer {
     if (with_bias) bias.set_stacked(stacked);
   }
   Tensor forward(const Tensor& x) const { return linear(x, weight, bias); }
+  /// Multiply-adds for one row of x.
+  double multiply_adds() const { return static_cast<double>(weight.value().numel()); }
   Param weight, bias;
 };
 

@@ -3,6 +3,7 @@
 #include "analysis/describe.h"
 
 using namespace cloze;
+using Catch::WithinRel;
 
 namespace {
 
@@ -13,59 +14,100 @@ Config small() {
   return c;
 }
 
+/// Multiply-adds of a forward pass over the expected rows of a micro-batch.
+double multiply_adds(const RunConfig& run) {
+  return Network(run.model, run.objectives).cost(expected_rows(run)).trained;
+}
+
 }  // namespace
 
-TEST_CASE(
-    "multiply-adds are those of the matrix multiplications; the last block counts only at positions that are needed",
-    "[describe]") {
+TEST_CASE("the last block is computed only for tokens that are predicted, and for the first one of a pair",
+          "[describe]") {
   RunConfig run;
+  run.data.max_seq_length = 20, run.train.batch_size = 1;
   run.model = small<BertConfig>();
   run.objectives = {MlmConfig{}, NspConfig{}};
-  const auto cost = cost_of(run, 16);
-  // A block: queries, keys, values and output 4 x 16, feed-forward 2 x 32. Output and feed-forward of the last one, 80,
-  // count at the needed positions.
-  CHECK(cost.linear == 2 * 128 - 80);
-  CHECK(cost.attention == 2 * 2 * 16 * 4);  // scores and values of 16 keys in two layers
-  CHECK(cost.head == 80 + 16 + 40);         // transform and token table
-  CHECK(cost.pooled == 80 + 16 + 8);
+  // A block: queries, keys and values 48, output 16, feed-forward 64; scores and values of 20 keys. 3 tokens predicted.
+  const double attention = 20 * (48 + 2 * 20 * 4);
+  CHECK_THAT(multiply_adds(run), WithinRel(2 * attention + (20 + 4) * (16 + 64)  // blocks
+                                               + 3 * (16 + 40)                   // transform and token table
+                                               + 16 + 8,                         // pooler and classes
+                                           1e-12));
 }
 
 TEST_CASE("a query of a windowed layer scores its window, one of a global layer all keys", "[describe]") {
   RunConfig run;
+  run.data.max_seq_length = 20, run.train.batch_size = 1;
   auto model = small<ModernBertConfig>();
   model.num_hidden_layers = 4;
   model.attention = AlternatingAttention{.local_attention = 6};
-  run.model = model, run.objectives = {MlmConfig{}};
-  // A block: queries, keys, values and output 4 x 16, feed-forward with its gate 3 x 32.
-  CHECK(cost_of(run, 16).linear == 4 * (64 + 96) - (16 + 96));
-  CHECK(cost_of(run, 16).attention == 2 * (2 * 16 + 2 * 7) * 4);  // the first and the last layer, and two between
-  CHECK(cost_of(run, 5).attention == 2 * 4 * 5 * 4);
+  run.model = model;
+  const auto wide = multiply_adds(run);
+  model.attention = FullAttention{};
+  run.model = model;
+  // Two of the four layers have windows of 7 keys, of which the 3 tokens at either end lack 3 + 2 + 1.
+  CHECK(multiply_adds(run) - wide == 2 * 2 * 4 * (20 * 20 - (20 * 7 - 2 * 6)));
 }
 
-TEST_CASE("a decoder needs the outputs of all positions", "[describe]") {
+TEST_CASE("rows of the objectives: lengths, predictions, and tokens whose hidden states are used", "[describe]") {
   RunConfig run;
-  run.model = small<Gpt2Config>();
-  run.objectives = {ClmConfig{}};
-  const auto cost = cost_of(run, 16);
-  CHECK(cost.linear == 2 * 128);
-  CHECK(cost.head == 40);
+  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  const auto row = [&](const ModelConfig& model, const ObjectiveConfig& objective) {
+    run.model = model, run.objectives = {objective};
+    return expected_rows(run).front();
+  };
+  CHECK(row(BertConfig{}, MlmConfig{}).count == 8);
+  CHECK(row(BertConfig{}, MlmConfig{}).predicted == 15);
+  CHECK(row(BertConfig{}, MlmConfig{}).read == 15);
+  CHECK(row(BertConfig{}, NspConfig{}).read == 1);
+  CHECK(row(ElectraConfig{}, RtdConfig{}).read == 100);
+  CHECK(row(Gpt2Config{}, ClmConfig{}).predicted == 100);
+  CHECK(row(XlnetConfig{}, PlmConfig{.num_predict = 0}).predicted == 100.0 / 6);
+  CHECK(row(BartConfig{}, DenoisingConfig{}).target_length == 100);
+  CHECK_THAT(row(PegasusConfig{}, GapSentencesConfig{}).target_length, WithinRel(30.0, 1e-12));
+  // 15 % noise of the 113 tokens of such a text in 6 spans: 17 tokens, 6 sentinels and the end.
+  CHECK(row(T5Config{}, SpanCorruptionConfig{}).target_length == 24);
+  CHECK(row(T5Config{}, SpanCorruptionConfig{.corruption = Corruption::drop}).target_length == 15);
+  T5Config decoder;
+  decoder.architecture = Architecture::decoder, decoder.prefix_lm = true;
+  CHECK(row(decoder, SpanCorruptionConfig{.corruption = Corruption::prefix_lm}).prefix == 50);
+  CHECK(row(decoder, SpanCorruptionConfig{.corruption = Corruption::prefix_lm}).predicted == 50);
 }
 
-TEST_CASE(
-    "XLNet also scores its mems, in the content stream of all layers but the last and in the query stream of each",
-    "[describe]") {
+TEST_CASE("the rows of a hybrid are causal or bidirectional", "[describe]") {
   RunConfig run;
-  auto model = small<XlnetConfig>();
-  model.mem_len = 8, model.reuse_len = 8;
-  PlmConfig plm;
-  plm.num_predict = 4;  // a quarter of 16
-  run.model = model, run.objectives = {plm};
-  const auto cost = cost_of(run, 16);
-  // Keys and values of 16 tokens and of 8 mems in two layers; queries, output and feed-forward, 96, for one content
-  // stream and two query streams of a quarter of the tokens.
-  CHECK(cost.linear == 2 * 32 + 2 * 32 * 8 / 16 + 96 * (1 + 2 * 0.25));
-  CHECK(cost.attention == 2 * 2 * (16 + 8) * (1 + 2 * 0.25) * 4);  // by content and by distance
-  CHECK(cost.head == 40);
+  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  MntpConfig mntp;
+  mntp.causal_share = 0.25;
+  run.model = small<Gpt2Config>(), run.objectives = {mntp};
+  const auto rows = expected_rows(run);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].count == 6);
+  CHECK(rows[0].prefix == 100);
+  CHECK(rows[0].read == 15);
+  CHECK(rows[1].count == 2);
+  CHECK(rows[1].prefix == 0);
+  CHECK(rows[1].predicted == 100);
+}
+
+TEST_CASE("FLOPs are the mean over the steps of a run, of which some lack a loss", "[describe]") {
+  RunConfig run;
+  run.data.max_seq_length = 16, run.model = small<BertConfig>();
+  const auto flops = [&](const Objectives& objectives, int64_t steps) {
+    run.objectives = objectives, run.train.budget.steps = steps;
+    return describe_run(run).flops_per_step;
+  };
+  NspConfig late;
+  late.from_step = 60;
+  const auto without = flops({MlmConfig{}}, 80), with = flops({MlmConfig{}, NspConfig{}}, 80);
+  CHECK(with > without);
+  CHECK_THAT(flops({MlmConfig{}, late}, 80), WithinRel(0.75 * without + 0.25 * with, 1e-12));
+  CHECK(flops({MlmConfig{}, late}, 40) == without);
+  CHECK(flops({MlmConfig{}, late}, 0) == with);  // without end
+  run.model = small<ElectraConfig>();
+  RtdConfig stages;
+  stages.generator_steps = 30;
+  CHECK(flops({stages}, 60) < flops({RtdConfig{}}, 60));
 }
 
 TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an encoder-decoder model once",
@@ -78,6 +120,6 @@ TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an e
     else
       run.model = small<BartConfig>(), run.objectives = {DenoisingConfig{}};
     CHECK_THAT(benchmark(run, 1, 1, /*plain=*/true).gflop_per_step,
-               Catch::WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
+               WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
   }
 }

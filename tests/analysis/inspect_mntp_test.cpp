@@ -58,7 +58,7 @@ TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[i
 TEST_CASE("a broken row of mntp fails the rule that it violates", "[inspect][mntp]") {
   TempDir dir;
   const auto config = hybrid_run(dir, 0.5);
-  const auto found_by = [&](const auto& change) { return failed(inspect_mntp(config, 0, 320, change)); };
+  const auto found_by = [&](const auto& change) { return failed(inspect_objective(config, 0, 320, change)); };
   const auto has = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };

@@ -117,6 +117,11 @@ TEST_CASE("a list of numbers is one number, a list, or the text of numbers that 
       accepted(to_yaml(accepted("model: {kind: longformer, attention: {kind: window, attention_window: "
                                 "[32, 64]}}")));
   CHECK(std::get<WindowAttention>(backbone_of(again.model).attention).attention_window == std::vector<int64_t>{32, 64});
+  const auto listed = entries(again);
+  const auto window =
+      std::find_if(listed.begin(), listed.end(), [](const auto& entry) { return entry.key == "attention_window"; });
+  REQUIRE(window != listed.end());
+  CHECK(window->type == "whole numbers");
 }
 
 TEST_CASE("flags of earlier versions choose the architecture, and messages about unknown keys do not list them",

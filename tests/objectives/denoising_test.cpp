@@ -1,5 +1,5 @@
 // BART.
-#include "objectives/noising.h"
+#include "objectives/denoising_noise.h"
 
 #include <algorithm>
 #include <cmath>

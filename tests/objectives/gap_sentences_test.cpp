@@ -1,5 +1,5 @@
 // PEGASUS.
-#include "objectives/noising.h"
+#include "objectives/gap_sentences_noise.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // T5 and its ablations.
-#include "objectives/noising.h"
+#include "objectives/span_corruption_noise.h"
 
 #include <algorithm>
 #include <cmath>

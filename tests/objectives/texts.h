@@ -2,7 +2,7 @@
 // Texts of plain numbers, shared by the tests of noising.
 #include <numeric>
 
-#include "objectives/noising.h"
+#include "objectives/source_target.h"
 #include "tests/objectives/draws.h"
 
 using Ids = std::vector<int64_t>;

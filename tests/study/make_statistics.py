@@ -120,4 +120,5 @@ def main():
     }, indent=0))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -155,7 +155,7 @@ TEST_CASE(
 
 namespace {
 
-RandomFeatures features(int64_t count, int64_t head_width, const std::string& kernel, double epsilon) {
+RandomFeatures features(int64_t count, int64_t head_width, FeatureKernel kernel, double epsilon) {
   auto w = at::empty({count, head_width}, at::kFloat);
   draw_features(w, Rng(5).stream("test"));
   return {.projection = w, .kernel = kernel, .epsilon = epsilon};
@@ -176,7 +176,7 @@ Tensor slow_favor(const Tensor& x, const std::vector<bool>& real, bool causal, c
     w.emplace_back();
     for (int64_t c = 0; c < width; ++c) w[r].push_back(f.projection[r][c].item<double>());
   }
-  const auto rows = naive::favor(q, k, v, w, real, causal, f.kernel == "relu", f.epsilon);
+  const auto rows = naive::favor(q, k, v, w, real, causal, f.kernel == FeatureKernel::relu, f.epsilon);
   auto out = at::empty({length, width}, at::kDouble);
   for (int64_t t = 0; t < length; ++t)
     for (int64_t c = 0; c < width; ++c) out[t][c] = rows[t][c];
@@ -190,9 +190,10 @@ TEST_CASE("random-feature attention equals its formula, and the fused form the p
   const auto isa = GENERATE_REF(from_range(tested_isas()));
   const UseIsa use(isa);
   const auto type = GENERATE(at::kFloat, at::kBFloat16);
-  const std::string kernel = GENERATE("softmax", "relu");
-  if (kernel == "relu" && type == at::kBFloat16) return;  // at its corner, rounding to bf16 moves a slope from 0 to 1
-  const double epsilon = kernel == "softmax" ? GENERATE(1e-6, 1e-2) : 1e-3;
+  const auto kernel = GENERATE(FeatureKernel::softmax, FeatureKernel::relu);
+  if (kernel == FeatureKernel::relu && type == at::kBFloat16)
+    return;  // at its corner, rounding to bf16 moves a slope from 0 to 1
+  const double epsilon = kernel == FeatureKernel::softmax ? GENERATE(1e-6, 1e-2) : 1e-3;
   for (const int64_t length : {1, 7, 48, 49, 131})
     for (const auto& [heads, head_width, count] :
          {std::tuple<int64_t, int64_t, int64_t>{2, 7, 5}, {1, 16, 40}, {3, 24, 64}})
@@ -231,7 +232,7 @@ TEST_CASE("random-feature attention equals its formula, and the fused form the p
 
 TEST_CASE("a causal query of random-feature attention does not change when later keys grow without bound",
           "[kernels][performer]") {
-  const auto f = features(32, 8, "softmax", 1e-3);
+  const auto f = features(32, 8, FeatureKernel::softmax, 1e-3);
   const auto bias = param({24}, 0.5);
   auto qkv = numbers({1, 100, 24}, 0.1, 2);
   const auto before = fused::favor_attention(qkv, bias, 1, {.causal = true}, f);
@@ -248,7 +249,7 @@ TEST_CASE("random features approximate softmax attention, better with more featu
   const auto qkv = numbers({1, 20, 24}, 0.1, 1.2);
   const auto bias = Param(at::zeros({24}), Init::zero);
   const auto exact = plain::self_attention(qkv, bias, 1, {}, {});
-  for (const std::string kernel : {"softmax", "trigonometric"}) {
+  for (const auto kernel : {FeatureKernel::softmax, FeatureKernel::trigonometric}) {
     const auto error = [&](int64_t count) {
       return error_of(plain::favor_attention(qkv, bias, 1, {}, features(count, 8, kernel, 1e-9)), exact);
     };

@@ -1,0 +1,54 @@
+// Rows of plm.
+#include "analysis/masking_checks.h"
+
+namespace cloze {
+
+namespace {
+
+class PermutedInspector final : public RowInspector {
+ public:
+  PermutedInspector(const InspectedRun& run, const PlmConfig& config) : run_(run), config_(config) {}
+
+  std::vector<InspectedExample> count(const Batch& batch, const std::vector<RowDraws>& draws, uint64_t) override {
+    auto rows = labelled_rows(batch);
+    for (size_t r = 0; r < rows.size(); ++r) count(rows[r], draws[r]);
+    return rows;
+  }
+
+  void add_text(InspectedExample& example, size_t) const override { add_masked_text(run_, example); }
+
+  void conclude(Inspection& found) override {
+    found.facts = facts_of(counts_);
+    found.facts["unknown_share"] = share(counts_.unknown, counts_.tokens);
+    found.checks.push_back(strict_check(wrong_number_of_predictions, counts_.wrong_counts));
+    lengths_.unit = "tokens";
+    fit_lengths(lengths_, ngram_lengths(config_.max_ngram), "drawn n-gram lengths in tokens (chi-square)", found);
+    found.lengths = {lengths_};
+  }
+
+ private:
+  void count(const InspectedExample& row, const RowDraws& drawn) {
+    const auto& special = run_.vocabulary.special;
+    const int64_t predicted =
+        count_row(counts_, lengths_, {row.input_ids, row.labels, drawn.lengths, true}, nullptr, run_.vocabulary);
+    const auto length = static_cast<int64_t>(row.input_ids.size());
+    const int64_t wanted = std::min(length, wanted_predictions(config_, length));
+    // [SEP] and [CLS] may be chosen, but are not predicted.
+    const auto unpredicted = std::count_if(row.input_ids.begin(), row.input_ids.end(),
+                                           [&](int64_t id) { return id == special.sep || id == special.cls; });
+    counts_.wrong_counts += predicted > wanted || predicted < wanted - unpredicted;
+  }
+
+  const InspectedRun& run_;
+  const PlmConfig& config_;
+  MaskingCounts counts_;
+  LengthCounts lengths_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowInspector> make_permuted_inspector(const InspectedRun& run, const PlmConfig& config) {
+  return std::make_unique<PermutedInspector>(run, config);
+}
+
+}  // namespace cloze

@@ -1,0 +1,57 @@
+#pragma once
+// What the rows of an objective are held to: an inspector for each kind of rows.
+#include <memory>
+
+#include "analysis/inspect.h"
+#include "objectives/collator.h"
+
+namespace cloze {
+
+/// The run whose rows are inspected.
+struct InspectedRun {
+  explicit InspectedRun(const RunConfig& given);
+  InspectedRun(const InspectedRun&) = delete;  // inspectors refer to it
+
+  const BackboneConfig& model() const { return backbone_of(config.model); }
+  const Tokenizer& tokenizer() const { return store.tokenizer(); }
+  /// The rows that these objectives would have in this run.
+  Collator rows_of(const Objectives& objectives) const;
+
+  TokenStore store;
+  Vocabulary vocabulary;
+  RunConfig config;  ///< the model has the special ids of the tokenizer, as in training
+  StepRows steps;
+  Collator collator;
+};
+
+/// Counts the rows of a run, and tests the counts against the rules of their objective.
+class RowInspector {
+ public:
+  virtual ~RowInspector() = default;
+  /// Counts the rows of a batch that starts at sequence number `first`, and returns them without texts.
+  virtual std::vector<InspectedExample> count(const Batch& batch, const std::vector<RowDraws>& draws,
+                                              uint64_t first) = 0;
+  /// Adds the texts of row `row` of the batch that was counted last.
+  virtual void add_text(InspectedExample& example, size_t row) const = 0;
+  /// Adds facts, tests and lengths.
+  virtual void conclude(Inspection& found) = 0;
+};
+
+/// The inspector of the run's rows.
+std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run);
+std::unique_ptr<RowInspector> make_masked_inspector(const InspectedRun& run);
+std::unique_ptr<RowInspector> make_shifted_inspector(const InspectedRun& run, const MntpConfig& config);
+std::unique_ptr<RowInspector> make_generative_inspector(const InspectedRun& run, const ObjectiveConfig& objective);
+std::unique_ptr<RowInspector> make_permuted_inspector(const InspectedRun& run, const PlmConfig& config);
+
+/// part / all; 0 if all is 0.
+double share(int64_t part, int64_t all);
+
+/// The rows of a batch whose labels stand at positions of the input, -100 = not predicted.
+std::vector<InspectedExample> labelled_rows(const Batch& batch);
+/// A predicted token, marked as {masked}, <random> or (kept).
+std::string marked_token(const InspectedRun& run, int64_t id, int64_t label);
+/// Adds the texts of a row whose labels stand at the positions of their tokens.
+void add_masked_text(const InspectedRun& run, InspectedExample& example);
+
+}  // namespace cloze

@@ -1,0 +1,177 @@
+#include "core/config_decode.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <system_error>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/spelling.h"
+
+namespace cloze::config_detail {
+
+namespace {
+
+using Type = ConfigNode::Type;
+
+/// What a number is multiplied by that ends in k, M, B (or G) or T; 1 for other ends.
+int64_t unit_of(const char* at, const char* end) {
+  if (end - at != 1) return 1;
+  switch (*at) {
+    case 'k':
+      return 1'000;
+    case 'M':
+      return 1'000'000;
+    case 'B':
+    case 'G':
+      return 1'000'000'000;
+    case 'T':
+      return 1'000'000'000'000;
+    default:
+      return 1;
+  }
+}
+
+bool is_missing(const ConfigNode& node) { return node.type == Type::absent; }
+
+/// The scalar's text, or an issue.
+const std::string* scalar(const ConfigNode& node, const std::string& path, const std::string& wanted,
+                          std::vector<Issue>& issues) {
+  if (node.type == Type::scalar) return &node.text;
+  issues.push_back({node.where, "'" + path + "' must be " + wanted + ", not " + shown(node)});
+  return nullptr;
+}
+
+void check_range(const ConfigNode& node, const std::string& path, const Rule& rule, double value,
+                 std::vector<Issue>& issues) {
+  const bool fits = rule.multiple_of == 1 || std::fmod(value, static_cast<double>(rule.multiple_of)) == 0;
+  if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high) || !fits)
+    issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + rule_words(rule)});
+}
+
+}  // namespace
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   int64_t& out) {
+  const auto* text = scalar(node, path, "a whole number", issues);
+  if (!text) return;
+  int64_t value = 0;
+  const auto [number_end, number_error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  auto end = number_end;
+  auto error = number_error;
+  if (const int64_t unit = unit_of(end, text->data() + text->size()); error == std::errc() && unit > 1) {
+    ++end;
+    if (__builtin_mul_overflow(value, unit, &value)) error = std::errc::result_out_of_range;
+  }
+  if (error == std::errc::result_out_of_range) {
+    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large"});
+  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted) {
+    issues.push_back({node.where, "'" + path + "' must be a whole number, not '" + *text + "'"});
+  } else {
+    check_range(node, path, rule, static_cast<double>(value), issues);
+    out = value;
+  }
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   double& out) {
+  const auto* text = scalar(node, path, "a number", issues);
+  if (!text) return;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error == std::errc::result_out_of_range) {
+    issues.push_back({node.where, "'" + path + "' is " + *text + ", which is too large or too small for a number"});
+  } else if (error != std::errc() || end != text->data() + text->size() || node.quoted || !std::isfinite(value)) {
+    issues.push_back({node.where, "'" + path + "' must be a number, not '" + *text + "'"});
+  } else {
+    check_range(node, path, rule, value, issues);
+    out = value;
+  }
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule&, std::vector<Issue>& issues,
+                   bool& out) {
+  const auto* text = scalar(node, path, "true or false", issues);
+  if (!text) return;
+  if (node.quoted || (*text != "true" && *text != "false"))
+    issues.push_back({node.where, "'" + path + "' must be true or false, not '" + *text + "'"});
+  else
+    out = *text == "true";
+}
+
+void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                   std::string& out) {
+  const auto* text = scalar(node, path, "a text", issues);
+  if (!text) return;
+  if (!rule.allowed.empty() && std::find(rule.allowed.begin(), rule.allowed.end(), *text) == rule.allowed.end())
+    issues.push_back({node.where, "'" + path + "' is '" + *text + "', must be one of " + rule_words(rule) +
+                                      did_you_mean(*text, rule.allowed)});
+  else
+    out = *text;
+}
+
+void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<int64_t>& out) {
+  std::vector<ConfigNode> items;
+  if (node.type == ConfigNode::Type::list) {
+    for (const auto& [key, item] : node.items) items.push_back(item);
+  } else {
+    std::stringstream texts(node.text + (node.text.ends_with(',') ? " " : ""));
+    for (std::string text; std::getline(texts, text, ',');) {
+      items.push_back(node);
+      items.back().quoted = false;
+      items.back().text = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+      items.back().text.erase(items.back().text.find_last_not_of(' ') + 1);
+    }
+    if (items.empty()) items.push_back(node);
+  }
+  const auto before = issues.size();
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < items.size(); ++i)
+    decode_scalar(items[i], items.size() == 1 ? path : join_path(path, std::to_string(i)), rule, issues,
+                  numbers.emplace_back());
+  if (items.empty() && !rule.may_be_none)
+    issues.push_back({node.where, "'" + path + "' is an empty list; give a number, or several"});
+  if (issues.size() == before) out = numbers;
+}
+
+void unknown_keys(const ConfigNode& map, const std::string& path, const std::vector<std::string>& known,
+                  const std::vector<std::string>& former, std::vector<Issue>& issues) {
+  constexpr size_t few = 24;  // fit into one line
+  std::string list;
+  for (const auto& key : known) list += (list.empty() ? "" : ", ") + key;
+  const auto all = known.size() <= few ? "; known there: " + list : "; cloze config lists those known";
+  for (const auto& [key, node] : map.items) {
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    if (std::find(former.begin(), former.end(), key) != former.end()) continue;
+    const auto near = did_you_mean(key, known);
+    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + (near.empty() ? all : near)});
+  }
+}
+
+bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
+  if (node.type == type) return true;
+  if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
+  issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
+                                    ", not " + (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
+  return false;
+}
+
+void throw_issues(std::vector<Issue> issues) {
+  // In the order of the file: by line, then column, as numbers.
+  const auto order = [](const Issue& issue) {
+    const auto column = issue.where.rfind(':'), line = issue.where.rfind(':', column - 1);
+    if (issue.where.rfind("--set", 0) == 0 || column == std::string::npos || line == std::string::npos)
+      return std::tuple(std::string("~"), 0, 0);
+    return std::tuple(issue.where.substr(0, line), std::atoi(issue.where.c_str() + line + 1),
+                      std::atoi(issue.where.c_str() + column + 1));
+  };
+  std::stable_sort(issues.begin(), issues.end(), [&](const Issue& a, const Issue& b) { return order(a) < order(b); });
+  std::string text;
+  for (const auto& issue : issues) text += (text.empty() ? "" : "\n") + issue.where + ": " + issue.what;
+  throw ConfigError(text);
+}
+
+}  // namespace cloze::config_detail

@@ -1,0 +1,292 @@
+#include "core/config_tree.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <functional>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+using config_detail::shown;
+using Type = ConfigNode::Type;
+
+constexpr size_t max_bytes = 1 << 20, max_nodes = 100000;
+constexpr int max_depth = 64, max_bases = 16;
+
+std::string location(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
+
+/// Rejects input that is unsafe for a YAML parser: binary content and unbounded nesting.
+void check_text(const std::string& text, const std::string& name) {
+  require<ConfigError>(text.size() <= max_bytes, name, ": ", text.size(), " bytes are too many for a config (at most ",
+                       max_bytes, "); name the YAML file of a run");
+  int line = 1, column = 0, open = 0;
+  for (const char c : text) {
+    ++column;
+    if (c == '\n') {
+      ++line;
+      column = 0;
+    }
+    const bool control = static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\r' && c != '\t';
+    require<ConfigError>(!control, location(name, line, column),
+                         ": a control character; this does not look like a YAML file");
+    if (c == '[' || c == '{') ++open;
+    if (c == ']' || c == '}') --open;
+    require<ConfigError>(open <= max_depth, location(name, line, column), ": brackets are nested deeper than ",
+                         max_depth, "; flatten them");
+  }
+}
+
+struct Converter {
+  const std::string& name;
+  size_t nodes = 0;
+
+  ConfigNode convert(const YAML::Node& from, const std::string& fallback, int depth) {
+    ConfigNode to;
+    const auto mark = from.Mark();
+    to.where = mark.line >= 0 ? location(name, mark.line + 1, mark.column + 1) : fallback;
+    require<ConfigError>(++nodes <= max_nodes, name, ": more than ", max_nodes,
+                         " values once aliases are followed; write fewer of them");
+    require<ConfigError>(depth <= max_depth, to.where, ": values are nested deeper than ", max_depth, "; flatten them");
+    if (from.IsScalar()) {
+      to.type = Type::scalar;
+      to.text = from.Scalar();
+      to.quoted = from.Tag() == "!";
+    } else if (from.IsSequence()) {
+      to.type = Type::list;
+      for (const auto& item : from) to.items.emplace_back("", convert(item, to.where, depth + 1));
+    } else if (from.IsMap()) {
+      to.type = Type::map;
+      for (const auto& item : from) {
+        const auto key_mark = item.first.Mark();
+        const std::string at = location(name, key_mark.line + 1, key_mark.column + 1);
+        require<ConfigError>(item.first.IsScalar(), at, ": a key must be a plain word");
+        const std::string key = item.first.Scalar();
+        require<ConfigError>(to.find(key) == nullptr, at, ": key '", key, "' is given twice; keep one of them");
+        auto value = convert(item.second, at, depth + 1);
+        value.key_where = at;
+        to.items.emplace_back(key, std::move(value));
+      }
+    }
+    return to;
+  }
+};
+
+ConfigNode parse_node(const std::string& text, const std::string& name) {
+  check_text(text, name);
+  try {
+    const auto root = YAML::Load(text);
+    return Converter{name}.convert(root, location(name, 1, 1), 0);
+  } catch (const YAML::Exception& e) {
+    fail<ConfigError>(location(name, e.mark.line + 1, e.mark.column + 1), ": not valid YAML: ", e.msg);
+  }
+}
+
+/// Merges `over` into `under`: maps are merged, everything else is replaced. A different `kind` replaces the whole map.
+void merge(ConfigNode& under, ConfigNode over) {
+  const auto kind = [](const ConfigNode& node) {
+    const auto* k = node.find("kind");
+    return k ? k->text : std::string();
+  };
+  const bool same_kind = kind(over).empty() || kind(under).empty() || kind(over) == kind(under);
+  if (under.type != Type::map || over.type != Type::map || !same_kind) {
+    if (under.type != Type::absent) {
+      over.overridden.push_back(shown(under) + " (" + under.where + ")");
+      over.overridden.insert(over.overridden.end(), under.overridden.begin(), under.overridden.end());
+    }
+    under = std::move(over);
+    return;
+  }
+  for (auto& [key, value] : over.items) {
+    auto found =
+        std::find_if(under.items.begin(), under.items.end(), [&](const auto& item) { return item.first == key; });
+    if (found == under.items.end())
+      under.items.emplace_back(key, std::move(value));
+    else
+      merge(found->second, std::move(value));
+  }
+  under.where = over.where;
+}
+
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain);
+
+/// Replaces a top-level `base:` by the content of the files it names.
+ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std::string> chain) {
+  const auto found =
+      std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
+  if (node.type != Type::map || found == node.items.end()) return node;
+  std::vector<ConfigNode> names;
+  if (found->second.type == Type::scalar) names.push_back(found->second);
+  if (found->second.type == Type::list)
+    for (const auto& [key, item] : found->second.items) names.push_back(item);
+  require<ConfigError>(!names.empty(), found->second.where, ": 'base' must be a file name or a list of them");
+  node.items.erase(found);
+  ConfigNode merged;
+  for (const auto& name : names) {
+    require<ConfigError>(name.type == Type::scalar, name.where, ": 'base' must be a file name or a list of them");
+    const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
+    require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text,
+                         "' was not found (looked for ", file, ")");
+    require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases,
+                         name.where, ": base file '", name.text, "' extends itself; remove one of the `base:` lines");
+    merge(merged, load_file(file, chain));
+  }
+  merge(merged, std::move(node));
+  return merged;
+}
+
+/// The node of one file, `base:` and all.
+ConfigNode read_file(const std::string& path) {
+  std::error_code ignored;
+  require<ConfigError>(std::filesystem::exists(path, ignored), path,
+                       ": no such file; name a YAML config (configs/ has some)");
+  require<ConfigError>(!std::filesystem::is_directory(path, ignored), path, ": is a folder; name a YAML config in it");
+  std::string text;
+  try {
+    text = read_text(path, max_bytes + 1);
+  } catch (const Error& e) {
+    fail<ConfigError>(e.what());
+  }
+  return parse_node(text, path);
+}
+
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
+  auto node = read_file(path);
+  chain.push_back(std::filesystem::path(path).lexically_normal().string());
+  return with_bases(std::move(node), path, chain);
+}
+
+/// Lays `value` over what stands at a dotted path.
+void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
+  const std::string where = value.key_where.empty() ? value.where : value.key_where;
+  ConfigNode empty, empty_map;
+  empty.where = empty.key_where = empty_map.where = empty_map.key_where = where;
+  empty_map.type = Type::map;
+  ConfigNode* at = &root;
+  std::string rest = path;
+  while (true) {
+    const auto dot = rest.find('.');
+    const std::string key = rest.substr(0, dot);
+    require<ConfigError>(!key.empty(), where, ": '", path, "' is no key; write it as key.of.value");
+    ConfigNode* next = nullptr;
+    if (at->type == Type::list) {
+      size_t index = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
+      require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where,
+                           ": '", key, "' must be the number of an element, 0 to ",
+                           static_cast<int64_t>(at->items.size()) - 1);
+      next = &at->items[index].second;
+    } else {
+      if (at->type != Type::map) *at = empty_map;
+      auto found =
+          std::find_if(at->items.begin(), at->items.end(), [&](const auto& item) { return item.first == key; });
+      if (found == at->items.end()) found = at->items.insert(found, {key, empty});
+      next = &found->second;
+    }
+    if (dot == std::string::npos) {
+      merge(*next, std::move(value));
+      return;
+    }
+    at = next;
+    rest = rest.substr(dot + 1);
+  }
+}
+
+void apply_override(ConfigNode& root, const std::string& assignment) {
+  const std::string where = "--set " + assignment;
+  const auto equals = assignment.find('=');
+  const auto path = assignment.substr(0, equals);
+  require<ConfigError>(equals != std::string::npos && equals > 0 && path.front() != '.' && path.back() != '.' &&
+                           path.find("..") == std::string::npos,
+                       where, ": write it as --set key.of.value=value");
+  ConfigNode value = parse_node(assignment.substr(equals + 1), where);
+  std::function<void(ConfigNode&)> mark = [&](ConfigNode& node) {
+    node.where = node.key_where = where;
+    for (auto& [key, item] : node.items) mark(item);
+  };
+  mark(value);
+  lay_over(root, path, std::move(value));
+}
+
+}  // namespace
+
+const ConfigNode* ConfigNode::find(const std::string& key) const {
+  if (type != Type::map) return nullptr;
+  for (const auto& [name, node] : items)
+    if (name == key) return &node;
+  return nullptr;
+}
+
+ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::string>& overrides) {
+  ConfigTree tree;
+  tree.root_ = load_file(path, {});
+  for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
+  return tree;
+}
+
+ConfigTree ConfigTree::load_alone(const std::string& path) {
+  ConfigTree tree;
+  tree.root_ = read_file(path);
+  return tree;
+}
+
+ConfigTree ConfigTree::parse(const std::string& text, const std::string& name,
+                             const std::vector<std::string>& overrides) {
+  ConfigTree tree;
+  tree.root_ = with_bases(parse_node(text, name), name, {});
+  for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
+  return tree;
+}
+
+void ConfigTree::set(const std::string& path, ConfigNode value) { lay_over(root_, path, std::move(value)); }
+
+std::string one_line(const AnyKeys& keys) {
+  std::string text;
+  for (const auto& [key, node] : keys.items) text += (text.empty() ? "" : ", ") + key + ": " + one_line(node);
+  return "{" + text + "}";
+}
+
+std::string one_line(const ConfigNode& node) {
+  if (node.type == Type::scalar) return node.quoted ? "\"" + node.text + "\"" : node.text;
+  if (node.type == Type::absent) return "";
+  std::string text;
+  for (const auto& [key, item] : node.items)
+    text += (text.empty() ? "" : ", ") + (key.empty() ? "" : key + ": ") + one_line(item);
+  return node.type == Type::list ? "[" + text + "]" : "{" + text + "}";
+}
+
+const ConfigNode* ConfigTree::find(const std::string& path) const {
+  const ConfigNode* at = &root_;
+  for (size_t begin = 0; at && begin <= path.size();) {
+    const auto dot = std::min(path.find('.', begin), path.size());
+    const std::string key = path.substr(begin, dot - begin);
+    if (at->type == Type::list) {
+      size_t index = at->items.size();
+      std::from_chars(key.data(), key.data() + key.size(), index);
+      at = index < at->items.size() ? &at->items[index].second : nullptr;
+    } else {
+      at = at->find(key);
+    }
+    begin = dot + 1;
+  }
+  return at;
+}
+
+namespace config_detail {
+
+std::string shown(const ConfigNode& node) {
+  if (node.type == Type::scalar) return node.text;
+  if (node.type == Type::absent) return "nothing";
+  return node.type == Type::list ? "a list" : "a map";
+}
+
+}  // namespace config_detail
+
+}  // namespace cloze

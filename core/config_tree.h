@@ -1,0 +1,57 @@
+#pragma once
+// YAML files as trees: base files and overrides merged, the place of every value kept.
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cloze {
+
+/// A parsed file with its base files and overrides merged; every value records where it came from.
+struct ConfigNode {
+  enum class Type { absent, scalar, list, map } type = Type::absent;
+  std::string text;                                       ///< of a scalar
+  bool quoted = false;                                    ///< a quoted scalar is a text
+  std::vector<std::pair<std::string, ConfigNode>> items;  ///< of a list (keys empty) or a map
+  std::string where;                                      ///< `file:line:column` or `--set a.b=c`
+  std::string key_where;                                  ///< of its key
+  std::vector<std::string> overridden;                    ///< `value (where)` of the values it replaced, newest first
+  const ConfigNode* find(const std::string& key) const;
+};
+
+/// Keys that a config does not know beforehand, each with what the file says of it.
+struct AnyKeys {
+  std::vector<std::pair<std::string, ConfigNode>> items;
+};
+
+class ConfigTree {
+ public:
+  /// Reads a YAML file, the files of its `base:`, and overrides `a.b=c`. Throws ConfigError with the location and the
+  /// remedy.
+  static ConfigTree load(const std::string& path, const std::vector<std::string>& overrides = {});
+  /// Reads a YAML file alone: `base` is a key like any other.
+  static ConfigTree load_alone(const std::string& path);
+  /// The same for a text; messages use `name` as the file name.
+  static ConfigTree parse(const std::string& text, const std::string& name,
+                          const std::vector<std::string>& overrides = {});
+  const ConfigNode& root() const { return root_; }
+  /// Lays a value over what stands at a dotted path, as an override does. Throws ConfigError with the value's place.
+  void set(const std::string& path, ConfigNode value);
+  /// The node at a dotted path, or null. List elements have their index as key.
+  const ConfigNode* find(const std::string& path) const;
+
+ private:
+  ConfigNode root_;
+};
+
+/// A value as YAML in one line: `[1, 2]`, `{kind: mlm}`.
+std::string one_line(const ConfigNode& node);
+std::string one_line(const AnyKeys& keys);
+
+namespace config_detail {
+
+/// A node in a message: its text, or what it is instead of one.
+std::string shown(const ConfigNode& node);
+
+}  // namespace config_detail
+
+}  // namespace cloze

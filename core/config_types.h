@@ -1,0 +1,118 @@
+#pragma once
+// The types of a config's fields, told apart at compile time, and their text in YAML.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "core/config_rule.h"
+
+namespace cloze::config_detail {
+
+/// A value as YAML.
+std::string scalar_text(int64_t v);
+std::string scalar_text(double v);
+std::string scalar_text(bool v);
+std::string scalar_text(const std::string& v);
+template <class E>
+  requires is_choice<E>
+std::string scalar_text(E v) {
+  return name_of(v);
+}
+/// `in [0, 1)`, `at least 1`, `a, b, c`; empty for a rule that allows everything.
+std::string rule_words(const Rule& rule);
+
+template <class T>
+inline constexpr bool is_scalar = std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, bool> ||
+                                  std::is_same_v<T, std::string> || is_choice<T>;
+
+/// The type as documentation names it.
+template <class T>
+constexpr const char* type_name() {
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    return "whole numbers";
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return "whole number";
+  else if constexpr (std::is_same_v<T, double>)
+    return "number";
+  else if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else
+    return "text";
+}
+
+/// A list in one line: `[1, 2]`.
+template <class T>
+std::string scalar_text(const std::vector<T>& list) {
+  std::string text;
+  for (const auto& one : list) text += (text.empty() ? "" : ", ") + scalar_text(one);
+  return list.size() == 1 ? text : "[" + text + "]";
+}
+
+template <class T>
+struct IsVariant : std::false_type {};
+template <class... K>
+struct IsVariant<std::variant<K...>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+/// A list of scalars, written in one line.
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = is_scalar<T>;
+
+/// The rule of an entry: the given one, else that of the enum.
+template <class T>
+Rule rule_of(const Rule& given) {
+  if constexpr (is_choice<T>)
+    return given.allowed.empty() ? any_of<T>() : given;
+  else
+    return given;
+}
+/// `words: name = meaning; name = meaning` for the choices that a rule allows.
+template <class T>
+std::string with_choices(const char* words, const Rule& rule) {
+  std::string all = words;
+  if constexpr (is_choice<T>) {
+    const char* joint = all.empty() ? "" : ": ";
+    for (const auto& choice : choices(T{})) {
+      const auto& names = rule.allowed;
+      const bool allowed = names.empty() || std::find(names.begin(), names.end(), choice.name) != names.end();
+      if (!*choice.words || !allowed) continue;
+      all += std::string(joint) + choice.name + " = " + choice.words;
+      joint = "; ";
+    }
+  }
+  return all;
+}
+inline std::string join_path(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
+/// Makes the alternative of this kind the variant's value, unless it is already; false for an unknown kind.
+template <class V, size_t I = 0>
+bool emplace_kind(V& variant, const std::string& kind) {
+  if constexpr (I == std::variant_size_v<V>) {
+    return false;
+  } else {
+    if (kind == std::variant_alternative_t<I, V>::kind) {
+      if (variant.index() != I) variant.template emplace<I>();
+      return true;
+    }
+    return emplace_kind<V, I + 1>(variant, kind);
+  }
+}
+/// Appends the kinds of all alternatives.
+template <class V, size_t I = 0>
+void kinds_of(std::vector<std::string>& out) {
+  if constexpr (I < std::variant_size_v<V>) {
+    out.emplace_back(std::variant_alternative_t<I, V>::kind);
+    kinds_of<V, I + 1>(out);
+  }
+}
+
+}  // namespace cloze::config_detail

@@ -1,0 +1,15 @@
+#pragma once
+// The word that was meant, and the shortest spelling of a number.
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// The candidate most similar to a mistyped word, or empty if none is similar. Source: Damerau 1964.
+std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+/// `; did you mean 'x'?` or empty.
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
+/// The shortest text of a number that parses to the same value.
+std::string shortest(double value);
+
+}  // namespace cloze

@@ -1,0 +1,100 @@
+#include "data/byte_source.h"
+
+#include <fcntl.h>
+#include <lzma.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <vector>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr size_t block_bytes = 1 << 20;
+
+struct PlainSource final : ByteSource {
+  PlainSource(std::string file_name, int file_descriptor) : name(std::move(file_name)), file(file_descriptor) {}
+  ~PlainSource() override {
+    if (file > 0) close(file);
+  }
+  size_t read(char* out, size_t n) override {
+    for (;;) {
+      const ssize_t got = ::read(file, out, n);
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) fail<DataError>(name, ": cannot be read (", system_reason(), ")");
+    }
+  }
+  std::string name;
+  int file;
+};
+
+struct GzipSource final : ByteSource {
+  explicit GzipSource(const std::string& file_name) : name(file_name), file(gzopen(file_name.c_str(), "rb")) {
+    require<DataError>(file != nullptr, name, ": cannot be read (", system_reason(), ")");
+    gzbuffer(file, block_bytes);
+  }
+  ~GzipSource() override { gzclose_r(file); }
+  size_t read(char* out, size_t n) override {
+    const int got = gzread(file, out, static_cast<unsigned>(n));
+    int error = Z_OK;
+    gzerror(file, &error);
+    // gzread reports a truncated stream only when the data runs out.
+    if (got < 0 || error == Z_BUF_ERROR || error == Z_DATA_ERROR)
+      fail<DataError>(name, ": the gzip file is cut off or damaged near byte ", gzoffset(file), "; get it again");
+    require<DataError>(!gzdirect(file) || got == 0, name, ": is not a gzip file, though its name ends in .gz");
+    return static_cast<size_t>(got);
+  }
+  std::string name;
+  gzFile file;
+};
+
+struct XzSource final : ByteSource {
+  XzSource(const std::string& file_name, std::unique_ptr<ByteSource> packed_source)
+      : name(file_name), packed(std::move(packed_source)), in(block_bytes) {
+    require(lzma_stream_decoder(&stream, uint64_t{1} << 30, LZMA_CONCATENATED) == LZMA_OK, "out of memory for xz");
+  }
+  ~XzSource() override { lzma_end(&stream); }
+  size_t read(char* out, size_t n) override {
+    stream.next_out = reinterpret_cast<uint8_t*>(out);
+    stream.avail_out = n;
+    while (stream.avail_out == n && !done) {
+      if (stream.avail_in == 0 && !ended) {
+        stream.next_in = reinterpret_cast<const uint8_t*>(in.data());
+        stream.avail_in = packed->read(in.data(), in.size());
+        ended = stream.avail_in == 0;
+      }
+      const auto status = lzma_code(&stream, ended ? LZMA_FINISH : LZMA_RUN);
+      if (status == LZMA_STREAM_END)
+        done = true;
+      else if (status != LZMA_OK)
+        fail<DataError>(name, ": the xz file is cut off or damaged near byte ", stream.total_in, "; get it again");
+    }
+    return n - stream.avail_out;
+  }
+  std::string name;
+  std::unique_ptr<ByteSource> packed;
+  std::vector<char> in;
+  lzma_stream stream = LZMA_STREAM_INIT;
+  bool ended = false, done = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_bytes(const std::string& name) {
+  if (name == "-") return std::make_unique<PlainSource>("standard input", 0);
+  if (name.ends_with(".gz")) return std::make_unique<GzipSource>(name);
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  require<DataError>(file >= 0, name, ": cannot be read (", system_reason(), ")");
+  posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
+  auto plain = std::make_unique<PlainSource>(name, file);
+  if (name.ends_with(".xz")) return std::make_unique<XzSource>(name, std::move(plain));
+  return plain;
+}
+
+}  // namespace cloze

@@ -1,0 +1,259 @@
+#include "data/encode_pass.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "data/document_pool.h"
+#include "data/manifest.h"
+#include "data/sentences.h"
+#include "data/source_bytes.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// Words between white space.
+uint64_t words_of(const std::string& text) {
+  uint64_t count = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool space = c == ' ' || (c >= '\t' && c <= '\r');
+    count += !space && !inside;
+    inside = !space;
+  }
+  return count;
+}
+
+EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool sentences_given,
+                       std::vector<std::string_view>& found) {
+  EncodedDocument out{.number = raw.number};
+  std::vector<uint8_t> empty;  // sentences without a token
+  for (const auto& line : raw.lines) {
+    found.clear();
+    if (sentences_given)
+      found.emplace_back(line);
+    else
+      split_sentences(line, found);
+    for (const auto sentence : found) {
+      const auto ids = tokenizer.encode(sentence, sentence.data() != found.front().data());
+      empty.push_back(ids.empty());
+      if (ids.empty()) continue;
+      out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+      out.lengths.push_back(static_cast<uint32_t>(ids.size()));
+      out.sentences.emplace_back(sentence);
+    }
+  }
+  const auto tail = static_cast<int64_t>(tail_sentences(raw, sentences_given));
+  out.tail = static_cast<size_t>(std::count(empty.end() - tail, empty.end(), uint8_t{0}));
+  return out;
+}
+
+json save(const Progress& p) {
+  json splits = json::object();
+  for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
+  return {{"documents_read", p.documents_read},
+          {"splits", splits},
+          {"counts", p.counts},
+          {"documents", p.report.documents},
+          {"sentences", p.report.sentences},
+          {"tokens", p.report.tokens},
+          {"words", p.report.words},
+          {"valid_documents", p.report.valid_documents},
+          {"valid_tokens", p.report.valid_tokens},
+          {"unknown_tokens", p.report.unknown_tokens},
+          {"incomplete_pairs", p.report.incomplete_pairs}};
+}
+
+Progress load_progress(const json& j) {
+  Progress p;
+  p.documents_read = j.at("documents_read");
+  for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
+  p.counts = j.at("counts").get<std::vector<uint64_t>>();
+  p.report.documents = j.at("documents");
+  p.report.sentences = j.at("sentences");
+  p.report.tokens = j.at("tokens");
+  p.report.valid_documents = j.at("valid_documents");
+  p.report.valid_tokens = j.at("valid_tokens");
+  p.report.unknown_tokens = j.at("unknown_tokens");
+  p.report.words = j.value("words", uint64_t{0});
+  p.report.incomplete_pairs = j.at("incomplete_pairs");
+  return p;
+}
+
+/// Size of all inputs; 0 if it is not known: of packed files and of streams.
+uint64_t input_bytes(const std::vector<std::string>& inputs) {
+  uint64_t total = 0;
+  for (const auto& file : expand_inputs(inputs)) {
+    std::error_code ignored;
+    const bool packed =
+        file.size() > 3 && (file.substr(file.size() - 3) == ".gz" || file.substr(file.size() - 3) == ".xz");
+    if (packed || !fs::is_regular_file(file, ignored)) return 0;
+    total += fs::file_size(file, ignored);
+  }
+  return total;
+}
+
+}  // namespace
+
+EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, json key,
+                       const Split& split, const std::vector<Fate>& fates)
+    : options_(options),
+      tokenizer_(tokenizer),
+      folder_(std::move(folder)),
+      split_(split),
+      fates_(fates),
+      id_bytes_(tokenizer.size() <= 65536 ? 2 : 4) {
+  key_ = {{"made_from", std::move(key)},
+          {"split", &fates == &split.documents ? "text" : "valid"},
+          {"fates", split.fingerprint()}};
+  progress_.counts.resize(static_cast<size_t>(tokenizer.size()));
+  resume();
+}
+
+Progress EncodePass::run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
+  DocumentReader reader(reader_of(options_, inputs, targets));
+  const bool given = reader.sentences_given();
+  using Encoded = std::vector<EncodedDocument>;
+  DocumentPool<Encoded> pool(threads_of(options_), [&](const RawBatch& batch) {
+    Encoded encoded;
+    std::vector<std::string_view> found;
+    for (const auto& document : batch.documents) encoded.push_back(encode(document, tokenizer_, given, found));
+    return encoded;
+  });
+  const uint64_t skip = progress_.documents_read, total = input_bytes(inputs);
+  bool more = true;
+  while (more || !pool.idle()) {
+    if (interrupted) throw Interrupted("stopped; run the same command to resume");
+    if (more && !pool.full()) {
+      RawBatch batch = read_batch(reader, more, [&](RawDocument& document) { return wants(document, skip); });
+      if (!batch.documents.empty()) pool.send(std::move(batch));
+    } else {
+      write(pool.receive());
+      if (open_tokens() >= options_.file_tokens) close_part();
+      show(reader.bytes(), total);
+    }
+  }
+  split_.require_unchanged();
+  close_part();
+  end_progress();
+  progress_.report.bytes = reader.bytes();
+  progress_.report.invalid_utf8 = reader.invalid_utf8();
+  progress_.report.incomplete_pairs += reader.incomplete_pairs();
+  if (reader.split_documents() > 0)
+    log_info("data",
+             words(thousands(reader.split_documents()), " documents were longer than 16 MB and were split there"));
+  return progress_;
+}
+
+/// True for a document that is kept, and not done; sets how much of its end is held out.
+bool EncodePass::wants(RawDocument& document, uint64_t first) const {
+  if (document.number >= fates_.size()) return false;  // a file has grown
+  if (&fates_ == &split_.documents && document.number == split_.tail_document) document.tail_bytes = split_.tail_bytes;
+  return document.number >= first && fates_[document.number] != Fate::removed;
+}
+
+ShardWriter& EncodePass::writer(const std::string& split) {
+  auto found = writers_.find(split);
+  if (found == writers_.end()) {
+    char name[64];
+    std::snprintf(name, sizeof name, "%s-%05zu.tokens", split.c_str(), progress_.splits[split].size());
+    found = writers_.emplace(split, std::make_unique<ShardWriter>(folder_, name, id_bytes_)).first;
+  }
+  return *found->second;
+}
+
+void EncodePass::write(const std::vector<EncodedDocument>& documents) {
+  for (const auto& document : documents) {
+    progress_.documents_read = document.number + 1;
+    if (document.lengths.empty()) continue;
+    if (options_.format == "pairs" && document.lengths.size() != 2) {  // a side without a token
+      ++progress_.report.incomplete_pairs;
+      continue;
+    }
+    const size_t sentences = document.lengths.size();
+    const size_t kept = sentences - document.tail;
+    put(document, 0, kept, fates_[document.number] == Fate::valid ? "valid" : "train");
+    put(document, kept, sentences, "valid");
+  }
+}
+
+void EncodePass::put(const EncodedDocument& document, size_t first, size_t last, const std::string& split) {
+  if (first == last) return;
+  auto& out = writer(split);
+  const bool valid = split == "valid";
+  const bool running = options_.format != "pairs";  // the two sides of a pair have no separator
+  size_t at = 0;
+  for (size_t s = 0; s < first; ++s) at += document.lengths[s];
+  for (size_t s = first; s < last; at += document.lengths[s++]) {
+    out.add_sentence(document.ids.data() + at, document.lengths[s]);
+    if (valid || options_.for_scoring)
+      out.add_source_bytes(source_bytes(tokenizer_, document.sentences[s],
+                                        {document.ids.data() + at, document.lengths[s]}, running && s > first));
+    ++progress_.report.sentences;
+    if (!valid) progress_.report.words += words_of(document.sentences[s]);
+    count(document.ids, at, at + document.lengths[s], valid);
+  }
+  out.end_document();
+  ++(valid ? progress_.report.valid_documents : progress_.report.documents);
+}
+
+/// Counts the tokens of a sentence, and how often each occurs in the training text.
+void EncodePass::count(const std::vector<int32_t>& ids, size_t begin, size_t end, bool valid) {
+  for (size_t i = begin; i < end; ++i) {
+    progress_.report.unknown_tokens += ids[i] == tokenizer_.special().unk;
+    if (!valid) ++progress_.counts[static_cast<size_t>(ids[i])];
+  }
+  (valid ? progress_.report.valid_tokens : progress_.report.tokens) += end - begin;
+}
+
+uint64_t EncodePass::open_tokens() const {
+  uint64_t max = 0;
+  for (const auto& [name, out] : writers_) max = std::max(max, out->tokens());
+  return max;
+}
+
+void EncodePass::close_part() {
+  for (auto& [name, out] : writers_) progress_.splits[name].push_back(out->finish());
+  writers_.clear();
+  write_atomic(folder_ + "/progress.json", json{{"key", key_}, {"progress", save(progress_)}}.dump());
+}
+
+void EncodePass::resume() {
+  const auto path = folder_ + "/progress.json";
+  if (!fs::exists(path)) return;
+  const auto content = parse_json(read_text(path));
+  if (!content.is_object() || content.value("key", json()) != key_) return;
+  try {
+    progress_ = load_progress(content.at("progress"));
+  } catch (const json::exception&) {
+    return;  // progress.json is damaged: start again
+  }
+  if (progress_.documents_read > 0)
+    log_info("data", words("resuming after ", thousands(progress_.documents_read), " documents"));
+}
+
+void EncodePass::show(uint64_t bytes_done, uint64_t total) {
+  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (now - shown_ < 0.5) return;
+  const bool plain = now - shown_plain_ > 10;
+  if (plain) shown_plain_ = now;
+  shown_ = now;
+  std::string text = words("[data]    ", bytes(static_cast<double>(bytes_done)),
+                           total ? " of " + bytes(static_cast<double>(total)) : "", "  ",
+                           thousands(progress_.report.tokens + progress_.report.valid_tokens), " tokens  ",
+                           bytes(static_cast<double>(bytes_done) / now), "/s");
+  if (total > bytes_done)
+    text += "  eta " + duration(now * static_cast<double>(total - bytes_done) / static_cast<double>(bytes_done));
+  log_progress(text, plain);
+}
+
+}  // namespace cloze

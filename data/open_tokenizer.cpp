@@ -1,0 +1,130 @@
+// Opening a tokenizer: which file of a folder has its model, and which model reads that file.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "data/tokenizer_folder.h"
+#include "data/tokenizers/pipeline.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The file of a folder with the tokenizer model.
+std::string model_file(const std::string& path) {
+  if (!fs::is_directory(path)) return path;
+  const fs::path folder = path;
+  // In folders of others tokenizer.json is complete, and transformers prefers it; in Cloze's own folders it is only for
+  // transformers.
+  const bool saved_by_cloze = fs::exists(folder / facts_file);
+  if (!saved_by_cloze && fs::exists(folder / "tokenizer.json")) return (folder / "tokenizer.json").string();
+  for (const auto* name : {"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model", "spm.model",
+                           "vocab.json", "tokenizer.json"})
+    if (fs::exists(folder / name)) return (folder / name).string();
+  fail<DataError>(path,
+                  ": has no tokenizer (vocab.txt, spiece.model, tokenizer.model, sentencepiece.bpe.model, spm.model, "
+                  "vocab.json with merges.txt, tokenizer.json); name the file, or train one with `cloze prepare`");
+}
+
+/// The merges file next to a byte-level BPE vocabulary.
+std::string merges_file(const fs::path& vocabulary) {
+  for (const auto* name : {"merges.txt", "vocab.bpe"})
+    if (fs::exists(vocabulary.parent_path() / name)) return (vocabulary.parent_path() / name).string();
+  fail<DataError>(vocabulary.string(), ": has no merges.txt next to it; byte-level BPE needs both");
+}
+
+/// A vocabulary alone does not determine tokenization and ids: its family does.
+void refuse_unknown_family(const std::string& file, const FolderFacts& facts) {
+  std::string known;
+  for (const auto& family : tokenizer_families())
+    if (!family.model_types.empty()) known += (known.empty() ? "" : ", ") + family.model_types[0];
+  require<DataError>(facts.unknown_class.empty(), file, ": belongs to '", facts.unknown_class,
+                     "', whose ids Cloze does not know; it knows those of ", known,
+                     "; have transformers write tokenizer.json next to it (save_pretrained)");
+}
+
+/// Opens a tokenizer.json or a byte-level BPE vocabulary, distinguished by content: a vocabulary is an object of tokens
+/// and ids.
+std::unique_ptr<TokenizerModel> open_json(const std::string& file, FolderFacts& facts) {
+  auto content = read_tokenizer_file(file);
+  const auto json = parse_json(content);
+  const bool named = fs::path(file).filename() == "tokenizer.json";
+  if (!json.is_object())
+    fail<DataError>(file, ": is not a JSON object", named ? "" : " of tokens and ids", json_fault(content),
+                    "; it is damaged");
+  facts.extras.finds_added_tokens = json.contains("model") && json["model"].is_object();
+  if (facts.extras.finds_added_tokens) return make_pipeline(std::move(content), json, file);
+  refuse_unknown_family(file, facts);
+  return make_byte_bpe(std::move(content), read_tokenizer_file(merges_file(file)), file, facts.add_prefix_space);
+}
+
+/// Opens a SentencePiece file with the ids of its family.
+std::unique_ptr<TokenizerModel> open_sentencepiece(std::string content, const std::string& file, FolderFacts& facts) {
+  refuse_unknown_family(file, facts);
+  auto made = make_sentencepiece(std::move(content), file, facts.rules);
+  if (facts.rules.strip_accents) {
+    facts.extras.folding.emplace_back(NormalForm{.compatible = true});
+    facts.extras.folding.emplace_back(StripAccentsNormalizer{});
+  }
+  if (made->lowercase) facts.extras.folding.emplace_back(LowercaseNormalizer{});
+  return facts.extras.family ? renumbered(std::move(made), *facts.extras.family, file) : std::move(made);
+}
+
+bool has_upper_case(const std::string& vocabulary) {
+  // Special and unused tokens are written in brackets.
+  for (size_t begin = 0; begin < vocabulary.size();) {
+    const size_t end = std::min(vocabulary.find('\n', begin), vocabulary.size());
+    for (size_t at = begin; vocabulary[begin] != '[' && at < end; ++at)
+      if (vocabulary[at] >= 'A' && vocabulary[at] <= 'Z') return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+/// Opens a WordPiece vocabulary. Where no file says it, capitals in the vocabulary tell whether case is kept.
+std::unique_ptr<TokenizerModel> open_wordpiece(std::string content, const std::string& file, FolderFacts& facts) {
+  refuse_unknown_family(file, facts);
+  const bool fold = facts.lowercase ? *facts.lowercase : !has_upper_case(content);
+  if (!facts.lowercase)
+    log_info("data",
+             words(file, fold ? " has no capitals: text is lower-cased" : " has capitals: the case of text is kept"));
+  for (const auto& warning : facts.warnings) log_warning("data", warning);
+  auto rules = facts.words;
+  rules.lowercase = fold;
+  if (!facts.lowercase) rules.strip_accents = fold;
+  facts.extras.folding.emplace_back(BertNormalizer{
+      .split_ideographs = rules.split_ideographs, .strip_accents = rules.strip_accents, .lowercase = rules.lowercase});
+  return make_wordpiece(std::move(content), file, rules);
+}
+
+/// Opens the tokenizer model of a file; records in `facts` how added tokens are found.
+std::unique_ptr<TokenizerModel> open_model(const std::string& file, FolderFacts& facts) {
+  const auto extension = fs::path(file).extension();
+  if (extension == ".json") return open_json(file, facts);
+  auto content = read_tokenizer_file(file);
+  require<DataError>(!content.empty(), file, ": is empty; it has no tokenizer");
+  return extension == ".txt" ? open_wordpiece(std::move(content), file, facts)
+                             : open_sentencepiece(std::move(content), file, facts);
+}
+
+}  // namespace
+
+Tokenizer Tokenizer::open(const std::string& path) {
+  require<DataError>(fs::exists(path), path,
+                     ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
+  const auto file = model_file(path);
+  auto facts = read_tokenizer_facts(fs::path(file).parent_path().string());
+  auto model = open_model(file, facts);
+  if (!facts.extras.saved_by_cloze && fs::path(file).filename() == "tokenizer.json")
+    facts.extras.sentinels = 0;  // they are in its vocabulary, or missing
+  Tokenizer tokenizer;
+  tokenizer.impl_ = std::make_shared<Impl>(std::move(model), std::move(facts.extras), file);
+  return tokenizer;
+}
+
+}  // namespace cloze

@@ -1,0 +1,147 @@
+// Saving a tokenizer: Cloze's facts, the files of its model, and tokenizer.json with its config for transformers.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "data/tokenizer_impl.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // linear lookup: for small objects that are written
+
+namespace {
+
+/// The post-processor of tokenizer.json that adds the special tokens of `frame` to one text or two.
+Json template_of(const Tokenizer& tokenizer, const Tokenizer::Frame& frame) {
+  Json used = Json::object();
+  const auto put = [&](Json& list, const std::vector<int64_t>& ids, int type) {
+    for (const auto id : ids) {
+      const auto piece = tokenizer.piece(id);
+      used[piece] = {{"id", piece}, {"ids", {id}}, {"tokens", {piece}}};
+      list.push_back({{"SpecialToken", {{"id", piece}, {"type_id", type}}}});
+    }
+  };
+  const auto text = [](Json& list, const char* name, int type) {
+    list.push_back({{"Sequence", {{"id", name}, {"type_id", type}}}});
+  };
+  const auto after = [&](Json& list, int type) {
+    put(list, frame.after, type);
+    if (frame.pads_left && !frame.after.empty()) list.back()["SpecialToken"]["type_id"] = 2;
+  };
+  Json single = Json::array();
+  put(single, frame.before, 0);
+  text(single, "A", 0);
+  Json pair = single;
+  after(single, 0);
+  put(pair, frame.between, 0);
+  text(pair, "B", frame.segments ? 1 : 0);
+  after(pair, frame.segments ? 1 : 0);
+  return {{"type", "TemplateProcessing"}, {"single", single}, {"pair", pair}, {"special_tokens", used}};
+}
+
+/// Ids of the roles that have a token, in the order of role_names.
+std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
+  std::vector<std::pair<const char*, int64_t>> found;
+  for (const auto* role : role_names)
+    if (const auto id = id_of(special, role); id >= 0) found.emplace_back(role, id);
+  return found;
+}
+
+/// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
+OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, bool unchanged) {
+  const auto& extras = parts.extras;
+  OrderedJson facts{{"format", "cloze-tokenizer"},
+                    {"version", 2},
+                    {"kind", tokenizer.kind()},
+                    {"size", tokenizer.size()},
+                    {"fingerprint", tokenizer.fingerprint()},
+                    {"do_lower_case", parts.model->lowercase}};
+  for (const auto& [role, id] : ids_of_roles(parts.special)) facts["special"][role] = id;
+  if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
+  Json added = Json::object();
+  for (const auto& [id, token] : extras.added)
+    added[std::to_string(id)] = token.special ? Json(token.content) : as_json(token);
+  if (!added.empty()) facts["added"] = added;
+  if (extras.family) facts["family"] = extras.family->name;
+  if (!extras.language.empty()) facts["language"] = extras.language;
+  if (extras.belongs_to_model) facts["belongs_to_model"] = true;
+  for (const auto& [name, content] : extras.kept)
+    if (unchanged) facts["kept"].push_back(name);
+  facts.update(OrderedJson::parse(parts.model->facts()));
+  return facts;
+}
+
+/// The token of an id, as tokenizer.json has it.
+AddedToken added_token(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, int64_t id) {
+  const auto found = parts.in_text.find(id);
+  if (found != parts.in_text.end()) return found->second;
+  return {.content = tokenizer.piece(id), .id = static_cast<int32_t>(id), .special = true, .normalized = false};
+}
+
+/// tokenizer.json with every special token, and with those of `frame` around texts. An original one is kept, with the
+/// tokens that Cloze appended. `folder`: named in a warning about what the file cannot say.
+Json tokenizer_json(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame& frame,
+                    const std::string& folder) {
+  auto whole = Json::parse(parts.model->huggingface_json());
+  const auto files = parts.model->files();
+  const bool original = files.contains("tokenizer.json"), sentencepiece = files.contains("spiece.model");
+  if (!original)
+    whole.update({{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}});
+  const auto first = original ? static_cast<int64_t>(parts.model->pieces.size()) : 0;
+  for (int64_t id = first; id < tokenizer.size(); ++id) {
+    if (!tokenizer.is_special(id) && !parts.in_text.contains(id)) continue;
+    auto token = added_token(tokenizer, parts, id);
+    // Differs: SentencePiece's normalisation marks word starts, so that the token is searched before it.
+    if (sentencepiece && std::exchange(token.normalized, false))
+      log_warning("data", words(folder, ": the added token '", token.content,
+                                "' is searched in normalised text; the exported tokenizer.json finds only its exact "
+                                "spelling"));
+    whole["added_tokens"].push_back(as_json(token));
+  }
+  whole["post_processor"] = template_of(tokenizer, frame);
+  return whole;
+}
+
+/// tokenizer_config.json: every special token by name, and what the reader takes.
+OrderedJson config_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, const Tokenizer::Frame& frame,
+                      const std::optional<TextReader>& reader) {
+  OrderedJson config{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"do_lower_case", parts.model->lowercase}};
+  for (const auto& [role, id] : ids_of_roles(parts.special)) config[std::string(role) + "_token"] = tokenizer.piece(id);
+  if (reader && reader->end >= 0) config["eos_token"] = tokenizer.piece(reader->end);
+  config["model_input_names"] = OrderedJson::array({"input_ids"});
+  if (frame.segments) config["model_input_names"].push_back("token_type_ids");
+  config["model_input_names"].push_back("attention_mask");
+  if (reader && reader->max_length > 0) config["model_max_length"] = reader->max_length;
+  if (frame.pads_left) config["padding_side"] = "left";
+  return config;
+}
+
+}  // namespace
+
+void Tokenizer::save(const std::string& folder, const std::optional<TextReader>& reader) const {
+  fs::create_directories(folder);
+  const auto write = [&](const std::string& name, const std::string& content) {
+    write_atomic((fs::path(folder) / name).string(), content);
+  };
+  const auto& extras = impl_->extras;
+  const auto files = impl_->model->files();
+  const bool has_json = extras.kept.contains("tokenizer.json") || files.contains("tokenizer.json");
+  const bool unchanged = has_json && (!reader || (impl_->fits(*reader) && extras.appended.empty()));
+  write(facts_file, facts_of(*this, *impl_, unchanged).dump(2) + "\n");
+  // The original tokenizer.json has more than what determines ids: special tokens after the vocabulary, the
+  // post-processor.
+  for (const auto& [name, content] : files)
+    write(name, name == "tokenizer.json" ? impl_->model->huggingface_json() : content);
+  for (const auto& [name, content] : extras.kept)
+    if (unchanged) write(name, content);
+  if (unchanged && extras.kept.contains("tokenizer_config.json")) return;
+
+  const auto given = frame(reader);
+  if (!unchanged) write("tokenizer.json", tokenizer_json(*this, *impl_, given, folder).dump() + "\n");
+  write("tokenizer_config.json", config_of(*this, *impl_, given, reader).dump(2) + "\n");
+}
+
+}  // namespace cloze

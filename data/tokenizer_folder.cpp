@@ -1,0 +1,258 @@
+#include "data/tokenizer_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* files_of_transformers[] = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                                                 "chat_template.jinja"};
+
+Json read_object(const std::string& path) {
+  const auto text = read_tokenizer_file(path);
+  auto content = parse_json(text);
+  if (!content.is_object()) fail<DataError>(path, ": is not a JSON object", json_fault(text), "; it is damaged");
+  return content;
+}
+
+/// Parses a key of an object in `path` as an id.
+int64_t id_of_key(const std::string& key, const std::string& path) {
+  int64_t id = -1;
+  const auto* end = key.data() + key.size();
+  const auto [stop, error] = std::from_chars(key.data(), end, id);
+  require<DataError>(error == std::errc() && stop == end && id >= 0, path, ": '", key.substr(0, 40),
+                     "' is not the id of a token; ids are whole numbers from 0");
+  return id;
+}
+
+std::optional<bool> flag(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_boolean() ? std::optional<bool>(facts[key].get<bool>()) : std::nullopt;
+}
+
+std::string text_at(const Json& facts, const char* key) {
+  return facts.contains(key) && facts[key].is_string() ? facts[key].get<std::string>() : "";
+}
+
+int64_t sentinels_of(const Json& facts, const char* key, int64_t otherwise) {
+  if (!facts.contains(key) || !facts[key].is_number_integer()) return otherwise;
+  return std::clamp<int64_t>(facts[key].get<int64_t>(), 0, 100000);
+}
+
+/// BERT's rules as declared by a folder. With a tokenizer_config.json they are those of transformers, where a word of
+/// more than 100 characters is unknown and text is lower-cased by default; with a bare vocabulary those of
+/// google-research/bert. Differs: transformers 5 ignores `do_basic_tokenize`, `never_split`, `clean_text` and
+/// `max_input_chars_per_word`, and so does this, with a warning.
+void read_word_rules(const Json& facts, const std::string& path, bool saved_by_cloze, FolderFacts& found) {
+  require<DataError>(facts.value("tokenizer_class", Json()) != "BertJapaneseTokenizer", path,
+                     ": BertJapaneseTokenizer splits words with a Japanese dictionary, which Cloze does not have; give "
+                     "text with spaces between words");
+  auto& rules = found.words;
+  rules.as_tokenizers = flag(facts, "as_tokenizers").value_or(!saved_by_cloze);
+  rules.max_word_length = saved_by_cloze ? 200 : 100;
+  if (!saved_by_cloze) found.lowercase = flag(facts, "do_lower_case").value_or(true);
+  rules.strip_accents = flag(facts, "strip_accents").value_or(found.lowercase.value_or(true));
+  rules.split_ideographs = flag(facts, "tokenize_chinese_chars").value_or(true);
+  const auto longest = facts.find("max_input_chars_per_word");
+  if (longest != facts.end() && longest->is_number_unsigned() && saved_by_cloze)
+    rules.max_word_length = longest->get<size_t>();
+  if (saved_by_cloze) return;
+  const auto value = [&](const char* key) { return facts.value(key, Json()); };
+  const auto ignore = [&](const char* key) {
+    found.warnings.push_back(words(path, ": ", key, " is ", value(key).dump().substr(0, 60),
+                                   ", which transformers ignores since version 5; so does Cloze"));
+  };
+  for (const auto* key : {"do_basic_tokenize", "clean_text"})
+    if (value(key) == false) ignore(key);
+  if (value("never_split").is_array() && !value("never_split").empty()) ignore("never_split");
+  if (value("max_input_chars_per_word") != nullptr && value("max_input_chars_per_word") != 100)
+    ignore("max_input_chars_per_word");
+}
+
+/// Tokens by id in Cloze's facts: spellings, or objects with the rules of their search.
+std::map<int64_t, AddedToken> added_of_cloze(const Json& added, const std::string& path) {
+  std::map<int64_t, AddedToken> found;
+  for (const auto& [id, token] : added.items()) {
+    require<DataError>(token.is_string() || token.is_object(), path, ": token ", id,
+                       " under 'added' is not a text; the file is damaged");
+    found[id_of_key(id, path)] = token.is_string() ? AddedToken{.content = token.get<std::string>(), .special = true}
+                                                   : read_added_token(Field(token, path + ": added." + id));
+  }
+  return found;
+}
+
+/// The facts in a folder that Cloze saved.
+FolderFacts facts_of_cloze(const fs::path& folder) {
+  const auto path = (folder / facts_file).string();
+  const auto facts = read_object(path);
+  FolderFacts found;
+  auto& extras = found.extras;
+  extras.saved_by_cloze = true;
+  found.lowercase = flag(facts, "do_lower_case");
+  found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
+  if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, found);
+  extras.sentinels = sentinels_of(facts, "sentinels", 0);
+  found.rules.split_digit_commas = flag(facts, "split_digit_commas").value_or(false);
+  found.rules.strip_accents = !flag(facts, "keep_accents").value_or(true);
+  found.rules.join_spaces = flag(facts, "join_spaces").value_or(false);
+  found.rules.lowercase = found.rules.split_digit_commas && found.lowercase.value_or(true);
+  extras.family = family_called(text_at(facts, "family"));
+  extras.language = text_at(facts, "language");
+  extras.belongs_to_model = flag(facts, "belongs_to_model").value_or(false);
+  const auto special = facts.value("special", Json::object());
+  for (const auto& [role, id] : special.items())
+    if (id.is_number_integer()) extras.special[role] = id.get<int64_t>();
+  extras.added = added_of_cloze(facts.value("added", Json::object()), path);
+  for (const auto& name : facts.value("kept", Json::array()))
+    for (const auto* known : files_of_transformers)
+      if (name == known && fs::exists(folder / known))
+        extras.kept[known] = read_tokenizer_file((folder / known).string());
+  return found;
+}
+
+/// The spelling of a token in Hugging Face's files: a string, or an object with `content`.
+std::optional<std::string> spelling(const Json& token) {
+  if (token.is_string()) return token.get<std::string>();
+  if (token.is_object() && token.contains("content") && token["content"].is_string())
+    return token["content"].get<std::string>();
+  if (token.is_null()) return "";
+  return std::nullopt;
+}
+
+/// Special tokens without a role.
+std::set<std::string> more_special_tokens(const Json& config, const Json& map) {
+  std::set<std::string> found;
+  for (const auto* part : {&config, &map})
+    for (const auto* key : {"additional_special_tokens", "extra_special_tokens"}) {
+      const auto list = part->value(key, Json());
+      if (!list.is_structured()) continue;
+      for (const auto& token : list)
+        if (const auto spelled = spelling(token)) found.insert(*spelled);
+    }
+  return found;
+}
+
+/// The files of transformers in a folder; empty objects for those that it lacks.
+struct TransformersFiles {
+  fs::path folder;
+  Json config, map, added;  ///< tokenizer_config.json, special_tokens_map.json, added_tokens.json
+  std::string model_type;   ///< of config.json
+
+  explicit TransformersFiles(const fs::path& where)
+      : folder(where),
+        config(read("tokenizer_config.json")),
+        map(read("special_tokens_map.json")),
+        added(read("added_tokens.json")),
+        model_type(text_at(read("config.json"), "model_type")) {}
+  bool has(const char* name) const { return fs::exists(folder / name); }
+  std::string path(const char* name) const { return (folder / name).string(); }
+
+ private:
+  Json read(const char* name) const { return has(name) ? read_object(path(name)) : Json::object(); }
+};
+
+/// Spellings of special tokens by role; tokenizer_config.json comes before special_tokens_map.json.
+std::map<std::string, std::string> roles_of_transformers(const TransformersFiles& files) {
+  std::map<std::string, std::string> roles;
+  for (const auto* part : {&files.map, &files.config})
+    for (const auto* role : role_names)
+      if (const auto key = std::string(role) + "_token"; part->contains(key))
+        if (const auto spelled = spelling((*part)[key])) roles[role] = *spelled;
+  return roles;
+}
+
+/// Tokens by id. Those with roles are marked later, when the roles of the vocabulary are known.
+std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& files) {
+  std::map<int64_t, AddedToken> found;
+  const auto more = more_special_tokens(files.config, files.map);
+  for (const auto& [piece, id] : files.added.items())
+    if (id.is_number_integer())
+      found[id.get<int64_t>()] = AddedToken{.content = piece, .special = more.contains(piece)};
+  const auto path = files.path("tokenizer_config.json");
+  const auto decoder = files.config.value("added_tokens_decoder", Json::object());
+  for (const auto& [id, token] : decoder.items())
+    if (token.is_object())
+      found[id_of_key(id, path)] = read_added_token(Field(token, path + ": added_tokens_decoder." + id));
+    else if (const auto spelled = spelling(token))
+      found[id_of_key(id, path)] = AddedToken{.content = *spelled, .special = more.contains(*spelled)};
+  return found;
+}
+
+/// The rules of a known family, with what tokenizer_config.json changes of them.
+void read_family_rules(const TransformersFiles& files, const TokenizerFamily& family, FolderFacts& found) {
+  const auto& config = files.config;
+  found.extras.sentinels = sentinels_of(config, "extra_ids", family.sentinels);
+  found.rules = family.rules;
+  if (family.rules.split_digit_commas) {
+    found.rules.lowercase = found.lowercase.value_or(family.rules.lowercase);
+    found.rules.strip_accents = !flag(config, "keep_accents").value_or(!family.rules.strip_accents);
+    found.rules.join_spaces = flag(config, "remove_space").value_or(true);
+  }
+  if (family.name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
+  const auto language = text_at(config, "src_lang");
+  found.extras.language = language.empty() ? family.language : language;
+  require<DataError>(family.name != "pegasus" || config.value("offset", Json(103)) == 103,
+                     files.path("tokenizer_config.json"), ": offset is ", config.value("offset", Json()).dump(),
+                     "; Cloze supports PEGASUS with the offset 103 only");
+}
+
+/// The facts in the files of transformers. Without any of them, nothing is known of the model.
+FolderFacts facts_of_transformers(const fs::path& folder) {
+  const TransformersFiles files(folder);
+  const auto& config = files.config;
+  FolderFacts found;
+  auto& extras = found.extras;
+  const auto named = text_at(config, "tokenizer_class");
+  const bool generic = named.empty() || named.starts_with("PreTrainedTokenizer") || named == "TokenizersBackend";
+  extras.family = generic ? family_of_model_type(files.model_type) : family_of_class(named);
+  if (!extras.family) found.unknown_class = generic ? files.model_type : named;
+  extras.belongs_to_model = !named.empty() || !files.model_type.empty();
+  found.lowercase = flag(config, "do_lower_case");
+  found.add_prefix_space = flag(config, "add_prefix_space").value_or(false);
+  if (files.has("vocab.txt") && files.has("tokenizer_config.json"))
+    read_word_rules(config, files.path("tokenizer_config.json"), false, found);
+  // A Hugging Face model without tokenizer_config.json: rules of transformers, except for the case, which the
+  // vocabulary shows.
+  if (files.has("config.json") && !files.has("tokenizer_config.json")) {
+    found.words.as_tokenizers = true;
+    found.words.max_word_length = 100;
+  }
+  extras.roles = roles_of_transformers(files);
+  extras.added = added_of_transformers(files);
+  if (extras.family) read_family_rules(files, *extras.family, found);
+  if (extras.belongs_to_model && files.has("tokenizer.json"))
+    for (const auto* name : files_of_transformers)
+      if (files.has(name)) extras.kept[name] = read_tokenizer_file(files.path(name));
+  return found;
+}
+
+}  // namespace
+
+FolderFacts read_tokenizer_facts(const std::string& folder) {
+  const fs::path where = folder.empty() ? "." : folder;
+  return fs::exists(where / facts_file) ? facts_of_cloze(where) : facts_of_transformers(where);
+}
+
+std::string read_tokenizer_file(const std::string& path) {
+  constexpr uint64_t max_bytes = 256 << 20;
+  try {
+    return read_text(path, max_bytes);
+  } catch (const DataError&) {
+    throw;
+  } catch (const Error& e) {
+    throw DataError(e.what());
+  }
+}
+
+}  // namespace cloze

@@ -1,0 +1,28 @@
+#pragma once
+// What a SentencePiece file says that the library does not expose.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cloze {
+
+/// A space within pieces.
+inline constexpr std::string_view space_mark = "\u2581";
+
+/// Facts of a SentencePiece file that the library does not expose (sentencepiece_model.proto: ModelProto).
+struct SentencePieceFacts {
+  std::string normalizer, charsmap;  ///< name and table of its normalisation rules
+  bool user_defined = false;         ///< has pieces that are matched wherever they occur
+  bool bpe = false, unigram = true;
+  bool byte_fallback = false;      ///< characters without a piece become bytes
+  bool space_after_words = false;  ///< a space belongs to the preceding word
+  bool dummy_prefix = true;        ///< a space is inserted at the start of a text (with the above: at its end)
+  bool joins_spaces = true;        ///< spaces at the ends are removed, runs of spaces are collapsed
+  std::vector<uint64_t> types;     ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
+};
+
+/// The facts of a file's content; the defaults where it is damaged.
+SentencePieceFacts sentencepiece_facts(std::string_view model);
+
+}  // namespace cloze

@@ -1,0 +1,55 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+Keys albert_keys() {
+  return with_defaults(encoder_keys(), {{"vocab_size", 30000},
+                                        {"hidden_size", 4096},
+                                        {"num_attention_heads", 64},
+                                        {"intermediate_size", 16384},
+                                        {"hidden_act", "gelu_new"},
+                                        {"hidden_dropout_prob", 0},
+                                        {"attention_probs_dropout_prob", 0}}) +
+         Keys{embedding_size(), field("num_hidden_groups", &BackboneConfig::num_hidden_groups, 1),
+              field("inner_group_num", &BackboneConfig::inner_group_num, 1), position_type()};
+}
+
+ParameterNames albert_names(const ModelConfig& model) {
+  auto names = names_of({.prefix = "albert.",
+                         .block = {{"attention.qkv.", {"attention.query.", "attention.key.", "attention.value."}},
+                                   {"attention.distance", {"attention.distance_embedding.weight"}},
+                                   {"attention.output.", {"attention.dense."}},
+                                   {"attention_norm.", {"attention.LayerNorm."}},
+                                   {"output_norm.", {"full_layer_layer_norm."}},
+                                   {"intermediate.", {"ffn."}},
+                                   {"output.", {"ffn_output."}}},
+                         .projection = "encoder.embedding_hidden_mapping_in.",
+                         .pooler = "pooler.",
+                         .heads = prediction_head("predictions.dense.", "predictions.LayerNorm.",
+                                                  "predictions.decoder.weight", "predictions.bias") +
+                                  Names{{"sop.head.", {"sop_classifier.classifier."}}}});
+  names.stacks[0].of_block = [blocks = backbone_of(model).inner_group_num](int64_t block) {
+    return "albert.encoder.albert_layer_groups." + std::to_string(block / blocks) + ".albert_layers." +
+           std::to_string(block % blocks) + ".";
+  };
+  return names;
+}
+
+}  // namespace
+
+Family albert() {
+  using enum PositionEmbeddings;
+  return {.model_type = "albert",
+          .class_prefix = "Albert",
+          .model = AlbertConfig{},
+          .keys = albert_keys(),
+          .classes = {{"ForPreTraining", {MlmConfig{}, SopConfig{}}}, {"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .prefix = "albert.",
+          .names = albert_names,
+          .bias_alias = "predictions.decoder.bias",
+          .positions = {learned, relative_key, relative_key_query}};
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,34 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+ParameterNames bert_names(const ModelConfig&) {
+  return names_of({.prefix = "bert.",
+                   .pooler = "pooler.dense.",
+                   .heads = prediction_head("cls.predictions.transform.dense.", "cls.predictions.transform.LayerNorm.",
+                                            "cls.predictions.decoder.weight", "cls.predictions.bias") +
+                            Names{{"nsp.head.", {"cls.seq_relationship."}}, {"sop.head.", {"cls.seq_relationship."}}}});
+}
+
+}  // namespace
+
+Family bert() {
+  using enum PositionEmbeddings;
+  return {.model_type = "bert",
+          .class_prefix = "Bert",
+          .model = BertConfig{},
+          .keys = encoder_keys() + encoder_or_decoder_keys(nullptr) + Keys{position_type()},
+          .classes = {{"ForPreTraining", {MlmConfig{}, NspConfig{}}},
+                      {"ForMaskedLM", {MlmConfig{}}},
+                      causal_class("LMHeadModel"),
+                      causal_class("ForCausalLM"),
+                      {"Model"}},
+          .prefix = "bert.",
+          .names = bert_names,
+          .bias_alias = "cls.predictions.decoder.bias",
+          .positions = {learned, relative_key, relative_key_query}};
+}
+
+}  // namespace cloze::huggingface

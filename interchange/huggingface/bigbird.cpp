@@ -1,0 +1,85 @@
+#include "interchange/huggingface/family.h"
+
+#include "core/log.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+/// A key of block-sparse attention, omitted for full attention.
+Key block_sparse_key(const char* name, int64_t BigBirdAttention::* member, int64_t absent) {
+  return {.name = name,
+          .absent = absent,
+          .read =
+              [member](BackboneConfig& c, const Given& in) {
+                if (auto* blocks = std::get_if<BigBirdAttention>(&c.attention)) blocks->*member = in.as<int64_t>();
+              },
+          .write =
+              [member](const BackboneConfig& c) {
+                const auto* blocks = std::get_if<BigBirdAttention>(&c.attention);
+                return blocks ? json(blocks->*member) : Key::omitted;
+              }};
+}
+/// Block-sparse or full attention.
+Key attention_type() {
+  return {
+      .name = "attention_type",
+      .absent = "block_sparse",
+      .read =
+          [](BackboneConfig& c, const Given& in) {
+            const auto type = in.as<std::string>();
+            require<ConfigError>(type == "block_sparse" || type == "original_full", in.path, ": attention_type is '",
+                                 type, "'; 'block_sparse' and 'original_full' can be imported");
+            if (type == "original_full") {
+              c.attention = FullAttention{};
+              return;
+            }
+            c.attention = BigBirdAttention{};
+            log_info("import",
+                     "attention_type is block_sparse: outputs differ from those of transformers, which has no random "
+                     "blocks in evaluation");
+          },
+      .write =
+          [](const BackboneConfig& c) {
+            return json(std::holds_alternative<BigBirdAttention>(c.attention) ? "block_sparse" : "original_full");
+          }};
+}
+
+Keys bigbird_keys() {
+  return with_defaults(encoder_keys(),
+                       {{"vocab_size", 50358}, {"hidden_act", "gelu_new"}, {"max_position_embeddings", 4096}}) +
+         encoder_or_decoder_keys(2) +
+         Keys{attention_type(),
+              block_sparse_key("block_size", &BigBirdAttention::block_size, 64),
+              block_sparse_key("num_random_blocks", &BigBirdAttention::num_random_blocks, 3),
+              only("use_bias", true),
+              only("rescale_embeddings", false),
+              only("position_embedding_type", "absolute")};
+}
+
+ParameterNames bigbird_names(const ModelConfig&) {
+  return names_of({.prefix = "bert.",
+                   .pooler = "pooler.",
+                   .heads = prediction_head("cls.predictions.transform.dense.", "cls.predictions.transform.LayerNorm.",
+                                            "cls.predictions.decoder.weight", "cls.predictions.bias") +
+                            Names{{"nsp.head.", {"cls.seq_relationship."}}}});
+}
+
+}  // namespace
+
+Family big_bird() {
+  return {.model_type = "big_bird",
+          .class_prefix = "BigBird",
+          .model = BigBirdConfig{},
+          .keys = bigbird_keys(),
+          .classes = {{"ForPreTraining", {MlmConfig{}, NspConfig{}}},
+                      {"ForMaskedLM", {MlmConfig{}}},
+                      causal_class("ForCausalLM"),
+                      {"Model"}},
+          .prefix = "bert.",
+          .names = bigbird_names,
+          .bias_alias = "cls.predictions.decoder.bias",
+          .full_attention = true};
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,58 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+Keys distilbert_keys() {
+  return {
+      field("vocab_size", &BackboneConfig::vocab_size, 30522),
+      field("dim", &BackboneConfig::hidden_size, 768),
+      field("n_layers", &BackboneConfig::num_hidden_layers, 6),
+      field("n_heads", &BackboneConfig::num_attention_heads, 12),
+      field("hidden_dim", &BackboneConfig::intermediate_size, 3072),
+      field("activation", &BackboneConfig::hidden_act, "gelu"),
+      field("dropout", &BackboneConfig::hidden_dropout_prob, 0.1),
+      field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0.1),
+      field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
+      field("initializer_range", &BackboneConfig::initializer_range, 0.02),
+      field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+      padding(0),
+      {.name = "sinusoidal_pos_embds",
+       .absent = false,
+       // transformers 5 trains this table too.
+       .read =
+           [](BackboneConfig& c, const Given& in) {
+             c.position_embeddings = in.as<bool>() ? PositionEmbeddings::sinusoidal_start : PositionEmbeddings::learned;
+           },
+       .write = [](const BackboneConfig& c) { return json(c.position_embeddings != PositionEmbeddings::learned); }}};
+}
+
+ParameterNames distilbert_names(const ModelConfig&) {
+  return names_of({.prefix = "distilbert.",
+                   .blocks = "transformer.layer.",
+                   .block = {{"attention.qkv.", {"attention.q_lin.", "attention.k_lin.", "attention.v_lin."}},
+                             {"attention.output.", {"attention.out_lin."}},
+                             {"attention_norm.", {"sa_layer_norm."}},
+                             {"output_norm.", {"output_layer_norm."}},
+                             {"intermediate.", {"ffn.lin1."}},
+                             {"output.", {"ffn.lin2."}}},
+                   .heads = prediction_head("vocab_transform.", "vocab_layer_norm.", "vocab_projector.weight",
+                                            "vocab_projector.bias")});
+}
+
+}  // namespace
+
+Family distilbert() {
+  using enum PositionEmbeddings;
+  return {.model_type = "distilbert",
+          .class_prefix = "DistilBert",
+          .model = DistilBertConfig{},
+          .keys = distilbert_keys(),
+          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .prefix = "distilbert.",
+          .names = distilbert_names,
+          .positions = {learned, sinusoidal, sinusoidal_halves, sinusoidal_start}};
+}
+
+}  // namespace cloze::huggingface

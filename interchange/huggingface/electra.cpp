@@ -1,0 +1,46 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+Keys electra_keys() {
+  return with_defaults(encoder_keys(),
+                       {{"hidden_size", 256}, {"num_attention_heads", 4}, {"intermediate_size", 1024}}) +
+         encoder_or_decoder_keys(nullptr) + Keys{embedding_size(), position_type()};
+}
+
+ParameterNames electra_names(const ModelConfig&) {
+  return names_of({.prefix = "electra.",
+                   .projection = "embeddings_project.",
+                   .heads = prediction_head("generator_predictions.dense.", "generator_predictions.LayerNorm.",
+                                            "generator_lm_head.weight", "generator_lm_head.bias") +
+                            Names{{"rtd.dense.", {"discriminator_predictions.dense."}},
+                                  {"rtd.prediction.", {"discriminator_predictions.dense_prediction."}}}});
+}
+
+/// Replaced token detection of a discriminator without its generator.
+RtdConfig discriminator() {
+  RtdConfig rtd;
+  rtd.replace_by = ReplaceBy::uniform;
+  return rtd;
+}
+
+}  // namespace
+
+Family electra() {
+  using enum PositionEmbeddings;
+  return {.model_type = "electra",
+          .class_prefix = "Electra",
+          .model = ElectraConfig{},
+          .keys = electra_keys(),
+          .classes = {{"ForPreTraining", {discriminator()}},
+                      {"ForMaskedLM", {MlmConfig{}}},
+                      causal_class("ForCausalLM"),
+                      {"Model"}},
+          .prefix = "electra.",
+          .names = electra_names,
+          .positions = {learned, relative_key, relative_key_query}};
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,70 @@
+#include "interchange/huggingface/family.h"
+
+#include <algorithm>
+
+namespace cloze::huggingface {
+
+std::set<Head> heads_of(const Objectives& objectives) {
+  std::set<Head> heads;
+  for (const auto& objective : objectives)
+    std::visit(
+        [&]<class Kind>(const Kind&) {
+          if constexpr (std::is_base_of_v<NextTokenTerms, Kind>) heads.insert(Head::lm);
+          if constexpr (std::is_same_v<MlmConfig, Kind>) heads.insert(Head::mlm);
+          if constexpr (std::is_same_v<NspConfig, Kind>) heads.insert(Head::nsp);
+          if constexpr (std::is_same_v<SopConfig, Kind>) heads.insert(Head::sop);
+          if constexpr (std::is_same_v<RtdConfig, Kind>) heads.insert(Head::rtd);
+        },
+        objective);
+  return heads;
+}
+
+Class causal_class(const std::string& suffix) {
+  ClmConfig clm;
+  clm.transform = true;
+  return {suffix, {clm}, Architecture::decoder};
+}
+
+at::Tensor same_layout(const BackboneConfig&, const std::string&, const at::Tensor& value) { return value; }
+
+bool Family::has_architecture(Architecture architecture) const {
+  return std::any_of(classes.begin(), classes.end(), [&](const Class& one) {
+    return one.architecture.value_or(backbone_of(model).architecture) == architecture;
+  });
+}
+
+std::vector<const Class*> Family::classes_of(Architecture architecture) const {
+  std::vector<const Class*> found;
+  for (const auto& one : classes)
+    if (one.architecture.value_or(architecture) == architecture) found.push_back(&one);
+  return found;
+}
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all{bert(),       roberta(),    xlm_roberta(), camembert(),  albert(), electra(),
+                                       distilbert(), longformer(), big_bird(),    modernbert(), gpt2(),   t5(),
+                                       mt5(),        bart(),       mbart(),       pegasus(),    xlnet()};
+  return all;
+}
+
+const Family& family_of(const ModelConfig& model) {
+  for (const auto& family : families())
+    if (family.model.index() == model.index() && family.describes(backbone_of(model))) return family;
+  fail<ConfigError>(kind_of(model), " has no class at Hugging Face; export to torchscript");
+}
+
+const Class* class_with(const Family& family, Architecture architecture, std::set<Head> heads) {
+  const auto classes = family.classes_of(architecture);
+  std::set<Head> known;
+  for (const auto* one : classes) known.merge(heads_of(one->objectives));
+  std::erase_if(heads, [&](Head head) { return known.count(head) == 0; });
+  const Class* best = nullptr;
+  for (const auto* one : classes) {
+    const auto own = heads_of(one->objectives);
+    const bool has_all = std::includes(own.begin(), own.end(), heads.begin(), heads.end());
+    if (has_all && (!best || own.size() < heads_of(best->objectives).size())) best = one;
+  }
+  return best;
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,72 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+Keys gpt2_keys() {
+  return {
+      field("vocab_size", &BackboneConfig::vocab_size, 50257),
+      field("n_embd", &BackboneConfig::hidden_size, 768),
+      field("n_layer", &BackboneConfig::num_hidden_layers, 12),
+      field("n_head", &BackboneConfig::num_attention_heads, 12),
+      field("n_positions", &BackboneConfig::max_position_embeddings, 1024),
+      {.name = "n_inner",
+       .may_be_null = true,
+       .read = [](BackboneConfig& c,
+                  const Given& in) { c.intermediate_size = in.value.is_null() ? 4 * c.hidden_size : in.as<int64_t>(); },
+       .write = [](const BackboneConfig& c) { return json(c.intermediate_size); }},
+      field("activation_function", &BackboneConfig::hidden_act, "gelu_new"),
+      field("resid_pdrop", &BackboneConfig::hidden_dropout_prob, 0.1),
+      derived("embd_pdrop", 0.1, [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }),
+      field("attn_pdrop", &BackboneConfig::attention_probs_dropout_prob, 0.1),
+      field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-5),
+      field("initializer_range", &BackboneConfig::initializer_range, 0.02),
+      field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+      id("eos_token_id", &BackboneConfig::eos_token_id, 50256),
+      derived("bos_token_id", 50256,
+              [](const BackboneConfig& c) { return c.eos_token_id >= 0 ? json(c.eos_token_id) : json(); }),
+      {.name = "pad_token_id",
+       .may_be_null = true,
+       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.value.is_null() ? 0 : in.as<int64_t>(); }},
+      only("scale_attn_weights", true),
+      only("scale_attn_by_inverse_layer_idx", false),
+      only("add_cross_attention", false)};
+}
+
+ParameterNames gpt2_names(const ModelConfig&) {
+  return {.whole = {{"lm.head.decoder", {"lm_head.weight"}},
+                    {"backbone.embeddings.word", {"transformer.wte.weight"}},
+                    {"backbone.embeddings.position", {"transformer.wpe.weight"}},
+                    {"backbone.stack.final_norm.", {"transformer.ln_f."}}},
+          .stacks = {{"backbone.stack.",
+                      numbered("transformer.h."),
+                      {{"attention.qkv.", {"attn.c_attn."}},
+                       {"attention.output.", {"attn.c_proj."}},
+                       {"attention_norm.", {"ln_1."}},
+                       {"output_norm.", {"ln_2."}},
+                       {"intermediate.", {"mlp.c_fc."}},
+                       {"output.", {"mlp.c_proj."}}}}}};
+}
+
+/// Linear layers are [in, out] there.
+at::Tensor transposed(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
+  const bool linear = name.starts_with("backbone.stack.") && name.find("norm") == std::string::npos;
+  return linear && value.dim() == 2 ? value.t() : value;
+}
+
+}  // namespace
+
+Family gpt2() {
+  return {.model_type = "gpt2",
+          .class_prefix = "GPT2",
+          .model = Gpt2Config{},
+          .keys = gpt2_keys(),
+          .classes = {{"LMHeadModel", {ClmConfig{}}}, {"Model"}},
+          .prefix = "transformer.",
+          .names = gpt2_names,
+          .to_huggingface = transposed,
+          .from_huggingface = transposed};
+}
+
+}  // namespace cloze::huggingface

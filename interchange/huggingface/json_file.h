@@ -1,0 +1,33 @@
+#pragma once
+// Files of JSON, and single fields of them.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "models/config.h"
+
+namespace cloze {
+
+/// The JSON object in a file. Throws CheckpointError for anything else.
+nlohmann::json read_json(const std::string& path);
+
+/// Reads a field if it is present and not null; `path` is that of the file. Throws ConfigError for a value of another
+/// type, and for an integer beyond any model size.
+template <class T>
+void take(const nlohmann::json& from, const char* key, T& field, const std::string& path) {
+  const auto found = from.find(key);
+  if (found == from.end() || found->is_null()) return;
+  const bool fraction = found->is_number_float() && std::nearbyint(found->get<double>()) != found->get<double>();
+  if constexpr (std::is_same_v<T, int64_t>) {
+    require<ConfigError>(!fraction, path, ": '", key, "' is ", found->dump(), ", which is not an integer");
+    require<ConfigError>(!found->is_number() || std::abs(found->get<double>()) <= limits::tokens, path, ": '", key,
+                         "' is ", found->dump(), ", which is beyond any model; the file is damaged");
+  }
+  try {
+    field = found->get<T>();
+  } catch (const nlohmann::json::exception&) {
+    fail<ConfigError>(path, ": '", key, "' is ", found->dump(), ", which has the wrong type");
+  }
+}
+
+}  // namespace cloze

@@ -1,0 +1,112 @@
+#include "interchange/huggingface/keys.h"
+
+namespace cloze::huggingface {
+
+Key only(const char* name, json value) {
+  return {.name = name, .absent = value, .read = [value](BackboneConfig&, const Given& in) {
+            require<ConfigError>(in.value == value, in.path, ": ", in.key, " is ", in.value.dump(), "; only ",
+                                 value.dump(), " can be imported");
+          }};
+}
+
+Key derived(const char* name, json absent, std::function<json(const BackboneConfig&)> write) {
+  return {.name = name, .absent = std::move(absent), .may_be_null = true, .write = std::move(write)};
+}
+
+Key dropout(const char* name, double absent) {
+  return {.name = name,
+          .absent = absent,
+          .read =
+              [](BackboneConfig& c, const Given& in) {
+                c.hidden_dropout_prob = c.attention_probs_dropout_prob = c.activation_dropout = in.as<double>();
+              },
+          .write = [](const BackboneConfig& c) { return json(c.hidden_dropout_prob); }};
+}
+
+Key padding(int64_t absent) {
+  return {.name = "pad_token_id",
+          .absent = absent,
+          .may_be_null = true,
+          .read =
+              [absent](BackboneConfig& c, const Given& in) {
+                c.freeze_pad_embedding = !in.value.is_null();
+                c.pad_token_id = in.value.is_null() ? absent : in.as<int64_t>();
+              },
+          .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }};
+}
+
+Keys operator+(Keys a, const Keys& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Keys with_defaults(Keys keys, const json& absent) {
+  for (auto& key : keys)
+    if (absent.contains(key.name)) key.absent = absent[key.name];
+  return keys;
+}
+
+Key position_type() {
+  return {.name = "position_embedding_type",
+          .absent = "absolute",
+          .read =
+              [](BackboneConfig& c, const Given& in) {
+                const auto type = in.as<std::string>();
+                require<ConfigError>(type == "absolute" || type == "relative_key" || type == "relative_key_query",
+                                     in.path, ": position_embedding_type is '", type,
+                                     "'; 'absolute', 'relative_key' and 'relative_key_query' can be imported");
+                if (type != "absolute") c.position_embeddings = choice_of<PositionEmbeddings>(type);
+              },
+          .write =
+              [](const BackboneConfig& c) {
+                return c.has_relative_keys() ? json(name_of(c.position_embeddings)) : Key::omitted;
+              }};
+}
+
+Key embedding_size() {
+  return {.name = "embedding_size",
+          .absent = 128,
+          .read = [](BackboneConfig& c, const Given& in) { c.embedding_size = in.as<int64_t>(); },
+          .write = [](const BackboneConfig& c) { return json(c.embedding_width()); }};
+}
+
+Keys encoder_keys() {
+  return {field("vocab_size", &BackboneConfig::vocab_size, 30522),
+          field("hidden_size", &BackboneConfig::hidden_size, 768),
+          field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 12),
+          field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
+          field("intermediate_size", &BackboneConfig::intermediate_size, 3072),
+          field("hidden_act", &BackboneConfig::hidden_act, "gelu"),
+          field("hidden_dropout_prob", &BackboneConfig::hidden_dropout_prob, 0.1),
+          field("attention_probs_dropout_prob", &BackboneConfig::attention_probs_dropout_prob, 0.1),
+          field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 512),
+          field("type_vocab_size", &BackboneConfig::type_vocab_size, 2),
+          field("initializer_range", &BackboneConfig::initializer_range, 0.02),
+          field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),
+          padding(0),
+          field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true)};
+}
+
+namespace {
+
+Key is_decoder() {
+  return {
+      .name = "is_decoder",
+      .absent = false,
+      .read = [](BackboneConfig& c,
+                 const Given& in) { c.architecture = in.as<bool>() ? Architecture::decoder : Architecture::encoder; },
+      .write = [](const BackboneConfig& c) { return json(c.is_decoder()); }};
+}
+
+}  // namespace
+
+Keys encoder_or_decoder_keys(json eos_token_id) {
+  auto end = id("eos_token_id", &BackboneConfig::eos_token_id, std::move(eos_token_id));
+  end.write = [](const BackboneConfig& c) {
+    if (!c.is_decoder()) return Key::omitted;
+    return c.eos_token_id >= 0 ? json(c.eos_token_id) : json();
+  };
+  return {is_decoder(), only("add_cross_attention", false), end};
+}
+
+}  // namespace cloze::huggingface

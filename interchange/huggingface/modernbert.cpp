@@ -1,0 +1,172 @@
+#include "interchange/huggingface/family.h"
+
+#include <algorithm>
+
+namespace cloze::huggingface {
+
+namespace {
+
+AlternatingAttention& alternating(BackboneConfig& c) { return std::get<AlternatingAttention>(c.attention); }
+const AlternatingAttention& alternating(const BackboneConfig& c) { return std::get<AlternatingAttention>(c.attention); }
+
+/// A key of ModernBERT's attention.
+template <class T>
+Key of_alternating(const char* name, T AlternatingAttention::* member, std::type_identity_t<T> absent) {
+  return {.name = name,
+          .absent = absent,
+          .read = [member](BackboneConfig& c, const Given& in) { alternating(c).*member = in.as<T>(); },
+          .write = [member](const BackboneConfig& c) { return json(alternating(c).*member); }};
+}
+
+/// Which layers have full attention: a key of transformers 4, where they are every n-th one.
+Key every_nth_layer() {
+  return {.name = "global_attn_every_n_layers",
+          .absent = 3,
+          .read =
+              [](BackboneConfig& c, const Given& in) {
+                const auto n = in.as<int64_t>();
+                require<ConfigError>(n > 0, in.path, ": global_attn_every_n_layers is ", n, "; write a number above 0");
+                alternating(c).global_attn_every_n_layers = n;
+              },
+          .write =
+              [](const BackboneConfig& c) {
+                const auto& kind = alternating(c);
+                return kind.global_layers.empty() ? json(kind.global_attn_every_n_layers) : Key::omitted;
+              }};
+}
+
+/// The same as transformers 5 has it, layer by layer; it counts where both are there.
+Key layer_types() {
+  return {.name = "layer_types",
+          .may_be_null = true,
+          .read =
+              [](BackboneConfig& c, const Given& in) {
+                if (in.value.is_null()) return;
+                const auto types = in.as<std::vector<std::string>>();
+                require<ConfigError>(static_cast<int64_t>(types.size()) == c.num_hidden_layers, in.path,
+                                     ": layer_types names ", types.size(), " layers, num_hidden_layers is ",
+                                     c.num_hidden_layers, "; the file is damaged");
+                std::vector<int64_t> full;
+                for (size_t i = 0; i < types.size(); ++i) {
+                  require<ConfigError>(types[i] == "full_attention" || types[i] == "sliding_attention", in.path,
+                                       ": layer_types names '", types[i],
+                                       "'; 'full_attention' and 'sliding_attention' can be imported");
+                  if (types[i] == "full_attention") full.push_back(static_cast<int64_t>(i));
+                }
+                require<ConfigError>(
+                    !full.empty() || types.empty(), in.path,
+                    ": layer_types has no 'full_attention'; a stack of windows alone cannot be imported");
+                auto& kind = alternating(c);
+                kind.global_layers.clear();
+                const int64_t layers = c.num_hidden_layers;
+                kind.global_attn_every_n_layers = full.size() > 1 ? full[1] - full[0] : std::max<int64_t>(layers, 1);
+                for (int64_t i = 0; i < layers; ++i)
+                  if (kind.is_global(i) != (types[static_cast<size_t>(i)] == "full_attention")) {
+                    kind.global_layers = full;
+                    return;
+                  }
+              },
+          .write =
+              [](const BackboneConfig& c) {
+                auto types = json::array();
+                for (int64_t i = 0; i < c.num_hidden_layers; ++i)
+                  types.push_back(alternating(c).is_global(i) ? "full_attention" : "sliding_attention");
+                return types;
+              }};
+}
+
+/// Rotary positions as transformers 5 has them; what it says counts before global_rope_theta and local_rope_theta.
+Key rope_parameters() {
+  return {.name = "rope_parameters",
+          .may_be_null = true,
+          .read =
+              [](BackboneConfig& c, const Given& in) {
+                if (in.value.is_null()) return;
+                for (const auto& [type, theta] : {std::pair{"full_attention", &AlternatingAttention::global_rope_theta},
+                                                  {"sliding_attention", &AlternatingAttention::local_rope_theta}}) {
+                  const auto found = in.value.find(type);
+                  if (found == in.value.end() || found->is_null()) continue;
+                  std::string kind = "default";
+                  double rotated = 1;
+                  take(*found, "rope_type", kind, in.path), take(*found, "partial_rotary_factor", rotated, in.path);
+                  require<ConfigError>(kind == "default" && rotated == 1, in.path, ": rope_parameters of ", type,
+                                       " is ", found->dump(),
+                                       "; only rope_type 'default' of whole heads can be imported");
+                  take(*found, "rope_theta", alternating(c).*theta, in.path);
+                }
+              },
+          .write =
+              [](const BackboneConfig& c) {
+                const auto of = [](double theta) { return json{{"rope_theta", theta}, {"rope_type", "default"}}; };
+                return json{{"full_attention", of(alternating(c).global_rope_theta)},
+                            {"sliding_attention", of(alternating(c).local_rope_theta)}};
+              }};
+}
+
+Keys modernbert_keys() {
+  return {field("vocab_size", &BackboneConfig::vocab_size, 50368),
+          field("hidden_size", &BackboneConfig::hidden_size, 768),
+          field("num_hidden_layers", &BackboneConfig::num_hidden_layers, 22),
+          field("num_attention_heads", &BackboneConfig::num_attention_heads, 12),
+          field("intermediate_size", &BackboneConfig::intermediate_size, 1152),
+          field("hidden_activation", &BackboneConfig::hidden_act, "gelu"),
+          field("max_position_embeddings", &BackboneConfig::max_position_embeddings, 8192),
+          field("initializer_range", &BackboneConfig::initializer_range, 0.02),
+          derived("initializer_cutoff_factor", 2.0, [](const BackboneConfig&) { return json(2.0); }),
+          field("norm_eps", &BackboneConfig::layer_norm_eps, 1e-5),
+          field("norm_bias", &BackboneConfig::norm_bias, false),
+          field("attention_bias", &BackboneConfig::attention_bias, false),
+          field("mlp_bias", &BackboneConfig::mlp_bias, false),
+          field("classifier_bias", &BackboneConfig::classifier_bias, false),
+          field("decoder_bias", &BackboneConfig::decoder_bias, true),
+          only("classifier_activation", "gelu"),
+          field("embedding_dropout", &BackboneConfig::hidden_dropout_prob, 0),
+          field("attention_dropout", &BackboneConfig::attention_probs_dropout_prob, 0),
+          field("mlp_dropout", &BackboneConfig::activation_dropout, 0),
+          field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+          padding(50283),
+          of_alternating("local_attention", &AlternatingAttention::local_attention, 128),
+          of_alternating("global_rope_theta", &AlternatingAttention::global_rope_theta, 160000),
+          of_alternating("local_rope_theta", &AlternatingAttention::local_rope_theta, 10000),
+          every_nth_layer(),
+          layer_types(),
+          rope_parameters()};
+}
+
+/// "Wi" is two parameters here: intermediate and gate.
+ParameterNames modernbert_names(const ModelConfig&) {
+  return {.whole = {{"backbone.embeddings.word", {"model.embeddings.tok_embeddings.weight"}},
+                    {"backbone.embeddings.norm.", {"model.embeddings.norm."}},
+                    {"backbone.stack.final_norm.", {"model.final_norm."}},
+                    {"mlm.head.transform.", {"head.dense."}},
+                    {"mlm.head.norm.", {"head.norm."}},
+                    {"mlm.head.decoder", {"decoder.weight"}},
+                    {"mlm.head.bias", {"decoder.bias"}}},
+          .stacks = {{"backbone.stack.",
+                      numbered("model.layers."),
+                      {{"attention.qkv.", {"attn.Wqkv."}},
+                       {"attention.output.", {"attn.Wo."}},
+                       {"attention_norm.", {"attn_norm."}},
+                       {"output_norm.", {"mlp_norm."}},
+                       {"intermediate.", {"mlp.Wi[0]."}},
+                       {"gate.", {"mlp.Wi[1]."}},
+                       {"output.", {"mlp.Wo."}}}}}};
+}
+
+}  // namespace
+
+Family modernbert() {
+  return {.model_type = "modernbert",
+          .class_prefix = "ModernBert",
+          .model = ModernBertConfig{},
+          .keys = modernbert_keys(),
+          .classes = {{"ForMaskedLM", {MlmConfig{}}}, {"Model"}},
+          .prefix = "model.",
+          .names = modernbert_names,
+          .halved = ".Wi",
+          .positions = {PositionEmbeddings::rotary},
+          .feed_forward = {FeedForward::gated},
+          .names_cls_and_sep = true};
+}
+
+}  // namespace cloze::huggingface

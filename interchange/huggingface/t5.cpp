@@ -1,0 +1,159 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+/// Keys that T5 and mT5 share.
+Keys t5_and_mt5_keys() {
+  return {
+      field("vocab_size", &BackboneConfig::vocab_size, 32128),
+      field("d_model", &BackboneConfig::hidden_size, 512),
+      {.name = "d_kv",
+       .absent = 64,
+       .read = [](BackboneConfig& c, const Given& in) { c.d_kv = in.as<int64_t>(); },
+       .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
+      field("d_ff", &BackboneConfig::intermediate_size, 2048),
+      field("num_layers", &BackboneConfig::num_hidden_layers, 6),
+      decoder_size("num_decoder_layers", &EncoderDecoderConfig::num_decoder_layers, &BackboneConfig::num_hidden_layers,
+                   nullptr),
+      field("num_heads", &BackboneConfig::num_attention_heads, 8),
+      dropout("dropout_rate", 0.1),
+      field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
+      field("relative_attention_num_buckets", &BackboneConfig::relative_attention_num_buckets, 32),
+      field("relative_attention_max_distance", &BackboneConfig::relative_attention_max_distance, 128),
+      {.name = "feed_forward_proj",
+       .absent = "relu",
+       .read =
+           [](BackboneConfig& c, const Given& in) {
+             const auto activation = in.as<std::string>();
+             const bool gated = activation.starts_with("gated-");
+             c.feed_forward = gated ? FeedForward::gated : FeedForward::plain;
+             c.hidden_act = gated ? activation.substr(6) : activation;
+             if (activation == "gated-gelu") c.hidden_act = "gelu_new";
+           },
+       .write =
+           [](const BackboneConfig& c) {
+             if (c.feed_forward != FeedForward::gated) return json(c.hidden_act);
+             return json("gated-" + (c.hidden_act == "gelu_new" ? "gelu" : c.hidden_act));
+           }},
+      {.name = "pad_token_id",
+       .absent = 0,
+       .read = [](BackboneConfig& c, const Given& in) { c.pad_token_id = in.as<int64_t>(); },
+       .write = [](const BackboneConfig& c) { return json(c.pad_token_id); }},
+      id("eos_token_id", &BackboneConfig::eos_token_id, 1),
+      field("decoder_start_token_id", &EncoderDecoderConfig::decoder_start_token_id, 0),
+      id("forced_bos_token_id", &EncoderDecoderConfig::forced_bos_token_id, nullptr),
+      id("forced_eos_token_id", &EncoderDecoderConfig::forced_eos_token_id, nullptr),
+      derived("is_encoder_decoder", true, [](const BackboneConfig& c) { return json(c.is_encoder_decoder()); }),
+  };
+}
+
+/// The class ties its head whatever the file says, unless the weights differ (`tie_tables`). The value in the file
+/// decides whether states are scaled before the head: version 1.1 has false.
+Keys t5_keys() {
+  return t5_and_mt5_keys() +
+         Keys{{.name = "tie_word_embeddings",
+               .absent = true,
+               .read = [](BackboneConfig& c,
+                          const Given& in) { c.tie_word_embeddings = c.scale_decoder_outputs = in.as<bool>(); },
+               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings || c.scale_decoder_outputs); }},
+              {.name = "scale_decoder_outputs",
+               .read =
+                   [](BackboneConfig& c, const Given& in) {
+                     if (!in.value.is_null()) c.scale_decoder_outputs = in.as<bool>();
+                   },
+               .write = [](const BackboneConfig& c) { return json(c.scale_decoder_outputs); }}};
+}
+
+Keys mt5_keys() {
+  return with_defaults(t5_and_mt5_keys(), {{"vocab_size", 250112},
+                                           {"d_ff", 1024},
+                                           {"num_layers", 8},
+                                           {"num_heads", 6},
+                                           {"feed_forward_proj", "gated-gelu"}}) +
+         Keys{{.name = "tie_word_embeddings",
+               .absent = true,
+               .read =
+                   [](BackboneConfig& c, const Given& in) {
+                     c.tie_word_embeddings = in.as<bool>();
+                     c.scale_decoder_outputs = false;
+                   },
+               .write = [](const BackboneConfig& c) { return json(c.tie_word_embeddings); }}};
+}
+
+Names block_names(bool decoder, bool gated) {
+  const std::string feed_forward = decoder ? "layer.2." : "layer.1.";
+  return {{"attention.qkv.", {"layer.0.SelfAttention.q.", "layer.0.SelfAttention.k.", "layer.0.SelfAttention.v."}},
+          {"attention.output.", {"layer.0.SelfAttention.o."}},
+          {"attention_norm.", {"layer.0.layer_norm."}},
+          {"cross_attention.query.", {"layer.1.EncDecAttention.q."}},
+          {"cross_attention.key_value.", {"layer.1.EncDecAttention.k.", "layer.1.EncDecAttention.v."}},
+          {"cross_attention.output.", {"layer.1.EncDecAttention.o."}},
+          {"cross_norm.", {"layer.1.layer_norm."}},
+          {"intermediate.", {feed_forward + (gated ? "DenseReluDense.wi_0." : "DenseReluDense.wi.")}},
+          {"gate.", {feed_forward + "DenseReluDense.wi_1."}},
+          {"output_norm.", {feed_forward + "layer_norm."}},
+          {"output.", {feed_forward + "DenseReluDense.wo."}}};
+}
+
+/// One table of tokens is "shared", also where the encoder is alone.
+ParameterNames t5_names(const ModelConfig& model) {
+  const auto& c = backbone_of(model);
+  const bool gated = c.feed_forward == FeedForward::gated;
+  if (!c.is_encoder_decoder())
+    return {.whole = {{"backbone.embeddings.word", {"shared.weight"}},
+                      {"backbone.stack.relative_attention_bias",
+                       {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                      {"backbone.stack.final_norm.", {"encoder.final_layer_norm."}},
+                      {"lm.head.decoder", {"lm_head.weight"}}},
+            .stacks = {{"backbone.stack.", numbered("encoder.block."), block_names(false, gated)}}};
+  const bool shared = shares_embeddings(model);
+  return {.whole = {{"backbone.embeddings.word", {shared ? "shared.weight" : "encoder.embed_tokens.weight"}},
+                    {"backbone.decoder_embeddings.word", {shared ? "shared.weight" : "decoder.embed_tokens.weight"}},
+                    {"backbone.encoder.relative_attention_bias",
+                     {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                    {"backbone.decoder.relative_attention_bias",
+                     {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"}},
+                    {"backbone.encoder.final_norm.", {"encoder.final_layer_norm."}},
+                    {"backbone.decoder.final_norm.", {"decoder.final_layer_norm."}},
+                    {"lm.head.decoder", {"lm_head.weight"}}},
+          .stacks = {{"backbone.encoder.", numbered("encoder.block."), block_names(false, gated)},
+                     {"backbone.decoder.", numbered("decoder.block."), block_names(true, gated)}}};
+}
+
+/// mT5 ties its head without scaling states, which T5's class cannot.
+bool is_mt5(const BackboneConfig& c) { return c.tie_word_embeddings && !c.scale_decoder_outputs; }
+
+Family t5_like(const char* model_type, const char* class_prefix, Keys keys) {
+  using enum Architecture;
+  return {.model_type = model_type,
+          .class_prefix = class_prefix,
+          .model = T5Config{},
+          .keys = std::move(keys),
+          .classes = {{"ForConditionalGeneration", {SpanCorruptionConfig{}}, encoder_decoder},
+                      {"EncoderModel", {}, encoder},
+                      {"Model", {}, encoder_decoder}},
+          .prefix = "",
+          .names = t5_names,
+          .embedding_alias = "encoder.embed_tokens.weight",
+          .positions = {PositionEmbeddings::none},
+          .feed_forward = {FeedForward::plain, FeedForward::gated},
+          .always_tied = true};
+}
+
+}  // namespace
+
+Family t5() {
+  auto family = t5_like("t5", "T5", t5_keys());
+  family.describes = [](const BackboneConfig& c) { return !is_mt5(c); };
+  return family;
+}
+
+Family mt5() {
+  auto family = t5_like("mt5", "MT5", mt5_keys());
+  family.describes = is_mt5;
+  return family;
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,108 @@
+#include "interchange/huggingface/family.h"
+
+namespace cloze::huggingface {
+
+namespace {
+
+Keys xlnet_keys() {
+  return {
+      field("vocab_size", &BackboneConfig::vocab_size, 32000),
+      {.name = "n_token",  // files of old versions
+       .may_be_null = true,
+       .read =
+           [](BackboneConfig& c, const Given& in) {
+             if (!in.file.contains("vocab_size")) take(in.file, "n_token", c.vocab_size, in.path);
+           }},
+      field("d_model", &BackboneConfig::hidden_size, 1024),
+      field("n_layer", &BackboneConfig::num_hidden_layers, 24),
+      field("n_head", &BackboneConfig::num_attention_heads, 16),
+      {.name = "d_head",
+       .may_be_null = true,
+       .read =
+           [](BackboneConfig& c, const Given& in) {
+             const int64_t own = c.num_attention_heads > 0 ? c.head_width() : 0,
+                           head = in.value.is_null() ? own : in.as<int64_t>();
+             require<ConfigError>(head == own, in.path, ": d_head ", head, " is not d_model / n_head, ", own,
+                                  "; only that can be imported");
+           },
+       .write = [](const BackboneConfig& c) { return json(c.head_width()); }},
+      field("d_inner", &BackboneConfig::intermediate_size, 4096),
+      field("ff_activation", &BackboneConfig::hidden_act, "gelu"),
+      dropout("dropout", 0.1),
+      field("initializer_range", &BackboneConfig::initializer_range, 0.02),
+      field("layer_norm_eps", &BackboneConfig::layer_norm_eps, 1e-12),
+      field("pad_token_id", &BackboneConfig::pad_token_id, 5),
+      field("tie_word_embeddings", &BackboneConfig::tie_word_embeddings, true),
+      {.name = "attn_type",
+       .absent = "bi",
+       .read =
+           [](BackboneConfig& c, const Given& in) {
+             const auto type = in.as<std::string>();
+             require<ConfigError>(type == "bi" || type == "uni", in.path, ": attn_type is '", type,
+                                  "'; 'bi' and 'uni' can be imported");
+             part<TwoStreamConfig>(c).attn_type = choice_of<AttentionDirection>(type);
+           },
+       .write = [](const BackboneConfig& c) { return json(name_of(part<TwoStreamConfig>(c).attn_type)); }},
+      field("clamp_len", &TwoStreamConfig::clamp_len, -1),
+      count_or_null("mem_len", &TwoStreamConfig::mem_len, 512),
+      count_or_null("reuse_len", &TwoStreamConfig::reuse_len, nullptr),
+      field("bi_data", &TwoStreamConfig::bi_data, false),
+      field("same_length", &TwoStreamConfig::same_length, false),
+      derived("untie_r", true, [](const BackboneConfig&) { return json(true); }),
+  };
+}
+
+/// Attention weights have no `.weight` suffix there; r_w_bias and similar biases have the same names.
+ParameterNames xlnet_names(const ModelConfig&) {
+  return {.whole = {{"lm.head.decoder", {"lm_loss.weight"}},
+                    {"lm.head.bias", {"lm_loss.bias"}},
+                    {"backbone.embeddings.word", {"transformer.word_embedding.weight"}},
+                    {"backbone.mask_emb", {"transformer.mask_emb"}}},
+          .stacks = {{"backbone.stack.",
+                      numbered("transformer.layer."),
+                      {{"attention.query.weight", {"rel_attn.q"}},
+                       {"attention.key_value.weight", {"rel_attn.k", "rel_attn.v"}},
+                       {"attention.position.weight", {"rel_attn.r"}},
+                       {"attention.output.weight", {"rel_attn.o"}},
+                       {"attention.", {"rel_attn."}},
+                       {"attention_norm.", {"rel_attn.layer_norm."}},
+                       {"output_norm.", {"ff.layer_norm."}},
+                       {"intermediate.", {"ff.layer_1."}},
+                       {"output.", {"ff.layer_2."}}}}}};
+}
+
+bool is_attention_weight(std::string_view name) {
+  return name.find(".attention.") != std::string_view::npos && name.find(".weight") != std::string_view::npos;
+}
+bool is_output_weight(std::string_view name) { return name.find(".attention.output.") != std::string_view::npos; }
+
+/// Attention weights are [D, H, C] there; parts of one parameter are concatenated.
+at::Tensor split_by_heads(const BackboneConfig& c, const std::string& name, const at::Tensor& value) {
+  if (!is_attention_weight(name)) return value;
+  const int64_t heads = c.num_attention_heads, width = c.head_width();
+  if (is_output_weight(name)) return value.reshape({c.hidden_size, heads, width});
+  return value.reshape({-1, heads * width, c.hidden_size})
+      .transpose(1, 2)
+      .reshape({-1, heads, width});  // n parts concatenated: [n D, H, C]
+}
+at::Tensor joined_heads(const BackboneConfig&, const std::string& name, const at::Tensor& value) {
+  if (!is_attention_weight(name) || value.dim() != 3) return value;
+  return is_output_weight(name) ? value.flatten(1) : value.flatten(1).t();
+}
+
+}  // namespace
+
+Family xlnet() {
+  return {.model_type = "xlnet",
+          .class_prefix = "XLNet",
+          .model = XlnetConfig{},
+          .keys = xlnet_keys(),
+          .classes = {{"LMHeadModel", {PlmConfig{}}}, {"Model"}},
+          .prefix = "transformer.",
+          .names = xlnet_names,
+          .to_huggingface = split_by_heads,
+          .from_huggingface = joined_heads,
+          .positions = {PositionEmbeddings::none}};
+}
+
+}  // namespace cloze::huggingface

@@ -1,0 +1,25 @@
+#pragma once
+// Which class of transformers a model is, by the tables of interchange/huggingface/.
+#include <nlohmann/json.hpp>
+
+#include "interchange/huggingface_parameters.h"
+#include "run/config.h"
+
+namespace cloze {
+
+/// The objectives that train the heads of the class `architecture` (`BertForPreTraining`). Reduces an encoder-decoder
+/// `model` to the stack of the class, if it has only one. Throws ConfigError for an unknown class; `path` is that of
+/// the file.
+Objectives objectives_of_class(const std::string& architecture, ModelConfig& model, const std::string& path);
+
+/// The class that weights belong to, for a config.json that names none. `bare`: names lack the prefix of the base
+/// model.
+std::string class_of_weights(const ModelConfig& model, const TensorMap& tensors, bool bare);
+
+/// Throws ConfigError if no class of transformers computes this model.
+void require_huggingface(const RunConfig& config);
+
+/// config.json of a model with these objectives.
+nlohmann::json huggingface_config(const RunConfig& config);
+
+}  // namespace cloze

@@ -1,0 +1,124 @@
+// A run as a Hugging Face folder.
+#include <algorithm>
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "core/tensor/safetensors.h"
+#include "interchange/huggingface/family.h"
+#include "interchange/huggingface_classes.h"
+#include "interchange/interchange.h"
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// How the model reads text, for the export of its tokenizer.
+TextReader reader_of(const ModelConfig& model) {
+  const auto& c = backbone_of(model);
+  return {.kind = kind_of(model),
+          .segments = c.token_types && c.type_vocab_size > 1,
+          .max_length = c.max_input_length() < BackboneConfig::unlimited_length ? c.max_input_length() : 0,
+          .end = huggingface::family_of(model).is_generative() ? c.eos_token_id : -1};
+}
+
+/// Adds all token tables of an encoder-decoder model by name unless they are one; transformers ties those that are
+/// missing from the file.
+void write_all_tables(const LoadedRun& run, bool bare, std::vector<NamedTensor>& tensors) {
+  const auto& c = backbone_of(run.config.model);
+  if (!c.is_encoder_decoder() || (shares_embeddings(run.config.model) && c.tie_word_embeddings)) return;
+  auto names = token_tables(run.config.model);
+  if (bare) {
+    names.pop_back();  // the head
+    for (auto& name : names) name = name.substr(huggingface_prefix(run.config.model).size());
+  }
+  const auto contains = [&](const std::string& name) {
+    return std::any_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.name == name; });
+  };
+  const auto& encoder = run.network->backbone->embedding_tables()->word.value();
+  const auto& decoder = run.network->backbone->token_embedding().value();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!contains(names[i])) tensors.push_back({names[i], (i < 2 ? encoder : decoder).detach()});
+}
+
+/// The parameters of a run by their names at Hugging Face; `bare`: without the prefix of the base model.
+std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
+  const auto& model = run.config.model;
+  const auto prefix = huggingface_prefix(model);
+  std::vector<NamedTensor> tensors;
+  TensorMap halves;
+  for (const auto& [name, param] : collect_params(*run.network)) {
+    const auto names = huggingface_names(model, name);
+    if (names.empty()) continue;  // the generator of a discriminator
+    const auto parts = to_huggingface(model, name, param.value().detach()).chunk(static_cast<int64_t>(names.size()));
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto stored = bare ? names[i].substr(prefix.size()) : names[i];
+      if (name_of_whole(stored) != stored)
+        halves.emplace(stored, parts[i].contiguous());
+      else
+        tensors.push_back({stored, parts[i].contiguous()});
+    }
+    if (name.ends_with("lm.head.bias") && !backbone_of(model).tie_word_embeddings)
+      for (const auto& alias : huggingface_aliases(model, name)) tensors.push_back({alias, param.value().detach()});
+  }
+  join_parts(halves);
+  for (const auto& [name, tensor] : halves) tensors.push_back({name, tensor});
+  write_all_tables(run, bare, tensors);
+  return tensors;
+}
+
+/// config.json with the ids of the tokenizer, or without one those that the model was imported with.
+nlohmann::json config_with_ids(const LoadedRun& run) {
+  const auto& model = backbone_of(run.config.model);
+  auto config = huggingface_config(run.config);
+  const auto& special = run.tokenizer.special();
+  const auto from_tokenizer = model.prepend_bos ? special.cls : special.bos;
+  const auto bos = run.has_tokenizer ? from_tokenizer : model.bos_token_id,
+             eos = run.has_tokenizer ? special.eos : model.eos_token_id;
+  if (bos >= 0) config["bos_token_id"] = bos;
+  if (eos >= 0 && !config.contains("eos_token_id")) config["eos_token_id"] = eos;
+  if (run.has_tokenizer && huggingface::family_of(run.config.model).names_cls_and_sep) {
+    config["cls_token_id"] = special.cls;
+    config["sep_token_id"] = special.sep;
+  }
+  // An imported run that was not trained is exported unchanged.
+  const auto* streams = as<TwoStreamConfig>(run.config.model);
+  if (streams && streams->bi_data && load_state(run.checkpoint, nullptr).step > 0) {
+    config["bi_data"] = false;
+    log_info(
+        "export",
+        "bi_data only applies to training and is exported as false; if true, transformers reads the second half of "
+        "every batch backwards");
+  }
+  return config;
+}
+
+/// Throws ConfigError unless a model folder may be written to `out`.
+void require_free(const std::string& out, bool replace) {
+  const bool occupied = fs::exists(out) && !(fs::is_directory(out) && fs::is_empty(out));
+  const bool is_model = fs::exists(out + "/config.json");
+  require<ConfigError>(!occupied || is_model, out, ": exists and is not a model folder; name another --out");
+  require<ConfigError>(!occupied || replace, out,
+                       ": already exists; name another folder, or overwrite it with --force");
+}
+
+}  // namespace
+
+void export_huggingface(const std::string& run, const std::string& out, const std::string& part, bool replace) {
+  require_free(out, replace);
+  auto opened = open_run(run);
+  if (part == "generator") take_generator(opened);
+  require_huggingface(opened.config);
+  const bool bare = opened.config.objectives.empty();
+  const auto tensors = tensors_of(opened, bare);
+  StagedFolder staged(out);
+  write_atomic(staged.path() + "/config.json", config_with_ids(opened).dump(2) + "\n");
+  save_safetensors(staged.path() + "/model.safetensors", tensors);
+  if (opened.has_tokenizer) opened.tokenizer.save(staged.path(), reader_of(opened.config.model));
+  staged.commit();
+}
+
+}  // namespace cloze

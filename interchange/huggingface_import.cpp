@@ -1,0 +1,141 @@
+// A Hugging Face folder as a run.
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "interchange/huggingface.h"
+#include "interchange/interchange.h"
+#include "objectives/objective.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// Throws ConfigError unless `g` is the generator that `rtd` makes for this discriminator.
+void require_generator(const BackboneConfig& g, const BackboneConfig& expected, const std::string& folder) {
+  const auto same = [&](const char* key, const auto& given, const auto& wanted) {
+    require<ConfigError>(given == wanted, "--generator ", folder, ": its ", key, " is ", given,
+                         ", but with this discriminator it must be ", wanted, "; the two cannot be one run");
+  };
+  same("hidden_size", g.hidden_size, expected.hidden_size);
+  same("intermediate_size", g.intermediate_size, expected.intermediate_size);
+  same("num_hidden_layers", g.num_hidden_layers, expected.num_hidden_layers);
+  same("embedding_size", g.embedding_width(), expected.embedding_width());
+  same("vocab_size", g.vocab_size, expected.vocab_size);
+  same("max_position_embeddings", g.max_position_embeddings, expected.max_position_embeddings);
+  same("type_vocab_size", g.type_vocab_size, expected.type_vocab_size);
+  same("hidden_act", g.hidden_act, expected.hidden_act);
+  same("layer_norm_eps", g.layer_norm_eps, expected.layer_norm_eps);
+}
+
+/// The embeddings that discriminator and generator have in common.
+EmbeddingTie tie_of(const TensorMap& discriminator, const TensorMap& generator) {
+  const auto equal = [&](const char* part) {
+    const auto name = "electra.embeddings." + std::string(part);
+    const auto a = discriminator.find(name), b = generator.find(name);
+    return a != discriminator.end() && b != generator.end() && at::equal(a->second, b->second);
+  };
+  if (!equal("word_embeddings.weight") || !equal("position_embeddings.weight")) return EmbeddingTie::none;
+  const bool all = equal("token_type_embeddings.weight") && equal("LayerNorm.weight") && equal("LayerNorm.bias");
+  return all ? EmbeddingTie::all : EmbeddingTie::tables;
+}
+
+/// Extends the config of a discriminator to both networks: the sizes of the generator as shares of the discriminator's,
+/// and which embeddings are tied. Throws ConfigError for a generator that cannot be in one run with this discriminator.
+void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, const std::string& folder) {
+  const bool pair = model.architecture == "ElectraForPreTraining" && generator.architecture == "ElectraForMaskedLM";
+  require<ConfigError>(pair, "--generator ", folder,
+                       ": needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these are ",
+                       generator.architecture, " and ", model.architecture);
+  auto& d = backbone_of(model.config.model);
+  const auto& g = backbone_of(generator.config.model);
+  RtdConfig rtd;
+  rtd.generator_hidden_size = static_cast<double>(g.num_attention_heads) / static_cast<double>(d.num_attention_heads);
+  rtd.generator_layers =
+      static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
+  d.tie_word_embeddings = g.tie_word_embeddings;
+  require_generator(g, generator_of(rtd, d), folder);
+  rtd.tie = tie_of(model.tensors, generator.tensors);
+  model.config.objectives = {rtd};
+}
+
+/// Loads the weights of the generator into the network that holds both.
+void load_generator(const HuggingFaceModel& generator, Network& network, ImportReport& report) {
+  Network own_network(generator.config.model, generator.config.objectives);
+  load_huggingface(generator, own_network, report.ignored, report.fresh);
+  at::NoGradGuard no_grad;
+  for (const auto& [joint, own] : generator_params(network, own_network)) joint.value().copy_(own.value());
+  report.tensors += static_cast<int64_t>(generator.tensors.size());
+}
+
+/// Throws ConfigError for a config with far more parameters than the file, before memory is written for them.
+void check_size(const Network& network, const HuggingFaceModel& model, const HuggingFaceModel* generator,
+                const std::string& path) {
+  constexpr int64_t max_head = 1 << 26;  // parameters of a newly initialized head
+  int64_t described = 0, stored = 0;
+  for (const auto& [name, param] : collect_params(network)) described += param.value().numel();
+  for (const auto* part : {&model, generator})
+    for (const auto& [name, tensor] : part ? part->tensors : TensorMap()) stored += tensor.numel();
+  require<ConfigError>(described <= 4 * stored + max_head, path, ": describes a model of ",
+                       thousands(static_cast<uint64_t>(described)), " parameters, but the weights have ",
+                       thousands(static_cast<uint64_t>(stored)), "; they do not belong together");
+}
+
+/// Saves the tokenizer of a folder, if it has one, for a model of `vocab_size` tokens. Throws CheckpointError for a
+/// larger tokenizer.
+void copy_tokenizer(const std::string& folder, const std::string& out, int64_t vocab_size) {
+  constexpr std::array files{"vocab.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model",
+                             "spm.model", "vocab.json",   "tokenizer.json"};
+  if (std::none_of(files.begin(), files.end(), [&](const char* file) { return fs::exists(folder + "/" + file); })) {
+    log_info(
+        "import",
+        folder +
+            " has no tokenizer (vocab.txt, spiece.model, vocab.json, tokenizer.json), so the run takes ids, not text");
+    return;
+  }
+  const auto tokenizer = Tokenizer::open(folder);
+  require<CheckpointError>(tokenizer.size() <= vocab_size, folder, ": the tokenizer has ", tokenizer.size(),
+                           " tokens, the model has ", vocab_size, "; they do not belong together");
+  tokenizer.save(out);
+}
+
+}  // namespace
+
+ImportReport import_huggingface(const std::string& folder, const std::string& run,
+                                const std::string& generator_folder) {
+  require<ConfigError>(!fs::exists(run), run, ": exists; name another --out");
+  auto model = read_huggingface(folder);
+  std::optional<HuggingFaceModel> generator;
+  if (!generator_folder.empty()) {
+    generator = read_huggingface(generator_folder);
+    add_generator(model, *generator, generator_folder);
+  }
+  const auto network = std::make_shared<Network>(model.config.model, model.config.objectives);
+  check_size(*network, model, generator ? &*generator : nullptr, folder + "/config.json");
+  ImportReport report;
+  report.architecture = model.architecture;
+  load_huggingface(model, *network, report.ignored, report.fresh);
+  report.tensors = static_cast<int64_t>(model.tensors.size());
+  if (generator) {
+    std::erase_if(report.fresh, [](const auto& name) { return name.starts_with("rtd.generator"); });
+    load_generator(*generator, *network, report);
+  }
+  const auto params = collect_params(*network);
+  for (const auto& p : params) report.parameters += p.param.value().numel();
+  StagedFolder staged(run);
+  copy_tokenizer(folder, staged.path() + "/tokenizer", backbone_of(model.config.model).vocab_size);
+  write_atomic(staged.path() + "/run.yaml", to_yaml(model.config));
+  write_atomic(
+      staged.path() + "/provenance.json",
+      json{{"imported_from", folder}, {"architecture", model.architecture}, {"cloze", CLOZE_VERSION}}.dump(2) + "\n");
+  save_checkpoint(staged.path(), {}, params, {});
+  staged.commit();
+  return report;
+}
+
+}  // namespace cloze

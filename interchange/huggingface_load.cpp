@@ -1,0 +1,76 @@
+// Copies the tensors of a Hugging Face folder into a network.
+#include <set>
+
+#include "interchange/huggingface.h"
+#include "interchange/huggingface_weights.h"
+
+namespace cloze {
+
+namespace {
+
+/// The tensors of a file, and which of them were used.
+struct Source {
+  const TensorMap& tensors;
+  std::set<std::string> used{};
+
+  /// The tensor of this name, or of the first alias that the file has; undefined: none.
+  at::Tensor take(const std::string& name, const std::vector<std::string>& aliases) {
+    auto stored = name;
+    for (const auto& alias : aliases)
+      if (!tensors.count(stored) && tensors.count(alias)) stored = alias;
+    const auto found = tensors.find(stored);
+    if (found == tensors.end()) return {};
+    used.insert(stored);
+    require_weights(stored, found->second);
+    return found->second.to(at::kFloat);
+  }
+};
+
+/// Copies the tensors of one parameter; false if there are none.
+bool copy_tensors(const ModelConfig& model, const NamedParam& named, Source& source) {
+  const auto& [name, param] = named;
+  const auto names = huggingface_names(model, name), aliases = huggingface_aliases(model, name);
+  std::vector<at::Tensor> parts;
+  for (const auto& stored : names)
+    if (const auto tensor = source.take(stored, aliases); tensor.defined())
+      parts.push_back(from_huggingface(model, name, tensor));
+  if (parts.empty()) {
+    const bool may_lack = name == "lm.head.bias" || !name.starts_with("backbone.") ||
+                          name.starts_with("backbone.pooler.") || param.fixed();
+    require<CheckpointError>(may_lack, "the weights have no tensor '", names.empty() ? name : name_of_whole(names[0]),
+                             "'; they do not belong to this config.json");
+    return false;
+  }
+  const auto whole = parts.size() == 1 ? parts[0] : at::cat(parts);
+  require<CheckpointError>(whole.sizes() == param.value().sizes(), "tensor '", names[0], "' has shape ",
+                           parts[0].sizes(), ", but config.json needs ", param.value().sizes(), " for ", name);
+  param.value().copy_(whole);
+  return true;
+}
+
+/// Marks the further tensors of a parameter as used; that of the output bias takes precedence over the first.
+void copy_aliases(const ModelConfig& model, const NamedParam& named, Source& source) {
+  for (const auto& alias : huggingface_aliases(model, named.name)) {
+    if (source.used.count(alias)) continue;
+    const auto tensor = source.take(alias, {});
+    if (tensor.defined() && tensor.sizes() == named.param.value().sizes()) named.param.value().copy_(tensor);
+  }
+}
+
+}  // namespace
+
+void load_huggingface(const HuggingFaceModel& model, Network& network, std::vector<std::string>& ignored,
+                      std::vector<std::string>& fresh) {
+  at::NoGradGuard no_grad;
+  const auto& config = network.model_config();
+  const auto params = collect_params(network);
+  initialize(params, backbone_of(config).initializer_range, false, Rng(1));  // for parameters missing from the file
+  Source source{model.tensors};
+  for (const auto& named : params)
+    if (!copy_tensors(config, named, source) && !named.param.fixed()) fresh.push_back(named.name);
+  for (const auto& named : params) copy_aliases(config, named, source);
+  for (const auto& [name, tensor] : model.tensors)
+    if (!source.used.count(name) && name.find("position_ids") == std::string::npos) ignored.push_back(name);
+}
+
+}  // namespace cloze

@@ -1,0 +1,83 @@
+// The generated texts of a golden case.
+#include <filesystem>
+#include <set>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "generation/generate.h"
+#include "interchange/huggingface/json_file.h"
+#include "interchange/parity_case.h"
+
+namespace cloze {
+
+namespace {
+
+/// Reads settings of a search; keys are those of transformers' GenerationConfig.
+void read_search(SearchConfig& search, const nlohmann::json& settings, const std::string& path) {
+  static const std::set<std::string> handled{"do_sample", "source", "early_stopping", "decoder_start_token_id",
+                                             "use_cache"};
+  const std::vector<std::pair<const char*, int64_t*>> counts{{"max_new_tokens", &search.max_new_tokens},
+                                                             {"min_new_tokens", &search.min_new_tokens},
+                                                             {"min_length", &search.min_length},
+                                                             {"num_beams", &search.num_beams},
+                                                             {"num_beam_groups", &search.num_beam_groups},
+                                                             {"no_repeat_ngram_size", &search.no_repeat_ngram_size},
+                                                             {"eos_token_id", &search.eos_token_id},
+                                                             {"pad_token_id", &search.pad_token_id},
+                                                             {"forced_bos_token_id", &search.forced_bos_token_id},
+                                                             {"forced_eos_token_id", &search.forced_eos_token_id}};
+  const std::vector<std::pair<const char*, double*>> factors{{"length_penalty", &search.length_penalty},
+                                                             {"diversity_penalty", &search.diversity_penalty},
+                                                             {"repetition_penalty", &search.repetition_penalty}};
+  std::set<std::string> known = handled;
+  for (const auto& [key, field] : counts) take(settings, key, *field, path), known.insert(key);
+  for (const auto& [key, field] : factors) take(settings, key, *field, path), known.insert(key);
+  if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean())
+    search.early_stopping = settings["early_stopping"].get<bool>() ? "true" : "false";
+  else
+    take(settings, "early_stopping", search.early_stopping, path);
+  bool samples = false;
+  take(settings, "do_sample", samples, path);
+  require<ConfigError>(!samples, path, ": do_sample is true; sampled text cannot be compared");
+  for (const auto& [key, value] : settings.items())
+    if (!value.is_object() && known.count(key) == 0)
+      log_warning("verify", words(path, ": '", key, "' is ignored", did_you_mean(key, {known.begin(), known.end()})));
+}
+
+/// The first row of the inputs as a prompt.
+Prompt prompt_of(const Batch& batch, const ModelConfig& model) {
+  const auto row = batch.input_ids[0].contiguous();
+  const auto length = batch.attention_mask.defined() ? batch.attention_mask[0].sum().item<int64_t>() : row.numel();
+  const std::vector<int64_t> ids(row.data_ptr<int64_t>(), row.data_ptr<int64_t>() + length);
+  if (!backbone_of(model).is_encoder_decoder()) return {.prefix = ids};
+  return {.source = ids, .prefix = {decoding_ids_of(model).decoder_start_token_id}};
+}
+
+}  // namespace
+
+std::map<std::string, Tensor> generate_case(Network& network, const Batch& batch, const std::string& folder) {
+  std::map<std::string, Tensor> found;
+  const auto path = folder + "/generation.json";
+  if (!std::filesystem::exists(path)) return found;
+  const auto j = read_json(path);
+  const auto& model = backbone_of(network.model_config());
+  const auto decoding = decoding_ids_of(network.model_config());
+  const auto prompt = prompt_of(batch, network.model_config());
+  const auto run = [&](const std::string& name, const nlohmann::json& settings) {
+    SearchConfig search{.max_new_tokens = 20,
+                        .eos_token_id = model.eos_token_id,
+                        .pad_token_id = model.pad_token_id,
+                        .forced_bos_token_id = decoding.forced_bos_token_id,
+                        .forced_eos_token_id = decoding.forced_eos_token_id};
+    read_search(search, j, path);  // those of all searches, then of this one
+    read_search(search, settings, path);
+    found["generated." + name] = at::tensor(generate_ids(network, {prompt}, search)[0][0].ids, at::kLong).unsqueeze(0);
+  };
+  run("greedy", nlohmann::json::object());
+  for (const auto& [name, settings] : j.items())
+    if (settings.is_object()) run(name, settings);
+  return found;
+}
+
+}  // namespace cloze

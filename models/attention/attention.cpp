@@ -1,0 +1,56 @@
+// The attention layer that a config names.
+#include "core/error.h"
+#include "models/attention/attention.h"
+
+namespace cloze {
+
+namespace {
+
+struct Make {
+  const AttentionSizes& config;
+  int64_t layer;
+  std::shared_ptr<Attention> operator()(const FullAttention&) const {
+    if (config.relative_positions > 0 || config.has_relative_keys()) return make_relative_attention(config);
+    return make_full_attention(config, {.window = -1, .rope_theta = config.rope_theta});
+  }
+  std::shared_ptr<Attention> operator()(const WindowAttention& kind) const {
+    return make_window_attention(kind, config, layer);
+  }
+  std::shared_ptr<Attention> operator()(const AlternatingAttention& kind) const {
+    if (kind.is_global(layer)) return make_full_attention(config, {.window = -1, .rope_theta = kind.global_rope_theta});
+    return make_full_attention(config, {.window = kind.window(), .rope_theta = kind.local_rope_theta});
+  }
+  std::shared_ptr<Attention> operator()(const PerformerAttention& kind) const {
+    return make_performer_attention(kind, config);
+  }
+  std::shared_ptr<Attention> operator()(const LinformerAttention& kind) const {
+    return make_linformer_attention(kind, config);
+  }
+  std::shared_ptr<Attention> operator()(const BigBirdAttention& kind) const {
+    return make_bigbird_attention(kind, config, layer);
+  }
+};
+
+}  // namespace
+
+Tensor Attention::mix_cached(const Tensor&, Tensor&, const AttentionContext&) {
+  fail<ConfigError>(
+      "this model's attention has no key-value cache, so it generates no text; train one with model.attention.kind: "
+      "full, model.relative_positions: 0 and a position table");
+}
+
+std::shared_ptr<Attention> make_attention(const AttentionSizes& config, int64_t layer) {
+  require<ConfigError>(config.d_kv > 0 || config.hidden_size % config.num_attention_heads == 0, "hidden_size ",
+                       config.hidden_size, " is not a multiple of num_attention_heads ", config.num_attention_heads,
+                       "; choose a width that the heads divide");
+  const bool full = std::holds_alternative<FullAttention>(config.attention) && config.relative_positions == 0;
+  const bool rotary = config.position_embeddings == PositionEmbeddings::rotary;
+  require<ConfigError>(!rotary || full || std::holds_alternative<AlternatingAttention>(config.attention),
+                       "position_embeddings rotary needs attention of kind full or alternating without relative "
+                       "positions; choose one of those");
+  require<ConfigError>(!rotary || config.head_width() % 2 == 0, "heads of width ", config.head_width(),
+                       " are odd, and rotary positions rotate pairs; choose an even width");
+  return std::visit(Make{config, layer}, config.attention);
+}
+
+}  // namespace cloze

@@ -1,0 +1,32 @@
+#include "models/families/limits.h"
+
+#include "models/limits.h"
+
+namespace cloze {
+
+namespace {
+
+void check_decoder_heads(const EncoderDecoderConfig& m, Limits& limits) {
+  limits.forbid(m.d_kv == 0 && m.decoder_attention_heads > 0 && m.hidden_size % m.decoder_heads() != 0,
+                "model.hidden_size ", m.hidden_size, " is not a multiple of model.decoder_attention_heads ",
+                m.decoder_attention_heads, "; choose a number of heads that divides it");
+}
+
+void check_mems(const TwoStreamConfig& m, Limits& limits) {
+  limits.forbid(m.same_length && m.mem_len == 0,
+                "model.same_length needs mems, and model.mem_len 0 keeps none in training; raise mem_len, or set "
+                "same_length to false");
+}
+
+}  // namespace
+
+void check_limits(const ModelConfig& model, Limits& limits) {
+  const auto& backbone = backbone_of(model);
+  limits.forbid(!has_architecture(model, backbone.architecture), "model.architecture ", backbone.architecture,
+                " is not available for ", kind_of(model), "; choose ", architectures_of(model));
+  if (const auto* both = as<EncoderDecoderConfig>(model)) check_decoder_heads(*both, limits);
+  if (const auto* streams = as<TwoStreamConfig>(model)) check_mems(*streams, limits);
+  check_limits(backbone, limits);
+}
+
+}  // namespace cloze

@@ -1,0 +1,140 @@
+#include "objectives/limits.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cloze {
+
+namespace {
+
+std::set<std::string> kinds_of(const Objectives& objectives) {
+  std::set<std::string> kinds;
+  for (const auto& objective : objectives) kinds.insert(kind_of(objective));
+  return kinds;
+}
+
+void check_steps(const ObjectiveConfig& objective, Limits& limits) {
+  const auto& terms = terms_of(objective);
+  limits.forbid(terms.until_step > 0 && terms.until_step <= terms.from_step, "objective ", kind_of(objective),
+                ": until_step ", terms.until_step, " is not after from_step ", terms.from_step,
+                "; raise it, or set it to 0");
+}
+
+void forbid_doubles(const Objectives& objectives, Limits& limits) {
+  for (const auto& kind : kinds_of(objectives)) {
+    const auto count = std::count_if(objectives.begin(), objectives.end(),
+                                     [&](const auto& objective) { return kind_of(objective) == kind; });
+    limits.forbid(count > 1, "objective ", kind, " is given twice; keep one of them");
+  }
+}
+
+/// Some loss must be active in every step; the active losses change only at from_step and until_step.
+void require_active_loss(const Objectives& objectives, Limits& limits) {
+  std::set<int64_t> changes{0};
+  for (const auto& objective : objectives) {
+    changes.insert(terms_of(objective).from_step);
+    changes.insert(terms_of(objective).until_step);
+  }
+  const auto idle = std::find_if(changes.begin(), changes.end(), [&](int64_t step) {
+    return std::none_of(objectives.begin(), objectives.end(),
+                        [&](const auto& objective) { return terms_of(objective).active(step); });
+  });
+  limits.forbid(!objectives.empty() && idle != changes.end(), "no objective is active at step ",
+                idle == changes.end() ? 0 : *idle, "; let one begin earlier or end later (from_step, until_step)");
+}
+
+}  // namespace
+
+void check_limits(const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(in.objectives.empty(), "objectives is empty; name at least one, for instance `- kind: mlm`");
+  forbid_doubles(in.objectives, limits);
+  for (const auto& objective : in.objectives) {
+    check_steps(objective, limits);
+    std::visit([&](const auto& one) { check_limits(one, in, limits); }, objective);
+  }
+  require_active_loss(in.objectives, limits);
+}
+
+void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits& limits) {
+  forbid_prefix_lm(kind, in, limits);
+  forbid_two_streams(kind, in, limits);
+  const auto family = kind_of(in.model);
+  limits.forbid(in.backbone().is_encoder_decoder(), "objective ", kind, " needs an encoder-only model, ", family,
+                " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model");
+  limits.forbid(std::holds_alternative<Gpt2Config>(in.model), "objective ", kind,
+                " needs bidirectional attention, and gpt2 is causal; choose clm, or another model");
+}
+
+void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits) {
+  require_lm_head(kind, terms, ClmConfig::kind, in, limits);
+  forbid_two_streams(kind, in, limits);
+  limits.forbid(in.backbone().is_encoder(), "objective ", kind, " needs a generative model, ", kind_of(in.model),
+                " is bidirectional; choose gpt2, t5, bart, mbart, pegasus or transformer, or set "
+                "model.architecture: decoder");
+  const double shorter = in.data.short_seq_prob;
+  limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob, "objective ", kind,
+                " makes rows of full length, and data.short_seq_prob is ", shortest(shorter), "; set it to 0");
+  forbid_companions(kind, in, limits);
+}
+
+void require_lm_head(const char* kind, const NextTokenTerms& terms, const char* remedy, const ObjectiveSetting& in,
+                     Limits& limits) {
+  const auto& model = in.backbone();
+  limits.forbid(!terms.transform && model.tie_word_embeddings && model.embedding_width() != model.hidden_size,
+                "objective ", kind, " multiplies hidden states of width ", model.hidden_size,
+                " by the token embeddings of width ", model.embedding_width(),
+                "; set model.embedding_size to 0, tie_word_embeddings to false, or give ", remedy, " a transform");
+}
+
+void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(in.backbone().prefix_lm, "objective ", kind,
+                " has no input prefix, which model.prefix_lm needs; choose pairs, or span_corruption with corruption: "
+                "prefix_lm, or set prefix_lm to false");
+}
+
+void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(in.backbone().is_two_stream(), "objective ", kind,
+                " does not support xlnet, which predicts from its query stream; choose objective kind: plm");
+}
+
+void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(kinds_of(in.objectives).size() > 1, "objective ", kind,
+                " makes its own rows and cannot be combined with other objectives; keep one of them");
+}
+
+void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
+                      Limits& limits) {
+  const auto& model = in.backbone();
+  const auto found = model.token_types ? words("model.type_vocab_size is ", model.type_vocab_size, "; raise it to 2")
+                                       : words(kind_of(in.model), " has none; choose another model");
+  limits.forbid(!model.token_types || model.type_vocab_size < 2, subject, " needs two segment types, ", found, ", or ",
+                remedy);
+  limits.forbid(in.data.max_seq_length < 5, subject, " needs room for two segments, data.max_seq_length is ",
+                in.data.max_seq_length, "; raise it to at least 5");
+}
+
+void check_masking(const std::string& name, const Masking& m, const ObjectiveSetting& in, Limits& limits) {
+  limits.forbid(m.mask_prob + m.random_prob > 1 + 1e-9, name, ": mask_prob ", shortest(m.mask_prob),
+                " and random_prob ", shortest(m.random_prob), " add up to more than 1; lower one of them");
+  limits.forbid(m.draw_per == DrawPer::word && !is_of_words(m.unit), name,
+                ": draw_per: word needs a unit of whole words; choose unit: word, ngram or span, or draw_per: token");
+  limits.forbid(m.count == CountRule::bernoulli && m.unit != MaskingUnit::token && m.unit != MaskingUnit::word, name,
+                ": count: bernoulli draws single tokens or words; with unit: ", m.unit,
+                " choose count: rounded, ceil or stochastic");
+  limits.forbid(m.mask_special && m.unit == MaskingUnit::span, name,
+                ": mask_special is not supported with unit: span; choose another unit, or set mask_special to false");
+  limits.forbid(m.initial_mlm_probability > 0 && m.decay_steps == 0 && in.steps == 0, name,
+                ": initial_mlm_probability ", shortest(m.initial_mlm_probability),
+                " changes to mlm_probability over train.budget.steps, which is 0; set it, or decay_steps, or set "
+                "initial_mlm_probability to 0");
+}
+
+void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits) {
+  const auto& mixture = mlm.mixture;
+  if (mixture.empty()) return check_masking(name, mlm, in, limits);
+  for (size_t i = 0; i < mixture.size(); ++i) check_masking(words(name, ".mixture.", i), mixture[i], in, limits);
+  const bool empty = std::all_of(mixture.begin(), mixture.end(), [](const auto& part) { return part.share == 0; });
+  limits.forbid(empty, name, ".mixture: the shares sum to 0; give at least one masking a `share` above 0");
+}
+
+}  // namespace cloze

@@ -1,0 +1,53 @@
+#pragma once
+// What the objectives of a run forbid. Each has its own rules in a function
+//   void check_limits(const MlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
+// and the rules below are those that several share.
+#include "core/limits.h"
+#include "data/config.h"
+#include "models/families/model_config.h"
+#include "objectives/config.h"
+
+namespace cloze {
+
+/// What surrounds an objective in a run.
+struct ObjectiveSetting {
+  const ModelConfig& model;
+  const DataConfig& data;
+  const Objectives& objectives;  ///< all of the run
+  int64_t batch_size = 0;        ///< sequences in a forward pass
+  int64_t accumulation = 1;      ///< forward passes in an optimizer step
+  int64_t steps = 0;             ///< optimizer steps of the run; 0: unknown
+
+  const BackboneConfig& backbone() const { return backbone_of(model); }
+  template <class Kind>
+  bool has() const {
+    return first_of<Kind>(objectives) != nullptr;
+  }
+};
+
+/// The rules of all objectives of a run, alone and together.
+void check_limits(const ObjectiveSetting& in, Limits& limits);
+
+// Rules of several kinds; `kind` names the objective in the sentence.
+
+/// An objective that reads a text in both directions: no xlnet, no decoder of another family, no prefix.
+void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits& limits);
+/// An objective that trains generation.
+void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits);
+/// The LM head multiplies hidden states by the token embeddings; `remedy` names the objective that has a transform.
+void require_lm_head(const char* kind, const NextTokenTerms& terms, const char* remedy, const ObjectiveSetting& in,
+                     Limits& limits);
+/// Rows without a source have no prefix.
+void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limits);
+void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& limits);
+/// An objective whose rows no other one can read.
+void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits);
+/// Two segments in a row. `subject` needs them, `remedy` does without.
+void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
+                      Limits& limits);
+/// A masking; `name` is its place in the objective.
+void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in, Limits& limits);
+/// The masking of mlm, or those of its mixture.
+void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits);
+
+}  // namespace cloze

@@ -1,0 +1,10 @@
+#include "objectives/limits.h"
+
+namespace cloze {
+
+void check_limits(const MlmConfig& c, const ObjectiveSetting& in, Limits& limits) {
+  check_maskings(c.kind, c, in, limits);
+  require_bidirectional(c.kind, in, limits);
+}
+
+}  // namespace cloze

@@ -1,0 +1,9 @@
+#include "objectives/limits.h"
+
+namespace cloze {
+
+void check_limits(const SpanCorruptionConfig& c, const ObjectiveSetting& in, Limits& limits) {
+  require_generative(c.kind, c, in, limits);
+}
+
+}  // namespace cloze

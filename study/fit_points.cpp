@@ -1,0 +1,175 @@
+#include "study/fit_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "study/runs.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr uint64_t max_file = uint64_t{64} << 20;
+
+/// A record of a CSV file and the line on which it begins.
+struct Record {
+  size_t line = 0;
+  std::vector<std::string> cells{};
+};
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// The records of a text; cells in quotes may hold commas, line breaks and doubled quotes. Empty lines are skipped.
+std::vector<Record> records_of(const std::string& text) {
+  std::vector<Record> records;
+  Record record{.line = 1};
+  std::string cell;
+  bool quoted = false;
+  size_t line = 1;
+  const auto end_record = [&] {
+    record.cells.push_back(trimmed(std::exchange(cell, "")));
+    if (record.cells.size() > 1 || !record.cells[0].empty()) records.push_back(record);
+    record = {.line = line};
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    line += c == '\n' ? 1 : 0;
+    if (c == '"') {
+      if (quoted && i + 1 < text.size() && text[i + 1] == '"')
+        cell += text[++i];
+      else
+        quoted = !quoted;
+    } else if (quoted || (c != ',' && c != '\n')) {
+      cell += c;
+    } else if (c == ',') {
+      record.cells.push_back(trimmed(std::exchange(cell, "")));
+    } else {
+      end_record();
+    }
+  }
+  end_record();
+  return records;
+}
+
+/// The index of a column. `option` names it on the command line.
+size_t column_of(const std::string& path, const Record& head, const std::string& name, const char* option) {
+  const auto found = std::find(head.cells.begin(), head.cells.end(), name);
+  std::string names;
+  for (const auto& cell : head.cells) names += (names.empty() ? "" : ", ") + cell;
+  require<DataError>(found != head.cells.end(), path, ": has no column '", name, "'", did_you_mean(name, head.cells),
+                     "; its columns are ", names, "; name one with ", option);
+  return static_cast<size_t>(found - head.cells.begin());
+}
+
+double positive_cell(const std::string& where, const std::string& column, const std::string& cell) {
+  char* end = nullptr;
+  const double value = std::strtod(cell.c_str(), &end);
+  require<DataError>(!cell.empty() && *end == 0 && std::isfinite(value), where, ": ", column, " is '", cell,
+                     "', which is not a number");
+  require<DataError>(value > 0, where, ": ", column, " is ", cell, "; it must be above 0");
+  return value;
+}
+
+/// Parameters of a checkpoint, from the header of its weights: 8 bytes with the length of a JSON text, and that text.
+double parameters_of(const std::string& run, SizeCount count) {
+  const auto path = run + "/" + trimmed(read_text(run + "/latest", 4096).substr(0, 13)) + "/weights.safetensors";
+  std::ifstream in(path, std::ios::binary);
+  uint64_t length = 0;
+  in.read(reinterpret_cast<char*>(&length), sizeof length);
+  require<DataError>(in && length < max_file, path, ": cannot be read; the size of a run is counted from its weights");
+  std::string header(length, ' ');
+  in.read(header.data(), static_cast<std::streamsize>(length));
+  const auto tensors = parse_json(header);
+  require<DataError>(in && tensors.is_object(), path, ": is damaged; `cloze verify run ", run, "` says more");
+  double total = 0;
+  for (const auto& [name, tensor] : tensors.items()) {
+    const bool is_table = name.find(".embeddings.") != std::string::npos && name.find(".norm.") == std::string::npos;
+    if (name == "__metadata__" || (is_table && count == SizeCount::non_embedding)) continue;
+    double size = 1;
+    for (const auto& axis : tensor.at("shape")) size *= axis.get<double>();
+    total += size;
+  }
+  return total;
+}
+
+json fields_of(const std::string& path) {
+  require<DataError>(fs::exists(path), path, ": is missing; give runs that are finished");
+  const auto fields = parse_json(read_text(path, max_file));
+  require<DataError>(fields.is_object(), path, ": is damaged");
+  return fields;
+}
+
+}  // namespace
+
+std::vector<ScalingPoint> read_points(const std::string& path, const PointColumns& columns) {
+  const auto records = records_of(read_text(path, max_file));
+  require<DataError>(!records.empty(), path, ": is empty; its first line names the columns");
+  const auto& head = records.front();
+  const bool by_flops = !columns.flops.empty();
+  const auto& amount = by_flops ? columns.flops : columns.tokens;
+  const auto size = column_of(path, head, columns.size, "--size"),
+             second = column_of(path, head, amount, by_flops ? "--flops" : "--tokens or --flops"),
+             loss = column_of(path, head, columns.loss, "--loss");
+  std::vector<ScalingPoint> points;
+  for (size_t i = 1; i < records.size(); ++i) {
+    const auto& cells = records[i].cells;
+    const auto where = words(path, ":", records[i].line);
+    require<DataError>(cells.size() == head.cells.size(), where, ": has ", cells.size(), " cells, the first line has ",
+                       head.cells.size());
+    ScalingPoint point{.name = where};
+    point.size = positive_cell(where, columns.size, cells[size]);
+    point.tokens = positive_cell(where, amount, cells[second]) / (by_flops ? 6 * point.size : 1);
+    point.loss = positive_cell(where, columns.loss, cells[loss]);
+    points.push_back(point);
+  }
+  return points;
+}
+
+std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, SizeCount count) {
+  std::vector<ScalingPoint> points;
+  std::string measured;
+  for (const auto& run : runs) {
+    const auto summary = fields_of(run + "/summary.json"), held_out = fields_of(run + "/held_out.json");
+    const auto how = held_out.value("measured", "");
+    require<DataError>(points.empty() || how == measured, run, " and ", runs[0],
+                       ": were scored on different held-out text, which cannot be compared; give all runs the same "
+                       "tokens and the same evaluation");
+    measured = how;
+    const auto loss = summary.value("held_out_loss", json()), tokens = summary.value("tokens", json());
+    require<DataError>(loss.is_number() && loss.get<double>() > 0 && tokens.is_number() && tokens.get<double>() > 0,
+                       run, "/summary.json: has no held-out loss; give runs that are finished");
+    points.push_back({.size = parameters_of(run, count), .tokens = tokens, .loss = loss, .name = run});
+  }
+  return points;
+}
+
+std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count) {
+  const auto plan = make_plan(file, folder);
+  std::vector<ScalingPoint> points;
+  for (const auto& run : plan.runs) {
+    if (status_of(plan, run).state != RunState::done) continue;
+    const auto result = read_result(plan, run);
+    points.push_back({.size = parameters_of(result.folder, count),
+                      .tokens = static_cast<double>(result.tokens),
+                      .loss = result.value,
+                      .name = words(run.arm, "/", run.seed)});
+  }
+  require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,
+                     "`");
+  return points;
+}
+
+}  // namespace cloze

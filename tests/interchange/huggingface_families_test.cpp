@@ -1,0 +1,116 @@
+#include "interchange/huggingface/family.h"
+
+#include <set>
+
+#include "interchange/huggingface_classes.h"
+#include "objectives/network.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+using huggingface::Class;
+using huggingface::Family;
+
+namespace {
+
+/// A tiny model of a family, in the architecture of a class.
+RunConfig tiny(const Family& family, const Class& one) {
+  RunConfig config;
+  config.model = family.model;
+  auto& c = backbone_of(config.model);
+  c.vocab_size = 40;
+  c.hidden_size = 12;
+  c.num_hidden_layers = 2;
+  c.num_attention_heads = 3;
+  c.intermediate_size = 20;
+  c.max_position_embeddings = 24;
+  c.d_kv = 0;
+  c.pad_token_id = 1;
+  if (one.architecture) c.architecture = *one.architecture;
+  if (!backbone_of(family.model).is_generative() && c.is_decoder()) c.attention = FullAttention{};
+  config.objectives = one.objectives;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("every class of a family is written under its name, and read as the model that was written",
+          "[interchange][families]") {
+  for (const auto& family : huggingface::families()) {
+    std::set<std::pair<std::set<huggingface::Head>, Architecture>> written;
+    for (const auto& one : family.classes) {
+      const auto name = family.class_prefix + one.suffix;
+      INFO(name);
+      const auto config = tiny(family, one);
+      const auto architecture = backbone_of(config.model).architecture;
+      if (!written.emplace(heads_of(one.objectives), architecture).second) continue;  // another name of the same class
+      if (&huggingface::family_of(config.model) != &family) continue;  // XLM-RoBERTa is written as RoBERTa
+      require_huggingface(config);
+      CHECK(huggingface_config(config)["architectures"][0] == name);
+      auto model = config.model;
+      CHECK(heads_of(objectives_of_class(name, model, "config.json")) == heads_of(one.objectives));
+      CHECK(backbone_of(model).architecture == architecture);
+    }
+  }
+}
+
+TEST_CASE("every parameter of every class has a name of its own at Hugging Face", "[interchange][families]") {
+  for (const auto& family : huggingface::families())
+    for (const auto& one : family.classes) {
+      INFO(family.class_prefix + one.suffix);
+      const auto config = tiny(family, one);
+      std::set<std::string> seen;
+      for (const auto& [name, param] : collect_params(Network(config.model, config.objectives))) {
+        INFO(name);
+        const auto names = huggingface_names(config.model, name);
+        CHECK_FALSE(names.empty());
+        for (const auto& there : names) CHECK(seen.insert(there).second);
+      }
+    }
+}
+
+TEST_CASE(
+    "distance embeddings stand in the self-attention of BERT, and in the attention of ALBERT, which has none inside",
+    "[interchange][families]") {
+  const std::string name = "backbone.stack.1.attention.distance";
+  CHECK(huggingface_names(BertConfig{}, name) ==
+        std::vector<std::string>{"bert.encoder.layer.1.attention.self.distance_embedding.weight"});
+  CHECK(huggingface_names(AlbertConfig{}, name) ==
+        std::vector<std::string>{
+            "albert.encoder.albert_layer_groups.1.albert_layers.0.attention.distance_embedding.weight"});
+}
+
+TEST_CASE("a model that no class computes is refused with the option to change", "[interchange][families]") {
+  const auto refused = [](const RunConfig& config, const std::string& sentence) {
+    CHECK_THROWS_WITH(require_huggingface(config), sentence + "; export to torchscript");
+  };
+  const auto of = [](const ModelConfig& model, const Objectives& objectives) {
+    RunConfig config;
+    config.model = model;
+    config.objectives = objectives;
+    return config;
+  };
+  refused(of(PerformerConfig{}, {MlmConfig{}}), "performer has no class at Hugging Face");
+  refused(of(RobertaConfig{}, {MlmConfig{}, NspConfig{}}),
+          "Hugging Face has no class for roberta with the head of nsp");
+  auto longformer = LongformerConfig{};
+  longformer.architecture = Architecture::decoder;
+  refused(of(longformer, {ClmConfig{}}), "model.architecture decoder has no class at Hugging Face for longformer");
+  auto bert = BertConfig{};
+  bert.position_embeddings = PositionEmbeddings::sinusoidal;
+  refused(of(bert, {MlmConfig{}}), "model.position_embeddings sinusoidal has no class at Hugging Face for bert");
+  auto albert = AlbertConfig{};
+  albert.share = Sharing::ffn;
+  refused(of(albert, {MlmConfig{}}), "model.share ffn has no class at Hugging Face for albert");
+  auto t5 = T5Config{};
+  t5.architecture = Architecture::encoder;
+  refused(of(t5, {MlmConfig{}}), "Hugging Face has no class for t5 with the head of mlm");
+  auto bart = BartConfig{};
+  bart.architecture = Architecture::decoder;
+  refused(of(bart, {}), "Hugging Face's class of a decoder without encoder needs a head, and this model has none");
+  ClmConfig clm;
+  clm.transform = true;
+  CHECK_THROWS_WITH(
+      require_huggingface(of(Gpt2Config{}, {clm})),
+      "a language modeling head with a transform has no class at Hugging Face for gpt2; train with `kind: "
+      "clm, transform: false`, or export to torchscript");
+}

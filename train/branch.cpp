@@ -1,0 +1,98 @@
+#include "train/branch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/json.h"
+#include "run/config_changes.h"
+#include "run/load_config.h"
+#include "run/yardstick.h"
+#include "train/schedule.h"
+
+namespace cloze {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void check_keys(const BranchPoint& point, const RunConfig& now) {
+  std::string list;
+  for (const auto& line : changed_keys(point.config, now))
+    if (line.rfind("schedule.", 0) != 0) list += "\n  " + line;
+  require<ConfigError>(
+      list.empty(), point.checkpoint,
+      ": a branch may change budget and schedule; undo these changes, or start a new run with init.from:", list);
+}
+
+void check_text(const BranchPoint& point, const TokenStore& store) {
+  const auto recorded = parse_json(read_text(point.run + "/provenance.json", 16 << 20));
+  const bool same = recorded.is_object() && recorded.contains("data") &&
+                    recorded["data"].value("fingerprint", "") == store.fingerprint();
+  require<ConfigError>(same, point.run, ": was trained on different tokens; name the same tokens");
+}
+
+/// Throws ConfigError for a masking whose share changes over the budget in steps.
+void check_masking(const BranchPoint& point, const RunConfig& now) {
+  if (point.config.train.budget.steps == now.train.budget.steps) return;
+  const auto all = entries(now);
+  const auto value = [&](const std::string& path) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry.path == path; });
+    return found == all.end() ? "" : found->value;
+  };
+  const std::string initial = "initial_mlm_probability";
+  for (const auto& entry : all) {
+    if (!entry.path.ends_with(initial) || entry.value == "0") continue;
+    const auto steps = entry.path.substr(0, entry.path.size() - initial.size()) + "decay_steps";
+    require<ConfigError>(value(steps) != "0", point.checkpoint, ": ", entry.path, " is ", entry.value,
+                         ", so that its masks depend on train.budget.steps; give ", steps,
+                         " to runs that are branched");
+  }
+}
+
+/// Throws ConfigError if `schedule` has begun to depend on its budget.
+void check_stable(const std::string& whose, const ScheduleConfig& schedule, double used) {
+  const double stable = stable_share(schedule);
+  constexpr double rounding = 1e-9;
+  if (used <= stable + rounding) return;
+  fail<ConfigError>(
+      whose,
+      stable == 0 ? words(" (schedule.shape ", schedule.shape, ") depends on the budget from the start")
+                  : words(" (schedule.shape ", schedule.shape, ") begins its decay after ", shortest(stable),
+                          " of the budget, and the checkpoint stands at ", shortest(std::round(used * 1e4) / 1e4)),
+      "; branch from a checkpoint before the decay of a run with schedule.shape constant or wsd, to a budget "
+      "whose decay begins later");
+}
+
+}  // namespace
+
+BranchPoint find_branch_point(const std::string& from) {
+  BranchPoint point;
+  point.run = run_directory_of(from);
+  const auto step = fs::path(from + "/").lexically_normal().parent_path().filename().string();
+  point.checkpoint = find_checkpoint(point.run, point.run == from ? "latest" : step.substr(5));
+  require<CheckpointError>(!point.checkpoint.empty(), from, ": there is no checkpoint to branch from; a run keeps its ",
+                           "newest checkpoint.keep checkpoints");
+  point.config = decode<RunConfig>(load_run_config(point.run + "/run.yaml"));
+  return point;
+}
+
+void check_branch(const BranchPoint& point, const RunConfig& now, const TokenStore& store, double used_before,
+                  double used_now) {
+  auto before = point;
+  take_special_ids(before.config.model, store.tokenizer().special());
+  before.config.evaluation = resolved_evaluation(before.config);
+  check_keys(before, now);
+  check_masking(before, now);
+  check_text(before, store);
+  require<ConfigError>(used_now < 1, point.checkpoint, ": has used up the budget of the branch; raise train.budget");
+  check_stable("the schedule of " + point.run, point.config.schedule, used_before);
+  check_stable("the schedule of the branch", now.schedule, used_now);
+  require<ConfigError>(same_stable_rates(point.config.schedule, now.schedule), point.checkpoint,
+                       ": the branch would have had other learning rates up to here (schedule.shape ",
+                       point.config.schedule.shape, ", warmup ", shortest(point.config.schedule.warmup), " -> ",
+                       now.schedule.shape, ", warmup ", shortest(now.schedule.warmup),
+                       "); give both runs the same schedule.warmup in steps, and shapes of constant, wsd and wsd_s");
+}
+
+}  // namespace cloze

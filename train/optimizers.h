@@ -1,0 +1,81 @@
+#pragma once
+// One update by each kind of optimizer, in two forms: over chunks of the flat buffers with the kernels, and over one
+// tensor in plain operators. adamw.cpp, lamb.cpp, adafactor.cpp.
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <vector>
+
+#include "core/kernels/kernels.h"
+#include "train/optimizer.h"
+
+namespace cloze::optimizers {
+
+/// The facts of an update that all tensors share.
+struct Step {
+  const OptimizerConfig& config;
+  int64_t update;  ///< its number, from 1
+  double learning_rate;
+  double grad_scale;
+
+  double decay_of(bool decays) const { return decays ? config.weight_decay : 0; }
+};
+
+/// A tensor as published code stores it: one of the stacked parts of a parameter.
+struct Matrix {
+  size_t param;
+  int64_t part, offset, rows, columns;
+  bool decays;    ///< weight decay and LAMB's trust ratio apply
+  bool factored;  ///< Adafactor keeps means of its rows and columns
+  int64_t numel() const { return rows * columns; }
+};
+/// Consecutive rows of a matrix.
+struct Chunk {
+  size_t matrix;
+  int64_t offset, first_row, rows, numel;
+};
+
+/// The flat buffers, divided into chunks that do not depend on the number of threads.
+struct Buffers {
+  std::vector<Matrix> matrices;
+  std::vector<Chunk> chunks;
+  float *values, *grads;
+  uint16_t* shadow;  ///< bf16 copies of the values, or null
+
+  const Matrix& matrix_of(const Chunk& chunk) const { return matrices[chunk.matrix]; }
+  /// The parameters of a chunk; `m` and `v`: the flat moments, or null.
+  kernels::Parameters of(const Chunk& chunk, float* m = nullptr, float* v = nullptr) const {
+    return {.n = chunk.numel,
+            .p = values + chunk.offset,
+            .g = grads + chunk.offset,
+            .m = m ? m + chunk.offset : nullptr,
+            .v = v ? v + chunk.offset : nullptr,
+            .shadow = shadow ? shadow + chunk.offset : nullptr};
+  }
+};
+
+/// Calls f(i) for each i below `count`, distributed over the threads in turn, since neighbouring chunks differ in size.
+template <class F>
+void parallel_each(size_t count, const F& f) {
+  const int64_t threads = at::get_num_threads();
+  at::parallel_for(0, threads, 1, [&](int64_t first, int64_t last) {
+    for (auto t = first; t < last; ++t)
+      for (auto i = static_cast<size_t>(t); i < count; i += static_cast<size_t>(threads)) f(i);
+  });
+}
+
+/// With the kernels: updates the values, zeroes the gradients. `m`, `v`: the flat moments of AdamW and LAMB.
+void adamw(const Step& step, const Buffers& buffers, float* m, float* v);
+void lamb(const Step& step, const Buffers& buffers, float* m, float* v);
+void adafactor(const Step& step, const Buffers& buffers, const std::vector<Moments>& moments);
+
+/// In plain operators; `gradient` is scaled already.
+void plain_adamw(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+void plain_lamb(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+void plain_adafactor(const Step& step, bool decays, const Tensor& p, const Tensor& gradient, const Moments& m);
+
+/// Adam's hyperparameters at a step, and its direction in plain operators, which AdamW and LAMB share.
+kernels::Adam adam_at(const Step& step);
+Tensor plain_adam_direction(const Step& step, const Tensor& gradient, const Moments& m);
+
+}  // namespace cloze::optimizers
