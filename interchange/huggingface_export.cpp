@@ -74,7 +74,7 @@ std::vector<NamedTensor> tensors_of(const LoadedRun& run, bool bare) {
 nlohmann::json config_with_ids(const LoadedRun& run) {
   const auto& model = backbone_of(run.config.model);
   auto config = huggingface_config(run.config);
-  const auto& special = run.tokenizer.special();
+  const auto special = run.has_tokenizer ? run.tokenizer.special() : SpecialIds{};
   const auto from_tokenizer = model.prepend_bos ? special.cls : special.bos;
   const auto bos = run.has_tokenizer ? from_tokenizer : model.bos_token_id,
              eos = run.has_tokenizer ? special.eos : model.eos_token_id;

@@ -66,8 +66,8 @@ void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
                 " decays, and schedule.decay is 0; raise it, or choose constant");
   const double warmup = s.warmup < 1 ? s.warmup : steps > 0 ? s.warmup / static_cast<double>(steps) : 0;
   limits.forbid(warmup > stable_share(s), "schedule.warmup ", shortest(s.warmup),
-                " lasts into the decay of schedule.shape ", s.shape, ", which begins after ",
-                shortest(stable_share(s)), " of the budget; shorten the warm-up or schedule.decay");
+                " lasts into the decay of schedule.shape ", s.shape, ", which begins after ", shortest(stable_share(s)),
+                " of the budget; shorten the warm-up or schedule.decay");
 }
 
 }  // namespace

@@ -219,7 +219,9 @@ for page, heading, has in [
     ("docs/models.md", "Attention kinds", choices("model.attention.kind")),
     ("docs/objectives.md", "All objectives", choices("objectives.N.kind")),
     ("docs/configs.md", "Optimizers", choices("optimizer.kind")),
-    ("docs/models.md", "Configs", [str(path.relative_to(root / "configs"))[:-5] for path in root.glob("configs/*/*.yaml")]),
+    ("docs/models.md", "Configs", [str(path.relative_to(root / "configs"))[:-5] for path in root.glob("configs/*/*.yaml")
+                                   if path.parent.name != "studies"]),
+    ("docs/studies.md", "Ready studies", [path.stem for path in root.glob("configs/studies/*.yaml")]),
 ]:
     said = table(page, heading)
     for name in sorted(set(has) - said): wrong(root / page, 1, f"'{heading}' lacks {name}")

@@ -125,7 +125,7 @@ TEST_CASE("mistyped words get a suggestion and exit code 2", "[cli]") {
 TEST_CASE("every config of the repository describes itself", "[cli]") {
   int count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(SOURCE_DIR "/configs")) {
-    if (entry.path().extension() != ".yaml") continue;
+    if (entry.path().extension() != ".yaml" || entry.path().parent_path().filename() == "studies") continue;
     const auto answer = cloze("describe " + entry.path().string() + " --json");
     INFO(entry.path() << "\n" << answer.text);
     CHECK(answer.code == 0);

@@ -9,6 +9,7 @@
 using namespace cloze;
 using huggingface::Class;
 using huggingface::Family;
+using huggingface::heads_of;
 
 namespace {
 
@@ -47,7 +48,8 @@ TEST_CASE("every class of a family is written under its name, and read as the mo
       require_huggingface(config);
       CHECK(huggingface_config(config)["architectures"][0] == name);
       auto model = config.model;
-      CHECK(heads_of(objectives_of_class(name, model, "config.json")) == heads_of(one.objectives));
+      const bool same_heads = heads_of(objectives_of_class(name, model, "config.json")) == heads_of(one.objectives);
+      CHECK(same_heads);
       CHECK(backbone_of(model).architecture == architecture);
     }
   }
@@ -59,7 +61,8 @@ TEST_CASE("every parameter of every class has a name of its own at Hugging Face"
       INFO(family.class_prefix + one.suffix);
       const auto config = tiny(family, one);
       std::set<std::string> seen;
-      for (const auto& [name, param] : collect_params(Network(config.model, config.objectives))) {
+      const Network network(config.model, config.objectives);
+      for (const auto& [name, param] : collect_params(network)) {
         INFO(name);
         const auto names = huggingface_names(config.model, name);
         CHECK_FALSE(names.empty());
