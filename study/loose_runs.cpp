@@ -56,7 +56,9 @@ std::string why_unfinished(const LooseRun& loose) {
   const auto scored = loose.held_out.step;
   if (stopped_by(loose.folder) == "patience" && step <= scored)
     return words("it stopped early at step ", step, of, " (evaluation.patience)");
-  if (step > scored || (budget.steps > 0 && scored < budget.steps && budget.tokens == 0 && budget.minutes == 0))
+  auto others = budget;
+  others.steps = 0;
+  if (step > scored || (scored < budget.steps && !others.limited()))
     return words("it went on after step ", scored, " and stands at step ", step, of, ";", resume);
   return "";
 }

@@ -71,7 +71,7 @@ Progress read_progress(const std::string& folder, const std::string& name, int64
     take(row_of(std::exchange(before, "")));
     const auto row = row_of(line);
     take(row);
-    if (row.is_null() || !row["held_out_loss"].is_number()) continue;
+    if (row.is_null() || !row.contains("held_out_loss") || !row["held_out_loss"].is_number()) continue;
     auto& point = found.curve.emplace_back(found.last);
     point.loss = number_at(row, "held_out", (name + "_loss").c_str(), row["held_out_loss"].get<double>());
     point.point = points > 0 ? static_cast<int64_t>(static_cast<double>(points) * found.share + 1e-6) : point.step;
