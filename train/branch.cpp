@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "core/file.h"
 #include "core/json.h"
+#include "objectives/generative_rows.h"
 #include "run/config_changes.h"
 #include "run/load_config.h"
 #include "run/yardstick.h"
