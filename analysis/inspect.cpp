@@ -26,8 +26,7 @@ class Inspector {
         vocabulary_(store_.tokenizer()),
         maskings_(maskings_of(config.objectives)),
         steps_{config.train.batch_size, config.train.accumulation, config.train.budget.steps},
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train",
-                  config.model, steps_) {}
+        collator_(store_, config.objectives, config.data, row_streams(config.train), "train", config.model, steps_) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
     const int64_t rows = config_.train.batch_size;

@@ -18,8 +18,8 @@ class GenerativeInspector {
         store_(config.data.tokens, "train"),
         vocabulary_(store_.tokenizer()),
         objective_(*generative_of(config.objectives)),
-        collator_(store_, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train",
-                  resolved(), {config.train.batch_size, config.train.accumulation, config.train.budget.steps}) {}
+        collator_(store_, config.objectives, config.data, row_streams(config.train), "train", resolved(),
+                  {config.train.batch_size, config.train.accumulation, config.train.budget.steps}) {}
 
   Inspection run(int64_t examples, int64_t sequences) {
     const int64_t rows = config_.train.batch_size;  // batches as in training, so that padding is the same

@@ -15,8 +15,8 @@ class MntpInspector {
         vocabulary_(store_.tokenizer()),
         mntp_(*first_of<MntpConfig>(config.objectives)),
         steps_{config.train.batch_size, config.train.accumulation, config.train.budget.steps},
-        collator_(store_, config.objectives, config.data, rng(), "train", resolved(), steps_),
-        texts_(store_, unmasked(), config.data, rng(), "train", config_.model, steps_) {}
+        collator_(store_, config.objectives, config.data, row_streams(config.train), "train", resolved(), steps_),
+        texts_(store_, unmasked(), config.data, row_streams(config.train), "train", config_.model, steps_) {}
 
   Inspection run(int64_t examples, int64_t sequences, const std::function<void(Batch&)>& change) {
     found_.lengths.resize(1);
@@ -50,7 +50,6 @@ class MntpInspector {
     bool causal() const { return prefix == 0; }
   };
 
-  Rng rng() const { return Rng(static_cast<uint64_t>(config_.train.seed)); }
   bool is_decoder() const { return backbone_of(config_.model).is_decoder(); }
   /// The model with the special ids that training takes from the tokenizer.
   const ModelConfig& resolved() {

@@ -1,6 +1,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +9,7 @@
 #include "core/log.h"
 #include "study/progress_view.h"
 #include "study/report.h"
-#include "study/runner.h"
+#include "study/stages.h"
 
 namespace cloze {
 
@@ -21,6 +22,19 @@ struct StudyArguments {
 int64_t terminal_columns() {
   winsize size{};
   return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+void print_status(const Plan& plan, bool is_stage) {
+  if (is_stage)
+    std::printf("%s%s\n", plan.stage.c_str(), plan.waits_for.empty() ? "" : (" waits for " + plan.waits_for).c_str());
+  if (!plan.waits_for.empty()) return;
+  std::vector<RunStatus> statuses;
+  for (const auto& one : plan.runs) statuses.push_back(status_of(plan, one));
+  std::printf("%s", progress_table(plan, statuses, terminal_columns()).c_str());
+  for (size_t i = 0; i < statuses.size(); ++i)
+    if (!statuses[i].message.empty())
+      std::printf("%s/%lld: %s\n", plan.runs[i].arm.c_str(), static_cast<long long>(plan.runs[i].seed),
+                  statuses[i].message.c_str());
 }
 
 CLI::App* add_part(CLI::App& study, const char* name, const char* what, StudyArguments& arguments) {
@@ -49,6 +63,34 @@ void print_plan(const Plan& plan) {
   }
 }
 
+/// The runs that are compared, or what comes first while these are not known.
+const Plan& first_known(const Stages& stages) {
+  return stages.compared().runs.empty() ? stages.plans.front() : stages.compared();
+}
+
+/// The stages of a study that has more than one, each with its runs.
+void print_stages(const Stages& stages) {
+  if (stages.plans.size() == 1) return;
+  for (const auto& plan : stages.plans) {
+    const auto runs = plan.runs.empty() ? static_cast<size_t>(plan.study.trials) * plan.seeds.size() : plan.runs.size();
+    std::printf("stage     %s: %zu runs in %s%s\n", plan.stage.c_str(), runs, plan.folder.c_str(),
+                plan.waits_for.empty() ? "" : words(", waits for ", plan.waits_for).c_str());
+  }
+}
+
+/// Names of runs, each as `study run --only` takes it; the probe of a run is trained with it.
+std::vector<std::string> open_runs(const Stages& stages) {
+  std::vector<std::string> names;
+  for (const auto& plan : stages.plans) {
+    if (!plan.waits_for.empty() || (stages.plans.size() > 1 && is_settled(plan))) continue;
+    for (const auto& run : plan.runs) {
+      const auto name = run.arm + "/" + std::to_string(run.seed);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
 void print_report(const Plan& plan, const std::string& format, bool json) {
   const auto report = make_report(plan);
   std::string text;
@@ -73,7 +115,9 @@ void add_study(CLI::App& app, Globals& globals) {
   study->footer("Example:\n  cloze study run masking.yaml\n  cloze study report masking.yaml");
   auto arguments = std::make_shared<StudyArguments>();
   add_part(*study, "plan", "print arms, seeds and budget", *arguments)->callback([=] {
-    print_plan(make_plan(arguments->file, arguments->folder));
+    const auto stages = make_stages(arguments->file, arguments->folder);
+    print_stages(stages);
+    print_plan(first_known(stages));
   });
 
   auto* run = add_part(*study, "run", "train the runs that are not done", *arguments);
@@ -86,22 +130,15 @@ void add_study(CLI::App& app, Globals& globals) {
   run->callback([=, &globals] {
     options->program = globals.program;
     options->stale = *redo ? StaleRuns::redo : *keep ? StaleRuns::keep : StaleRuns::refuse;
-    const auto plan = make_plan(arguments->file, arguments->folder);
-    const auto progress = run_study(plan, *options);
+    const auto progress = run_stages(arguments->file, arguments->folder, *options);
     log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
                             " run by other processes, ", progress.waiting, " waiting"));
     globals.exit_code = progress.failed > 0 ? 1 : 0;
   });
 
   add_part(*study, "status", "print the state of every run", *arguments)->callback([=] {
-    const auto plan = make_plan(arguments->file, arguments->folder);
-    std::vector<RunStatus> statuses;
-    for (const auto& one : plan.runs) statuses.push_back(status_of(plan, one));
-    std::printf("%s", progress_table(plan, statuses, terminal_columns()).c_str());
-    for (size_t i = 0; i < statuses.size(); ++i)
-      if (!statuses[i].message.empty())
-        std::printf("%s/%lld: %s\n", plan.runs[i].arm.c_str(), static_cast<long long>(plan.runs[i].seed),
-                    statuses[i].message.c_str());
+    const auto stages = make_stages(arguments->file, arguments->folder);
+    for (const auto& plan : stages.plans) print_status(plan, stages.plans.size() > 1);
   });
 
   auto* report = add_part(*study, "report", "compare the finished runs", *arguments);
@@ -114,10 +151,14 @@ void add_study(CLI::App& app, Globals& globals) {
   report->callback([=] { print_report(make_plan(arguments->file, arguments->folder), *format, *json); });
 
   add_part(*study, "commands", "print one command per run, for other schedulers", *arguments)->callback([=, &globals] {
-    const auto plan = make_plan(arguments->file, arguments->folder);
-    for (const auto& one : plan.runs)
-      std::printf("%s study run %s --out %s --jobs 1 --only '%s/%lld'\n", globals.program.c_str(), plan.file.c_str(),
-                  plan.folder.c_str(), one.arm.c_str(), static_cast<long long>(one.seed));
+    const auto stages = make_stages(arguments->file, arguments->folder);
+    const auto& first = stages.plans.front();
+    for (const auto& name : open_runs(stages))
+      std::printf("%s study run %s --out %s --jobs 1 --only '%s'\n", globals.program.c_str(), first.file.c_str(),
+                  first.root.c_str(), name.c_str());
+    for (const auto& plan : stages.plans)
+      if (!plan.waits_for.empty())
+        log_info("study", words(plan.stage, ": its commands are known when ", plan.waits_for, " has ended"));
   });
 }
 

@@ -258,6 +258,17 @@ inline std::string join_path(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }
 
+/// One choice or a list of them.
+template <class E>
+  requires is_choice<E>
+void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<E>& out) {
+  out.clear();
+  if (node.type != ConfigNode::Type::list) return decode_scalar(node, path, rule, issues, out.emplace_back());
+  for (const auto& [key, item] : node.items)
+    decode_scalar(item, join_path(path, std::to_string(out.size())), rule, issues, out.emplace_back());
+}
+
 template <class V, size_t I = 0>
 bool emplace_kind(V& variant, const std::string& kind) {
   if constexpr (I == std::variant_size_v<V>) {

@@ -321,6 +321,8 @@ void validate(const RunConfig& c) {
   if (c.schedule.warmup >= 1 && budget.steps > 0 && c.schedule.warmup >= static_cast<double>(budget.steps))
     broken.push_back(words("schedule.warmup ", shortest(c.schedule.warmup), " is not shorter than train.budget.steps ",
                            budget.steps, "; shorten it"));
+  if (c.init.probe && c.init.from.empty())
+    broken.emplace_back("init.probe trains heads on the backbone of another run; name it with init.from");
   const auto& device = c.train.device;
   if (device != "cpu" && device != "cuda" && device.rfind("cuda:", 0) != 0)
     broken.push_back(words("train.device '", device, "' is unknown; use cpu, cuda or cuda:N"));

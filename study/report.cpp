@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "study/runner.h"
+#include "study/stage_report.h"
 
 namespace cloze {
 
@@ -155,6 +156,7 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
 }  // namespace
 
 StudyReport make_report(const Plan& plan) {
+  if (!plan.study.space.items.empty()) return search_report(plan);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
                      .unit = "nats",
@@ -202,7 +204,7 @@ StudyReport make_report(const Plan& plan) {
                       : verdict_words(arm.difference, report.rules, report.unit);
   }
   report.tied = tied_sets(report.arms, report.rules);
-  report.notes.push_back("no key was tuned: every arm ran with the learning rate of its config");
+  add_stages(report, plan);
   return report;
 }
 

@@ -134,8 +134,10 @@ std::string to_text(const StudyReport& report, int64_t columns) {
     for (const auto field : fields) text += padded(row.*field, width(field)) + "  ";
     text += row.verdict + "\n";
   };
-  line(head);
+  if (!rows.empty()) line(head);
   for (const auto& row : rows) line(row);
+  for (const auto& table : report.tables)
+    text += (rows.empty() && &table == &report.tables.front() ? "" : "\n") + to_text(table);
   if (!report.tied.empty()) text += "\n";
   for (const auto& set : report.tied) text += tied_words(set) + "\n";
   if (!report.notes.empty()) text += "\n";
@@ -144,8 +146,10 @@ std::string to_text(const StudyReport& report, int64_t columns) {
 }
 
 std::string to_markdown(const StudyReport& report) {
-  std::string text = words("# ", report.name, "\n\n", headline(report), ".\n\n| arm | runs | mean ± sd | difference | ",
-                           level_of(report), " % interval | p (Holm) | verdict |\n|---|---|---|---|---|---|---|\n");
+  std::string text = words("# ", report.name, "\n\n", headline(report), ".\n");
+  if (!report.arms.empty())
+    text += words("\n| arm | runs | mean ± sd | difference | ", level_of(report),
+                  " % interval | p (Holm) | verdict |\n|---|---|---|---|---|---|---|\n");
   for (const auto& row : rows_of(report)) {
     for (const auto& cell : {row.arm, row.runs, row.value, row.difference, row.interval, row.p, row.verdict})
       text += "| " + escaped_markdown(cell) + " ";
@@ -154,6 +158,8 @@ std::string to_markdown(const StudyReport& report) {
   text += "\n";
   for (const auto& set : report.tied) text += "- " + tied_words(set) + "\n";
   for (const auto& note : report.notes) text += "- " + note + "\n";
+  for (const auto& table : report.tables) text += "\n" + to_markdown(table);
+  if (report.arms.empty()) return text;
   text += "\nThe arms differ in these keys:\n\n";
   for (const auto& arm : report.arms) {
     std::string keys;
@@ -188,6 +194,8 @@ std::string to_csv(const StudyReport& report) {
                   ",", maybe(d.p_equivalence), ",", maybe(d.effect_size), ",", maybe(d.detectable), ",",
                   maybe(d.seeds_needed), ",,,,", escaped_csv(arm.verdict), ",\n");
   }
+  if (report.arms.empty()) text.clear();
+  for (const auto& table : report.tables) text += (text.empty() ? "" : "\n") + to_csv(table);
   return text;
 }
 
@@ -202,7 +210,10 @@ std::string to_latex(const StudyReport& report) {
     text += words(escaped_latex(row.arm), " & ", math(value), " & ", math(row.difference), " & ", math(row.interval),
                   " & ", escaped_latex(row.verdict), " \\\\\n");
   }
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  text += "\\bottomrule\n\\end{tabular}\n";
+  if (report.arms.empty()) text.clear();
+  for (const auto& table : report.tables) text += (text.empty() ? "" : "\n") + to_latex(table);
+  return text;
 }
 
 json to_json(const StudyReport& report) {
@@ -225,10 +236,17 @@ json to_json(const StudyReport& report) {
                            {"verdict", arm.verdict}};
     arms.push_back(one);
   }
-  return {{"study", report.name},        {"metric", report.metric},
-          {"unit", report.unit},         {"arms", arms},
-          {"tied", report.tied},         {"notes", report.notes},
-          {"baseline", report.baseline}, {"declaration", report.declaration}};
+  json tables = json::array();
+  for (const auto& table : report.tables) tables.push_back(to_json(table));
+  return {{"study", report.name},
+          {"metric", report.metric},
+          {"unit", report.unit},
+          {"arms", arms},
+          {"tied", report.tied},
+          {"notes", report.notes},
+          {"baseline", report.baseline},
+          {"declaration", report.declaration},
+          {"tables", tables}};
 }
 
 }  // namespace cloze
