@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <map>
 
 #include "core/log.h"
 #include "study/stages.h"
@@ -174,14 +174,21 @@ std::vector<std::string> tuning_notes(const Tuning& tuning) {
 }
 
 std::string untuned_words(const Plan& plan) {
-  std::string text;
+  std::map<double, std::vector<std::string>> arms_by_rate;
   for (const auto& arm : plan.arms) {
     const auto is_rate = [](const auto& key) { return key.first == "optimizer.learning_rate"; };
     if (std::any_of(arm.tuned.begin(), arm.tuned.end(), is_rate)) continue;
     const auto run = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const auto& r) { return r.arm == arm.name; });
-    text += (text.empty() ? "" : ", ") + arm.name + " ran with " + shortest(run->config.optimizer.learning_rate);
+    arms_by_rate[run->config.optimizer.learning_rate].push_back(arm.name);
   }
-  return text.empty() ? "" : "no learning rate was tuned: " + text;
+  std::string text;
+  for (const auto& [rate, arms] : arms_by_rate) {
+    std::string names;
+    for (const auto& arm : arms) names += (names.empty() ? "" : ", ") + arm;
+    if (arms.size() == plan.arms.size()) names = "every arm";
+    text += (text.empty() ? "no learning rate was tuned: " : "; ") + names + " ran with " + shortest(rate);
+  }
+  return text;
 }
 
 }  // namespace cloze

@@ -43,7 +43,8 @@ Table tuning_table(const Tuning& tuning);
 /// What a reader has to know: what it cost, what lies at the edge of its values, what ties.
 std::vector<std::string> tuning_notes(const Tuning& tuning);
 
-/// `no learning rate was tuned: low ran with 0.1, high with 0.2`, for the arms whose learning rate was not.
+/// `no learning rate was tuned: low ran with 0.1; high ran with 0.2`, of the arms whose learning rate was not; else
+/// empty.
 std::string untuned_words(const Plan& plan);
 
 }  // namespace cloze

@@ -136,7 +136,7 @@ TEST_CASE("every arm is tuned over the same values on seeds of its own, and the 
   REQUIRE(report.tables[0].rows.size() == 6);
   CHECK(report.tables[0].rows[4] == std::vector<std::string>{"b", "0.03", report.tables[0].rows[4][2], "yes"});
   CHECK_THAT(notes_of(report), Catch::Contains("6 runs, 6,000 tokens") &&
-                                   Catch::Contains("no learning rate was tuned: a ran with 1e-04, b ran with 0.2") &&
+                                   Catch::Contains("no learning rate was tuned: a ran with 1e-04; b ran with 0.2") &&
                                    !Catch::Contains("edge"));
   study.run();
   CHECK(study.starts("tuning/runs/a_weight_decay=0.01/seed-100001") == "started\n");
