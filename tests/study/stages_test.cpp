@@ -1,4 +1,7 @@
 // Studies of several stages (tuning, halving, probes, single streams), whose runs are made up by fake_cloze.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -355,6 +358,24 @@ TEST_CASE("stages run in their order, whoever starts them, and a name of no stag
   CHECK(!std::filesystem::exists(study.folder / "out/runs"));
   CHECK_THAT(notes_of(study.report()), Catch::Contains("the search for the tuned keys is not over: 3 of 4 runs"));
   CHECK(study.run().done == 8);
+}
+
+TEST_CASE("the runs wait for a search that another process ends, and none is done twice") {
+  const Study study(two_arms + "seeds: 2\ntune: {optimizer.learning_rate: [0.125, 0.3]}\n");
+  study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
+  const pid_t other = fork();
+  if (other == 0) {
+    study.run({"a, learning_rate=0.125"});  // takes most of a second
+    _exit(0);
+  }
+  const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
+  for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
+  const auto progress = study.run();
+  CHECK(progress.done + progress.elsewhere == 8);  // the one elsewhere was counted before it ended
+  int status = 0;
+  waitpid(other, &status, 0);
+  for (const std::string run : {"runs/a/seed-1", "runs/b/seed-2", "tuning/runs/a_learning_rate=0.125/seed-100001"})
+    CHECK(study.starts(run) == "started\n");
 }
 
 TEST_CASE("tables have the same cells in every form") {
