@@ -82,6 +82,25 @@ TEST_CASE("a probe of a network that was trained on the metric starts its head a
   }
 }
 
+TEST_CASE("the table that a probe's head shares with its backbone adds nothing to the gradient norm",
+          "[train][probe]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 1);
+  config.objectives = {MlmConfig{}};
+  pretrain(config, {.run = dir / "trained"});
+  config.init = {.from = dir / "trained", .probe = true};
+  config.train.budget.steps = 40;
+  config.optimizer.learning_rate = 0;
+  pretrain(config, {.run = dir / "probe"});
+  double first = 0, last = 0;
+  const auto rows = metrics(dir / "probe");
+  for (int i = 0; i < 40; ++i) {
+    const auto norm = rows.at(static_cast<size_t>(i)).at("grad_norm").get<double>();
+    (i < 20 ? first : last) += norm;
+  }
+  CHECK(last == Approx(first).epsilon(0.3));  // gradients that no update clears would add up
+}
+
 TEST_CASE("a probe that is killed resumes to the same bits", "[train][probe][resume]") {
   TempDir dir;
   auto config = discriminator(dir, 10);
