@@ -128,14 +128,14 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     const TokenStore store(config.data.tokens, "train");
     if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
     collator = std::make_unique<Collator>(
-        store, config.objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", config.model,
+        store, config.objectives, config.data, row_streams(config.train), "train", config.model,
         StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
   } else if (model.vocab_size == 0) {
     model.vocab_size = 30522;
   }
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
-             Rng(static_cast<uint64_t>(config.train.seed)));
+             rng_of(config.train, RandomStream::init));
   Stepper stepper(config, *network);
   Loader loader(
       [&](uint64_t n) {

@@ -21,7 +21,7 @@ InspectedRun::InspectedRun(const RunConfig& given)
       collator(rows_of(config.objectives)) {}
 
 Collator InspectedRun::rows_of(const Objectives& objectives) const {
-  return {store, objectives, config.data, Rng(static_cast<uint64_t>(config.train.seed)), "train", config.model, steps};
+  return {store, objectives, config.data, row_streams(config.train), "train", config.model, steps};
 }
 
 std::unique_ptr<RowInspector> make_row_inspector(const InspectedRun& run) {

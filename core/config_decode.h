@@ -46,6 +46,17 @@ void decode_scalar(const ConfigNode& node, const std::string& path, const Rule& 
   out = choice_of<E>(name);
 }
 
+/// One choice or a list of them.
+template <class E>
+  requires is_choice<E>
+void decode_list(const ConfigNode& node, const std::string& path, const Rule& rule, std::vector<Issue>& issues,
+                 std::vector<E>& out) {
+  out.clear();
+  if (node.type != ConfigNode::Type::list) return decode_scalar(node, path, rule, issues, out.emplace_back());
+  for (const auto& [key, item] : node.items)
+    decode_scalar(item, join_path(path, std::to_string(out.size())), rule, issues, out.emplace_back());
+}
+
 /// Decodes a map into a struct.
 class Decoder {
  public:

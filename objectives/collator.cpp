@@ -11,9 +11,9 @@ struct Collator::Impl {
   std::unique_ptr<RowMaker> rows;
 };
 
-Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
+Collator::Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const RowStreams& streams,
                    const std::string& stage, const ModelConfig& model, StepRows rows)
-    : impl_(std::make_shared<Impl>(RowContext(std::move(store), objectives, data, rng, stage, model, rows))) {}
+    : impl_(std::make_shared<Impl>(RowContext(std::move(store), objectives, data, streams, stage, model, rows))) {}
 
 uint64_t Collator::size() const { return impl_->rows->size(); }
 double Collator::text_share() const { return impl_->rows->text_share(); }

@@ -22,7 +22,7 @@ class Collator {
   /// training's. `model`: used by generative objectives, for the special tokens of its texts, and by plm. `rows`: the
   /// rows of a training step; for a plm model that carries mems, consecutive segments of the text are then the same row
   /// of consecutive steps.
-  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const Rng& rng,
+  Collator(TokenStore store, const Objectives& objectives, const DataConfig& data, const RowStreams& streams,
            const std::string& stage, const ModelConfig& model = {}, StepRows rows = {});
   /// Sequences [first, first + count) of the infinite order. model.bi_data: half of them have reversed texts. `draws`
   /// receives the random choices of each row.

@@ -51,6 +51,16 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   }
 }
 
+bool Network::is_probed(const std::string& name) {
+  return name.starts_with("backbone.") && !name.starts_with("backbone.pooler.");
+}
+
+void Network::freeze_backbone() {
+  frozen_backbone_ = true;
+  for (auto [name, param] : collect_params(*this))
+    if (is_probed(name)) param.set_frozen(true);
+}
+
 namespace {
 
 /// Flat indices of the hidden states that these objectives use, ascending; undefined: all.
@@ -92,6 +102,9 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
     reads = reads || heads[k]->reads_backbone();
   }
   Tensor hidden;
+  if (frozen_backbone_) backbone->eval();
+  const bool records = at::GradMode::is_enabled();
+  const at::AutoGradMode graph(records && !frozen_backbone_);
   if (reads) {
     auto inputs = inputs_of(batch);
     inputs.read_positions = read_positions(heads, batch);
@@ -99,6 +112,7 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
     inputs.dropout_key = dropout_key;
     hidden = backbone->hidden(inputs);
   }
+  const at::AutoGradMode graph_of_heads(records);
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
     for (auto& part : early[k]) all.push_back(std::move(part));

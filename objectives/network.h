@@ -71,6 +71,12 @@ class Network : public Layer {
   /// under Hugging Face's names.
   std::vector<std::pair<std::string, Tensor>> outputs(const Inputs& inputs, Traces* traces = nullptr);
 
+  /// The backbone stays as it is from here on, and has no dropout: a probe trains the heads and the pooler alone.
+  /// Source: Alain and Bengio 2016 (arXiv 1610.01644), of heads that may have hidden layers.
+  void freeze_backbone();
+  /// True for parameters that freeze_backbone holds, by their names.
+  static bool is_probed(const std::string& name);
+
   std::shared_ptr<Backbone> backbone;
   std::vector<std::shared_ptr<Objective>> objectives;
   const ModelConfig& model_config() const { return model_; }
@@ -80,6 +86,7 @@ class Network : public Layer {
   Heads active_objectives() const;
   std::vector<LossPart> losses_of(const Heads& heads, Batch batch, uint64_t dropout_key, std::vector<Tensor>* new_mems);
   ModelConfig model_;
+  bool frozen_backbone_ = false;
 };
 
 }  // namespace cloze

@@ -120,7 +120,7 @@ class PermutedRows final : public RowMaker {
                        " tokens; prepare more text, or train with shorter rows");
     made.stride = static_cast<uint64_t>(made.reuse_len > 0 ? made.reuse_len : max_length - 3);
     made.order = {.chunks = (size - length) / made.stride + 1,
-                  .shuffle_key = Rng(in_.mask_key).key("order"),
+                  .shuffle_key = Rng(in_.order_rng.key("mask")).key("order"),
                   .bidirectional = streams_.bi_data};
     if (made.reuse_len == 0 || in_.step.batch_size == 0) return made;
     made.order.batch_size = static_cast<uint64_t>(in_.step.batch_size);

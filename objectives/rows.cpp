@@ -16,8 +16,9 @@ double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequ
   return masking.initial_mlm_probability + (masking.mlm_probability - masking.initial_mlm_probability) * progress;
 }
 
-RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const Rng& rng,
-                       const std::string& stage_name, const ModelConfig& model_config, StepRows rows)
+RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config,
+                       const RowStreams& streams, const std::string& stage_name, const ModelConfig& model_config,
+                       StepRows rows)
     : store(std::move(tokens)),
       objectives(wanted),
       data(data_config),
@@ -25,10 +26,10 @@ RowContext::RowContext(TokenStore tokens, const Objectives& wanted, const DataCo
       step(rows),
       stage(stage_name),
       vocabulary(store.tokenizer(), store.train_counts()),
-      stage_rng(rng.key(stage_name)),
-      mask_key(stage_rng.key("mask")),
-      mixture_key(stage_rng.key("mixture")),
-      pair_key(stage_rng.key("pair")) {}
+      order_rng(streams.order.key(stage_name)),
+      mask_key(Rng(streams.masking.key(stage_name)).key("mask")),
+      mixture_key(Rng(streams.masking.key(stage_name)).key("mixture")),
+      pair_key(order_rng.key("pair")) {}
 
 std::vector<uint64_t> RowContext::sequences(const Sampler& sampler, uint64_t first, int64_t count) const {
   if (step.batch_size > 0)

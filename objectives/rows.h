@@ -9,6 +9,7 @@
 #include "objectives/batch.h"
 #include "objectives/config.h"
 #include "objectives/masking.h"
+#include "objectives/row_streams.h"
 #include "objectives/segment_pairs.h"
 
 namespace cloze {
@@ -39,10 +40,10 @@ double masking_share(const Masking& masking, const StepRows& rows, uint64_t sequ
 
 /// The data and options that all rows of a run are made from.
 struct RowContext {
-  RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const Rng& rng,
+  RowContext(TokenStore tokens, const Objectives& wanted, const DataConfig& data_config, const RowStreams& streams,
              const std::string& stage_name, const ModelConfig& model_config, StepRows rows);
-  /// A sampler on the run's random stream. Throws DataError if the store has no examples.
-  Sampler sampler(const SamplerOptions& options) const { return {store, options, stage_rng}; }
+  /// A sampler on the stream of the order. Throws DataError if the store has no examples.
+  Sampler sampler(const SamplerOptions& options) const { return {store, options, order_rng}; }
   /// The sequence number of each row of the batch that starts at `first`.
   std::vector<uint64_t> sequences(const Sampler& sampler, uint64_t first, int64_t count) const;
   /// Throws DataError for ids outside the tokenizer's vocabulary.
@@ -55,7 +56,7 @@ struct RowContext {
   StepRows step;
   std::string stage;
   Vocabulary vocabulary;
-  Rng stage_rng;
+  Rng order_rng;
   uint64_t mask_key, mixture_key, pair_key;
 };
 

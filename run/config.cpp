@@ -107,6 +107,8 @@ void validate(const RunConfig& c) {
   check_data(c, limits);
   check_budget(c.train, c.schedule, limits);
   check_schedule(c.schedule, c.train.budget.steps, limits);
+  limits.forbid(c.init.probe && c.init.from.empty(),
+                "init.probe trains heads on the backbone of another run; name it with init.from");
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
   std::string text;

@@ -3,6 +3,7 @@
 #include "data/config.h"
 #include "models/families/model_config.h"
 #include "objectives/config.h"
+#include "objectives/row_streams.h"
 
 namespace cloze {
 
@@ -218,6 +219,46 @@ constexpr auto choices(OnNonFinite) {
                     Choice{OnNonFinite::skip, "skip", "the step is skipped"}};
 }
 
+/// The random streams of a run, each of which can have a seed of its own.
+enum class RandomStream { init, order, masking, dropout };
+constexpr auto choices(RandomStream) {
+  using enum RandomStream;
+  return std::array{Choice{init, "init", "initial weights"},
+                    Choice{order, "order", "the order of the text, how it is cut and paired"},
+                    Choice{masking, "masking", "which tokens are masked or corrupted, and how"},
+                    Choice{dropout, "dropout", "dropout, the replacements of a generator and redrawn features"}};
+}
+
+/// Seeds of single random streams; -1: train.seed.
+struct SeedsConfig {
+  int64_t init = -1;
+  int64_t order = -1;
+  int64_t masking = -1;
+  int64_t dropout = -1;
+  int64_t& of(RandomStream stream) {
+    switch (stream) {
+      case RandomStream::init:
+        return init;
+      case RandomStream::order:
+        return order;
+      case RandomStream::masking:
+        return masking;
+      case RandomStream::dropout:
+        return dropout;
+    }
+    return init;
+  }
+};
+
+template <class V>
+void describe(V& v, SeedsConfig& c) {
+  v("init", c.init, "seed of initial weights; -1 = train.seed", at_least(-1));
+  v("order", c.order, "seed of the order of the text, of how it is cut and paired; -1 = train.seed", at_least(-1));
+  v("masking", c.masking, "seed of which tokens are masked or corrupted, and how; -1 = train.seed", at_least(-1));
+  v("dropout", c.dropout,
+    "seed of dropout, of the replacements of a generator and of redrawn features; -1 = train.seed", at_least(-1));
+}
+
 /// The training loop.
 struct TrainConfig {
   int64_t batch_size = 32;
@@ -228,6 +269,7 @@ struct TrainConfig {
   int64_t threads = 0;
   int64_t workers = 1;
   int64_t seed = 1;
+  SeedsConfig seeds{};
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   BudgetConfig budget{};
 };
@@ -246,8 +288,20 @@ void describe(V& v, TrainConfig& c) {
   v("threads", c.threads, "compute threads; 0 = one per core", in_range(0, 1 << 12));
   v("workers", c.workers, "threads that prepare batches in the background", in_range(1, 64));
   v("seed", c.seed, "seed of every random stream", at_least(0));
+  v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
   v("budget", c.budget, "when the run ends; at least one limit is needed");
+}
+
+/// The generator of a random stream.
+inline Rng rng_of(TrainConfig train, RandomStream stream) {
+  const int64_t own = train.seeds.of(stream);
+  return Rng(static_cast<uint64_t>(own >= 0 ? own : train.seed));
+}
+
+/// Those of its rows.
+inline RowStreams row_streams(const TrainConfig& train) {
+  return {rng_of(train, RandomStream::order), rng_of(train, RandomStream::masking)};
 }
 
 /// Held-out evaluation, independent of the training options, so that runs can be compared by it.
@@ -300,6 +354,7 @@ void describe(V& v, CheckpointConfig& c) {
 /// Initial weights.
 struct InitConfig {
   std::string from;
+  bool probe = false;
 };
 
 template <class V>
@@ -307,6 +362,8 @@ void describe(V& v, InitConfig& c) {
   v("from", c.from,
     "run directory, or step folder of one, whose weights initialize a new run where they fit; empty = random "
     "initialization");
+  v("probe", c.probe,
+    "the backbone of init.from stays as it is, without dropout, and new heads (and the pooler) are trained on it");
 }
 
 /// The config of a run.

@@ -38,7 +38,7 @@ LocalProjection local_projection_of(const std::string& name) {
 
 }  // namespace
 
-InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer) {
+InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe) {
   const auto source = open_run(path);
   require<ConfigError>(
       !source.has_tokenizer || source.tokenizer.fingerprint() == tokenizer.fingerprint(), "init.from ", path,
@@ -55,7 +55,7 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
   for (const auto& [name, param] : collect_params(network)) {
     const auto& value = param.value();
     const auto local = local_projection_of(name);
-    const auto found = source_params.find(name);
+    const auto found = probe && !Network::is_probed(name) ? source_params.end() : source_params.find(name);
     if (found != source_params.end()) {
       used.insert(name);
       const auto& from = found->second;

@@ -22,7 +22,9 @@ struct InitReport {
 /// are offset by it; the projections of global tokens start as those of all tokens. Throws ConfigError if the
 /// tokenizers differ or nothing fits. Source: Beltagy et al. 2020, section 5; allenai/longformer,
 /// convert_model_to_long. Differs: the rows up to the padding id are copied too.
-InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer);
+///
+/// probe   only what Network::is_probed names is copied
+InitReport init_from(const std::string& run, Network& network, const Tokenizer& tokenizer, bool probe = false);
 
 /// The report as one line of the log.
 std::string to_text(const InitReport& report);

@@ -14,11 +14,9 @@ namespace {
 
 /// The command that does one run of a study and no other.
 std::string command_line(const Plan& plan, const std::string& program, const std::string& only) {
-  return words(shell_word(program), " study run ", shell_word(plan.file), " --out ", shell_word(plan.folder),
+  return words(shell_word(program), " study run ", shell_word(plan.file), " --out ", shell_word(plan.root),
                " --jobs 1 --only ", only);
 }
-
-std::string run_name(const PlannedRun& run) { return shell_word(words(run.arm, "/", run.seed)); }
 
 /// Cores of a task: those that the runs ask for, 1 if they leave it open.
 int64_t cores_of(const Plan& plan) {
@@ -29,18 +27,18 @@ int64_t cores_of(const Plan& plan) {
 
 }  // namespace
 
-std::string command_lines(const Plan& plan, const std::string& program) {
+std::string command_lines(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
   std::string text;
-  for (const auto& run : plan.runs) text += command_line(plan, program, run_name(run)) + "\n";
+  for (const auto& run : runs) text += command_line(plan, program, shell_word(run)) + "\n";
   return text;
 }
 
-std::string slurm_script(const Plan& plan, const std::string& program) {
+std::string slurm_script(const Plan& plan, const std::vector<std::string>& runs, const std::string& program) {
   std::string text =
-      words("#!/bin/bash\n#SBATCH --job-name=", shell_word(plan.study.study), "\n#SBATCH --array=0-",
-            plan.runs.size() - 1, "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
+      words("#!/bin/bash\n#SBATCH --job-name=", shell_word(plan.study.study), "\n#SBATCH --array=0-", runs.size() - 1,
+            "\n#SBATCH --cpus-per-task=", cores_of(plan), "\n#SBATCH --signal=B:TERM@120\n\ncd ",
             shell_word(std::filesystem::current_path().string()), "\nruns=(\n");
-  for (const auto& run : plan.runs) text += "  " + run_name(run) + "\n";
+  for (const auto& run : runs) text += "  " + shell_word(run) + "\n";
   // exec: the signal before the time limit reaches the program, which saves and stops.
   text += ")\nexec " + command_line(plan, program, "\"${runs[$SLURM_ARRAY_TASK_ID]}\"") + "\n";
   return text;

@@ -56,6 +56,35 @@ void describe(V& v, MetricConfig& c) {
   v("seed", c.seed, "seed of the held-out masks and of the bootstrap", at_least(0));
 }
 
+/// How the keys under `tune:` are searched.
+struct TuningConfig {
+  std::vector<int64_t> seeds{1};
+  BudgetConfig budget{};
+};
+
+template <class V>
+void describe(V& v, TuningConfig& c) {
+  v("seeds", c.seeds, "number of seeds of every combination, from 100001 on, or a list; none is a seed of the study",
+    in_range(0, 1e9));
+  v("budget", c.budget,
+    "what the search of one arm gets, shared evenly by its runs; empty = every run gets the budget of the study");
+}
+
+/// A head for the metric on networks that lack it.
+struct ProbeHeadConfig {
+  double share = 0;
+  double learning_rate = 1e-3;
+};
+
+template <class V>
+void describe(V& v, ProbeHeadConfig& c) {
+  v("share", c.share,
+    "share of the budget in which a new head for the metric is trained on the backbone of every arm, which stays as it "
+    "is; 0 = arms are scored by their own heads",
+    in_range(0, 0.9));
+  v("learning_rate", c.learning_rate, "peak learning rate of the head (adamw, linear decay)", in_range(0, 1e3));
+}
+
 /// Arms that differ in a few keys.
 struct StudyConfig {
   std::string study;
@@ -65,8 +94,16 @@ struct StudyConfig {
   AnyKeys arms{};
   AnyKeys sweep{};
   std::vector<int64_t> seeds{5};
+  std::vector<RandomStream> vary{};
+  bool split = false;
   BudgetConfig budget{};
   MetricConfig metric{};
+  ProbeHeadConfig probe_head{};
+  AnyKeys tune{};
+  TuningConfig tuning{};
+  AnyKeys space{};
+  int64_t trials = 0;
+  int64_t halving = 0;
   int64_t points = 20;
 };
 
@@ -79,8 +116,27 @@ void describe(V& v, StudyConfig& c) {
   v("arms", c.arms, "arms by name, each with the keys in which it differs; `from: ARM` starts from another arm");
   v("sweep", c.sweep, "keys with a list of values each: every arm is run with every combination");
   v("seeds", c.seeds, "number of seeds, 1 to that number, or a list of them", in_range(0, 1e9));
-  v("budget", c.budget, "what every run gets; schedules are stretched over it");
+  v("vary", c.vary,
+    "random streams that change with the seed, the others keep the first seed: init, order, masking, dropout; empty = "
+    "all");
+  v("split", c.split,
+    "every arm is also run with each of these streams varied alone, so that the report can split the variance");
+  v("budget", c.budget,
+    "what every run gets (with `space`: what all trials get together); schedules are stretched over it");
   v("metric", c.metric, "what arms are compared by");
+  v("probe_head", c.probe_head, "a head for the metric on networks that lack it");
+  v("tune", c.tune,
+    "keys with a list of values each: every arm is searched over all combinations, and runs with its "
+    "best");
+  v("tuning", c.tuning, "how `tune` is searched");
+  v("space", c.space,
+    "keys of a random search, in place of arms, each with a list of values, {log: [low, high]}, "
+    "{uniform: [low, high]} or {integers: [low, high]}");
+  v("trials", c.trials, "configs that are drawn from `space`", in_range(0, 1000));
+  v("halving", c.halving,
+    "successive halving: of every so many trials one goes on to the next rung, with a budget so many times larger; 0 = "
+    "all trials get the same budget",
+    in_range(0, 100));
   v("points", c.points, "held-out evaluations along a run, for the curves", in_range(1, 1000));
 }
 

@@ -13,14 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string path_of(const Plan& plan) { return plan.folder + "/declaration.json"; }
+std::string path_of(const Plan& plan) { return (plan.root.empty() ? plan.folder : plan.root) + "/declaration.json"; }
 
 /// The values of the study file by their keys, its defaults included.
 json declared(const Plan& plan) {
   json values = json::object();
   for (const auto& entry : entries(plan.study))
     if (entry.leaf) values[entry.path] = entry.value;
-  values["baseline"] = plan.arms.front().name;
   return values;
 }
 

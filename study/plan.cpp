@@ -55,26 +55,6 @@ Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std:
   return keys;
 }
 
-/// Adds the values of one swept key to every arm.
-std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values) {
-  require<ConfigError>(values.type == ConfigNode::Type::list && !values.items.empty(), values.where, ": sweep '", key,
-                       "' must be a list of values");
-  require<ConfigError>(arms.size() * values.items.size() <= max_arms, values.where, ": a sweep of ",
-                       arms.size() * values.items.size(), " arms is more than ", max_arms, "; sweep fewer values");
-  const auto short_key = key.substr(key.rfind('.') + 1);
-  std::vector<Arm> all;
-  for (const auto& arm : arms)
-    for (const auto& [ignored, value] : values.items) {
-      auto one = arm;
-      one.name += (one.name.empty() ? "" : ", ") + short_key + "=" + one_line(value);
-      auto placed = value;
-      placed.key_where = values.key_where;
-      one.keys.emplace_back(key, placed);
-      all.push_back(std::move(one));
-    }
-  return all;
-}
-
 /// Tokens of a held-out sequence that every arm can read.
 int64_t shared_length(const std::vector<RunConfig>& configs) {
   int64_t length = configs.front().data.max_seq_length;
@@ -87,9 +67,13 @@ RunConfig arm_config(const StudyConfig& study, const std::string& base, const Ar
   auto tree = ConfigTree::load(base);
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
   for (const auto& [key, value] : arm.keys) tree.set(key, value);
+  for (const auto& [key, value] : arm.tuned) tree.set(key, value);
   auto config = decode<RunConfig>(tree);
   if (study.budget.limited()) config.train.budget = study.budget;
-  config.evaluation.objectives = {parse_objective(study.metric.objective)};
+  const double probed = study.probe_head.share;
+  if (probed > 0) config.train.budget = scaled(config.train.budget, 1 - probed);
+  config.evaluation.objectives.clear();  // a network that is probed lacks the head for the metric
+  if (probed == 0) config.evaluation.objectives = {parse_objective(study.metric.objective)};
   const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
   config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
@@ -107,16 +91,6 @@ std::string fingerprint_of_tokens(const std::string& folder) {
   return fields.is_object() ? fields.value("fingerprint", "") : "";
 }
 
-/// What makes the numbers of a run, without what only makes it faster or names its place.
-std::string fingerprint_of(RunConfig config) {
-  const auto tokens = fingerprint_of_tokens(config.data.tokens);
-  config.train.threads = 0;
-  config.train.workers = 1;
-  config.checkpoint = {};
-  config.data.tokens.clear();
-  return hash_hex(to_yaml(config) + tokens);
-}
-
 /// Refuses arms that ask for the same runs.
 void check_distinct(const std::vector<Arm>& arms, const std::vector<RunConfig>& configs) {
   std::map<std::string, std::string> seen;
@@ -130,7 +104,44 @@ void check_distinct(const std::vector<Arm>& arms, const std::vector<RunConfig>& 
   }
 }
 
+/// Gives the seed to the streams that vary; the others keep that of the first run.
+void seed_streams(TrainConfig& train, int64_t seed, int64_t first, const std::vector<RandomStream>& vary) {
+  train.seed = vary.empty() ? seed : first;
+  for (const auto stream : vary) train.seeds.of(stream) = seed;
+}
+
+/// Multiplies every limit of a budget.
+struct Scaler {
+  double factor;
+  template <class T>
+  void operator()(const char*, T& limit, const char*, const Rule& = {}) const {
+    limit = static_cast<T>(static_cast<double>(limit) * factor);
+  }
+};
+
 }  // namespace
+
+BudgetConfig scaled(BudgetConfig budget, double factor) {
+  Scaler scaler{factor};
+  describe(scaler, budget);
+  return budget;
+}
+
+void check_budget(const RunConfig& config, const std::string& what) {
+  const auto& budget = config.train.budget;
+  const int64_t step_tokens = config.train.batch_size * config.train.accumulation * config.data.max_seq_length;
+  require<ConfigError>(budget.limited() && (budget.tokens == 0 || budget.tokens >= step_tokens), what,
+                       " is not one step of ", step_tokens, " tokens for each run; raise it, or make fewer runs");
+}
+
+std::string fingerprint_of(RunConfig config) {
+  const auto tokens = fingerprint_of_tokens(config.data.tokens);
+  config.train.threads = 0;
+  config.train.workers = 1;
+  config.checkpoint = {};
+  config.data.tokens.clear();
+  return hash_hex(to_yaml(config) + tokens);
+}
 
 std::vector<int64_t> seeds_of(const std::vector<int64_t>& named) {
   if (named.size() > 1) {
@@ -145,11 +156,31 @@ std::vector<int64_t> seeds_of(const std::vector<int64_t>& named) {
   return seeds;
 }
 
+std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,
+                       const std::string& list) {
+  require<ConfigError>(values.type == ConfigNode::Type::list && !values.items.empty(), values.where, ": ", list, " '",
+                       key, "' must be a list of values");
+  require<ConfigError>(arms.size() * values.items.size() <= max_arms, values.where, ": a ", list, " of ",
+                       arms.size() * values.items.size(), " arms is more than ", max_arms, "; ", list, " fewer values");
+  const auto short_key = key.substr(key.rfind('.') + 1);
+  std::vector<Arm> all;
+  for (const auto& arm : arms)
+    for (const auto& [ignored, value] : values.items) {
+      auto one = arm;
+      one.name += (one.name.empty() ? "" : ", ") + short_key + "=" + one_line(value);
+      auto placed = value;
+      placed.key_where = values.key_where;
+      one.keys.emplace_back(key, placed);
+      all.push_back(std::move(one));
+    }
+  return all;
+}
+
 std::vector<Arm> arms_of(const StudyConfig& study) {
   std::vector<Arm> arms;
   for (const auto& [name, node] : study.arms.items) arms.push_back({name, keys_of(study, name, {})});
   if (arms.empty()) arms.push_back({"", {}});
-  for (const auto& [key, values] : study.sweep.items) arms = swept(arms, key, values);
+  for (const auto& [key, values] : study.sweep.items) arms = swept(arms, key, values, "sweep");
   require<ConfigError>(arms.size() > 1, "a study needs at least two arms; name them under `arms:` or `sweep:`");
   const auto& wanted = study.baseline;
   if (wanted.empty()) return arms;
@@ -164,17 +195,34 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
   return arms;
 }
 
-Plan make_plan(const std::string& file, const std::string& folder) {
-  Plan plan{.file = file};
-  plan.study = decode<StudyConfig>(ConfigTree::load_alone(file));
-  auto& study = plan.study;
+StudyConfig read_study(const std::string& file) {
+  const auto tree = ConfigTree::load_alone(file);
+  auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
   require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");
-  plan.folder = folder.empty() ? "studies/" + folder_name(study.study) : folder;
+  const bool searches = !study.space.items.empty();
+  if (searches && !tree.find("seeds")) study.seeds = {1};
+  const std::set<RandomStream> streams(study.vary.begin(), study.vary.end());
+  require<ConfigError>(streams.size() == study.vary.size(), file, ": 'vary' names a stream twice; keep one of them");
+  require<ConfigError>(!tree.find("tuning") || !study.tune.items.empty(), file,
+                       ": 'tuning' says how, and no key is tuned; name keys and their values under `tune:`");
+  require<ConfigError>(searches || (study.trials == 0 && study.halving == 0), file,
+                       ": 'trials' and 'halving' belong to a search; name its keys under `space:`");
+  require<ConfigError>(!study.split || seeds_of(study.seeds).size() > 1, file,
+                       ": 'split' needs the spread over seeds, and there is one; give more under `seeds:`");
+  return study;
+}
+
+std::string study_folder(const StudyConfig& study, const std::string& folder) {
+  return folder.empty() ? "studies/" + folder_name(study.study) : folder;
+}
+
+Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,
+             const std::vector<int64_t>& seeds) {
+  Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds};
+  const auto& study = plan.study;
   const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
   const auto base_file = fs::exists(base) ? base : study.base;  // as seen from the study, else from here
-  plan.seeds = seeds_of(study.seeds);
-  plan.arms = arms_of(study);
   std::vector<RunConfig> configs;
   for (const auto& arm : plan.arms) configs.push_back(arm_config(study, base_file, arm));
   check_distinct(plan.arms, configs);
@@ -194,7 +242,7 @@ Plan make_plan(const std::string& file, const std::string& folder) {
     for (size_t i = 0; i < configs.size(); ++i) {
       PlannedRun run{.arm = plan.arms[i].name, .seed = seed, .config = configs[i]};
       run.folder = words("runs/", folder_name(run.arm), "/seed-", seed);
-      run.config.train.seed = seed;
+      seed_streams(run.config.train, seed, plan.seeds.front(), study.vary);
       run.fingerprint = fingerprint_of(run.config);
       plan.runs.push_back(std::move(run));
     }

@@ -11,8 +11,9 @@ namespace cloze {
 
 /// An arm with everything that sets it apart from the base.
 struct Arm {
-  std::string name;                                      ///< of a sweep with its values: `wide, hidden_size=256`
-  std::vector<std::pair<std::string, ConfigNode>> keys;  ///< dotted paths, in the order in which they are laid over
+  std::string name;                                         ///< of a sweep with its values: `wide, hidden_size=256`
+  std::vector<std::pair<std::string, ConfigNode>> keys;     ///< dotted paths, in the order in which they are laid over
+  std::vector<std::pair<std::string, ConfigNode>> tuned{};  ///< what a search found, laid over these
 };
 
 /// One run of a study.
@@ -22,6 +23,8 @@ struct PlannedRun {
   std::string folder{};  ///< of the run, within that of the study: `runs/wide/seed-1`
   RunConfig config{};
   std::string fingerprint{};  ///< of everything that makes its numbers: config, text, tokenizer
+  std::string source{};       ///< folder of the run that must have ended before
+  bool continues = false;     ///< goes on from the last checkpoint of `source`, with a larger budget
 };
 
 struct Plan {
@@ -31,11 +34,37 @@ struct Plan {
   std::vector<Arm> arms{};  ///< the baseline first
   std::vector<int64_t> seeds{};
   std::vector<PlannedRun> runs{};  ///< by seed, then arm, so that pairs end together
+  std::string root{};              ///< folder of the whole study, of which this may be one stage (study/stages.h)
+  std::string stage{};
+  std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
 };
 
-/// The plan of a study file. `folder` empty: studies/NAME. Throws ConfigError with the locations of all mistakes that
-/// one reading can find.
+/// The plan of the runs that a study file compares (stages.h has what comes before them). `folder` empty: studies/NAME.
+/// Throws ConfigError with the locations of all mistakes that one reading can find.
 Plan make_plan(const std::string& file, const std::string& folder = "");
+
+/// A study file, with the defaults that depend on other keys. Throws ConfigError.
+StudyConfig read_study(const std::string& file);
+
+/// The folder of a study: the one given, else studies/NAME.
+std::string study_folder(const StudyConfig& study, const std::string& folder);
+
+/// The plan of these arms and seeds, with every run validated. Throws ConfigError.
+Plan plan_of(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> arms,
+             const std::vector<int64_t>& seeds);
+
+/// Every arm with every value of one more key. `list` is the name of the list in messages.
+std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,
+                       const std::string& list);
+
+/// XXH3 of what makes the numbers of a run, without what only makes it faster or names its place.
+std::string fingerprint_of(RunConfig config);
+
+/// A part of a budget, in each of its currencies.
+BudgetConfig scaled(BudgetConfig budget, double factor);
+
+/// Throws ConfigError where a run's budget has not one step: `what` names the budget that it is a part of.
+void check_budget(const RunConfig& config, const std::string& what);
 
 /// Seeds as a study names them: a number of them, or a list.
 std::vector<int64_t> seeds_of(const std::vector<int64_t>& named);

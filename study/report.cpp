@@ -14,6 +14,7 @@
 #include "study/declaration.h"
 #include "study/plan_table.h"
 #include "study/process.h"
+#include "study/stage_report.h"
 
 namespace cloze {
 
@@ -325,6 +326,7 @@ void compare_arms(StudyReport& report) {
 }
 
 StudyReport make_report(const Plan& plan) {
+  if (!plan.study.space.items.empty()) return search_report(plan);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
                      .unit = metric.unit == LossUnit::nats ? "nats" : "bits per byte",
@@ -363,7 +365,7 @@ StudyReport make_report(const Plan& plan) {
   }
   compare_arms(report);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
-  report.notes.push_back("no key was tuned: every arm ran with the learning rate of its config");
+  add_stages(report, plan);
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "study/runs.h"
+#include "study/table.h"
 
 namespace cloze {
 
@@ -57,6 +58,7 @@ struct StudyReport {
   std::vector<std::vector<std::string>> tied{};  ///< sets of arms of which no two can be told from each other
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run
+  std::vector<Table> tables{};          ///< tuning, the split of the variance, the trials of a search
 };
 
 /// The report of what is finished. Throws DataError where runs differ in held-out text, tokenizer, form of the

@@ -142,6 +142,12 @@ std::string to_csv(const StudyReport& report) {
       line.seed = std::to_string(run.result.seed), line.value = number(point.loss);
       text += text_of(line);
     }
+  for (const auto& table : report.tables)
+    for (const auto& row : table.rows) {
+      Line line{.kind = "table", .arm = table.title};
+      for (size_t i = 0; i < row.size(); ++i) line.note += words(i == 0 ? "" : "; ", table.header[i], ": ", row[i]);
+      text += text_of(line);
+    }
   for (const auto& note : report.notes) text += text_of({.kind = "note", .note = note});
   return text;
 }
@@ -166,10 +172,17 @@ json to_json(const StudyReport& report) {
                            {"verdict", arm.verdict}};
     arms.push_back(one);
   }
-  return {{"study", report.name},        {"metric", report.metric},
-          {"unit", report.unit},         {"arms", arms},
-          {"tied", report.tied},         {"notes", report.notes},
-          {"baseline", report.baseline}, {"declaration", report.declaration}};
+  json tables = json::array();
+  for (const auto& table : report.tables) tables.push_back(to_json(table));
+  return {{"study", report.name},
+          {"metric", report.metric},
+          {"unit", report.unit},
+          {"arms", arms},
+          {"tied", report.tied},
+          {"notes", report.notes},
+          {"baseline", report.baseline},
+          {"declaration", report.declaration},
+          {"tables", tables}};
 }
 
 }  // namespace cloze

@@ -341,6 +341,23 @@ std::string keys_of(const StudyReport& report) {
   return section("What the arms differ in", html + "</tbody>\n</table></div>\n");
 }
 
+/// The tables of tuning, splits and searches.
+std::string tables_of(const StudyReport& report) {
+  std::string html;
+  for (const auto& table : report.tables) {
+    std::string rows = "<div class=\"scroll\"><table>\n<thead><tr>";
+    for (const auto& head : table.header) rows += "<th>" + shown(head) + "</th>";
+    rows += "</tr></thead>\n<tbody>\n";
+    for (const auto& row : table.rows) {
+      rows += "<tr>";
+      for (const auto& cell : row) rows += "<td>" + shown(cell) + "</td>";
+      rows += "</tr>\n";
+    }
+    html += section(table.title, rows + "</tbody>\n</table></div>\n");
+  }
+  return html;
+}
+
 std::string commands_of(const StudyReport& report) {
   std::string html =
       "<p>In the working directory of the runs:</p>\n<div class=\"scroll tall\" tabindex=\"0\"><pre><code>";
@@ -351,12 +368,15 @@ std::string commands_of(const StudyReport& report) {
 }  // namespace
 
 std::string to_html(const StudyReport& report) {
+  const bool compares = !report.arms.empty();  // a search has trials alone
+  const auto comparison = compares ? curves_of(report) + runs_of(report) + keys_of(report) : "";
   return words("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
                "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
                shown(report.name), ": ", shown(question_of(report)), "</title>\n<style>", page_style,
-               "</style>\n</head>\n<body>\n<main>\n", head_of(report), verdicts_of(report),
-               report.notes.empty() ? "" : section("Notes", list_of(report.notes)), curves_of(report), runs_of(report),
-               keys_of(report), commands_of(report), section("How it was computed", list_of(methods_of(report))),
+               "</style>\n</head>\n<body>\n<main>\n",
+               compares ? head_of(report) + verdicts_of(report) : "<h1>" + shown(report.name) + "</h1>\n",
+               report.notes.empty() ? "" : section("Notes", list_of(report.notes)), tables_of(report), comparison,
+               compares ? commands_of(report) + section("How it was computed", list_of(methods_of(report))) : "",
                "</main>\n</body>\n</html>\n");
 }
 

@@ -109,6 +109,14 @@ std::string latex_math(std::string cell) {
   return cell.empty() ? cell : "$" + cell + "$";
 }
 
+/// Notes as a list, and the tables of tuning, splits and searches.
+std::string tables_and_notes(const StudyReport& report) {
+  std::string text;
+  for (const auto& note : report.notes) text += "- " + escaped_markdown(note) + "\n";
+  for (const auto& one : report.tables) text += "\n" + to_markdown(one);
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const StudyReport& report, int64_t columns) {
@@ -121,12 +129,13 @@ std::string to_text(const StudyReport& report, int64_t columns) {
   if (apart) fields.pop_back();
   for (const auto dropped : {&ReportRow::runs, &ReportRow::p, &ReportRow::value, &ReportRow::interval})
     if (width_of(rows, fields) > columns) std::erase(fields, dropped);
-  auto text = wrapped(in_one_line(report.name) + ": " + question_of(report), columns) +
-              wrapped(headline(report), columns) + "\n" + table(rows, fields);
+  auto text = wrapped(in_one_line(report.name) + ": " + question_of(report), columns);
+  if (!report.arms.empty()) text += wrapped(headline(report), columns) + "\n" + table(rows, fields);
   if (apart) {
     text += "\n";
     for (size_t i = 1; i < rows.size(); ++i) text += wrapped(rows[i].arm + ": " + rows[i].verdict, columns);
   }
+  for (const auto& one : report.tables) text += "\n" + to_text(one);
   if (!report.tied.empty()) text += "\n";
   for (const auto& set : tied_words(report)) text += wrapped(set, columns);
   if (!report.notes.empty()) text += "\n";
@@ -143,12 +152,13 @@ std::string to_markdown(const StudyReport& report) {
     return line + "|\n";
   };
   auto text = words("# ", escaped_markdown(report.name), "\n\n", escaped_markdown(question_of(report)), "\n\n");
+  if (report.arms.empty()) return text + tables_and_notes(report);
   for (const auto& [name, value] : facts_of(report)) text += words("- ", name, ": ", escaped_markdown(value), "\n");
   text += "\n" + cells(row_heads(report)) + "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n";
   for (const auto& row : rows_of(report)) text += cells(row);
   text += "\n";
   for (const auto& set : tied_words(report)) text += "- " + escaped_markdown(set) + "\n";
-  for (const auto& note : report.notes) text += "- " + escaped_markdown(note) + "\n";
+  text += tables_and_notes(report);
   text += "\nThe arms differ in these keys:\n\n";
   for (const auto& arm : report.arms) {
     std::string keys;
@@ -174,7 +184,10 @@ std::string to_latex(const StudyReport& report) {
   for (const auto& row : rows_of(report))
     line({escaped_latex(row.arm), latex_math(row.value), latex_math(row.difference), latex_math(row.interval),
           latex_math(row.bootstrap), latex_math(row.p), escaped_latex(row.verdict)});
-  return text + "\\bottomrule\n\\end{tabular}\n";
+  text += "\\bottomrule\n\\end{tabular}\n";
+  if (report.arms.empty()) text.clear();
+  for (const auto& one : report.tables) text += (text.empty() ? "" : "\n") + to_latex(one);
+  return text;
 }
 
 }  // namespace cloze

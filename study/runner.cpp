@@ -26,6 +26,14 @@ namespace fs = std::filesystem;
 
 int64_t cores() { return std::max(1U, std::thread::hardware_concurrency()); }
 
+/// Copies a run's folder; a copy that was cut is not taken for a run.
+void copy_run(const std::string& source, const std::string& folder) {
+  const auto part = folder + ".part";
+  fs::remove_all(part);
+  fs::copy(source, part, fs::copy_options::recursive);
+  fs::rename(part, folder);
+}
+
 struct Child {
   const PlannedRun* run;
   Claim claim;
@@ -83,6 +91,7 @@ class Runner {
       const auto* run = queue_.front();
       queue_.erase(queue_.begin());
       const auto state = status_of(plan_, *run).state;
+      if (!run->source.empty() && !fs::exists(run->source + "/held_out.json")) continue;  // has not ended
       if (state == RunState::done || std::find(kept_.begin(), kept_.end(), run) != kept_.end()) continue;
       fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
       auto claim = Claim::take(claim_path(plan_, *run));
@@ -94,7 +103,8 @@ class Runner {
       write_record(record_path(plan_, *run), {.fingerprint = run->fingerprint, .version = CLOZE_VERSION});
       const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
       if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
-      claim->share_with_children();                       // a run that outlives this process keeps its claim
+      if (!begun && run->continues) copy_run(run->source, run_path(plan_, *run));
+      claim->share_with_children();  // a run that outlives this process keeps its claim
       const auto pid = start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run));
       children_.emplace(pid, Child{run, std::move(*claim)});
     }

@@ -62,8 +62,7 @@ class Run {
         store_(given.data.tokens, "train"),
         held_out_store_(given.data.tokens, "valid"),
         config_(resolved(given, store_)),
-        rng_(static_cast<uint64_t>(config_.train.seed)),
-        collator_(store_, config_.objectives, config_.data, rng_, "train", config_.model,
+        collator_(store_, config_.objectives, config_.data, row_streams(config_.train), "train", config_.model,
                   {config_.train.batch_size, config_.train.accumulation, config_.train.budget.steps}),
         measures_(held_out_measures(config_, held_out_store_)) {}
 
@@ -79,12 +78,15 @@ class Run {
     network_ = std::make_shared<Network>(config_.model, config_.objectives);
     const auto params = collect_params(*network_);
     const auto& model = backbone_of(config_.model);
-    initialize(params, model.initializer_range, is_truncated(model.initializer), rng_);
+    initialize(params, model.initializer_range, is_truncated(model.initializer),
+               rng_of(config_.train, RandomStream::init));
     const auto checkpoint = options_.resume ? find_checkpoint(options_.run) : "";
     const auto branch = checkpoint.empty() ? branch_point() : std::nullopt;
     if (branch) check_branch(*branch);
     const auto source = checkpoint.empty() && !branch ? initial_checkpoint() : "";
-    const auto start = source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer());
+    const auto start =
+        source.empty() ? InitReport{} : init_from(source, *network_, store_.tokenizer(), config_.init.probe);
+    if (config_.init.probe) network_->freeze_backbone();
     open_folder(branch);
     if (!source.empty()) {
       log_info("init", to_text(start));
@@ -570,7 +572,6 @@ class Run {
   PretrainOptions options_;
   TokenStore store_, held_out_store_;
   RunConfig config_;
-  Rng rng_;
   Collator collator_;
   std::vector<Measure> measures_;
   std::shared_ptr<Network> network_;

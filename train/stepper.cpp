@@ -44,7 +44,7 @@ struct Stepper::Impl {
   Impl(const RunConfig& config, Network& net)
       : network(net),
         device(device_of(config.train.device)),
-        rng(static_cast<uint64_t>(config.train.seed)),
+        rng(rng_of(config.train, RandomStream::dropout)),
         max_norm(config.optimizer.max_grad_norm),
         bf16(config.train.precision == Precision::bf16 && has_fast_bf16(device)),
         configured_precision(name_of(config.train.precision)),
@@ -60,7 +60,7 @@ struct Stepper::Impl {
   }
   Network& network;
   at::Device device;
-  Rng rng;
+  Rng rng;  // of what is random within the network
   double max_norm;
   bool bf16;
   std::string configured_precision;
@@ -76,6 +76,12 @@ struct Stepper::Impl {
   std::vector<Tensor> mems_before(size_t micro, const Batch& batch) const {
     if (batch.continues && micro < mems.size() && !mems[micro].empty()) return mems[micro];
     return std::vector<Tensor>(layers, at::zeros(mems_shape, flat.grads.options()));
+  }
+
+  /// A frozen table that a head shares gets gradients that no update would clear.
+  void drop_frozen_gradients() {
+    for (const auto& range : flat.ranges())
+      if (range.param.param.frozen()) flat.grads.narrow(0, range.offset, range.numel).zero_();
   }
 
   /// The first parameter whose gradient is not finite.
@@ -118,6 +124,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
     ledger.forward += since(start);
     const auto middle = Clock::now();
     if (total.defined() && total.requires_grad()) total.backward();
+    in.drop_frozen_gradients();
     if (in.layers > 0) in.mems[micro] = std::move(new_mems);
     ledger.backward += since(middle);
     for (size_t k = 0; k < parts.size(); ++k) {

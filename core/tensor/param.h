@@ -5,6 +5,7 @@
 // width, E embedding width, F feed-forward width, V vocabulary, N predictions. Every mask says its polarity:
 // true = may be used.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <memory>
 #include <string>

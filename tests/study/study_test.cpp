@@ -227,11 +227,12 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
 TEST_CASE("commands name every run once, quoted for a shell, as lines and as an array job") {
   const auto study = with_arms("  it's: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.2}\n");
   const auto plan = study.plan();
-  const auto lines = command_lines(plan, "/opt/my tools/cloze");
+  const std::vector<std::string> runs{"it's/1", "b/1", "it's/2", "b/2"};
+  const auto lines = command_lines(plan, runs, "/opt/my tools/cloze");
   CHECK(std::count(lines.begin(), lines.end(), '\n') == 4);
   CHECK_THAT(lines, Catch::Contains("'/opt/my tools/cloze' study run ") && Catch::Contains("--only 'it'\\''s/1'\n") &&
                         Catch::Contains("--only b/2\n"));
-  const auto script = slurm_script(plan, "cloze");
+  const auto script = slurm_script(plan, runs, "cloze");
   CHECK_THAT(script, Catch::Contains("#SBATCH --array=0-3\n") && Catch::Contains("  'it'\\''s/1'\n") &&
                          Catch::Contains("--only \"${runs[$SLURM_ARRAY_TASK_ID]}\""));
   study.folder.write("job.sh", "cd() { :; }\nexec() { echo \"${@: -1}\"; }\nSLURM_ARRAY_TASK_ID=2\n" + script);

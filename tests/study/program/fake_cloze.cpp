@@ -35,14 +35,20 @@ int main(int argc, char** argv) {
   }
   if (rate == 0.125) usleep(700'000);
   auto stream = Rng(static_cast<uint64_t>(config.train.seed)).stream("loss");
-  const double of_seed = 0.02 * stream.normal();
+  double of_seed = 0;
+  for (const auto& [random, sd] : {std::pair{RandomStream::init, 0.02}, std::pair{RandomStream::order, 0.01},
+                                   std::pair{RandomStream::dropout, 0.001}})
+    of_seed += sd * rng_of(config.train, random).stream(name_of(random)).normal();
+  const auto& budget = config.train.budget;
+  const int64_t steps = budget.steps > 0 ? budget.steps : std::max<int64_t>(1, budget.tokens / 100);
+  const double decay = config.optimizer.weight_decay - 0.03;
+  const double of_config = rate + 100 * decay * decay + 1 / static_cast<double>(steps);
   std::vector<double> sums, counts;
   for (int64_t e = 0; e < config.evaluation.sequences; ++e) {
-    sums.push_back(10 * (3 + of_seed + rate + 0.1 * stream.normal()));
+    sums.push_back(10 * (3 + of_seed + of_config + 0.1 * stream.normal()));
     counts.push_back(10);
   }
   const double total = ExampleLosses{sums, counts}.value();
-  const int64_t steps = config.train.budget.steps;
   const int64_t points = std::clamp<int64_t>(config.evaluation.points, 1, steps);
   std::ofstream metrics(run + "/metrics.jsonl");
   for (int64_t i = 1; i <= points; ++i) {

@@ -1,0 +1,67 @@
+#include "study/stage_report.h"
+
+#include "study/search.h"
+#include "study/tuning.h"
+#include "study/variance.h"
+
+namespace cloze {
+
+namespace {
+
+void add_tuning(StudyReport& report, const Stages& stages) {
+  const auto& plan = stages.compared();
+  if (!stages.tuning) return;
+  if (!plan.waits_for.empty()) {
+    report.notes.push_back("the search for the tuned keys is not over: " +
+                           unsettled_words(stages.plans[*stages.tuning]));
+    return;
+  }
+  const auto tuning = read_tuning(stages.plans[*stages.tuning], plan.arms);
+  if (!tuning) return;
+  report.tables.push_back(tuning_table(*tuning));
+  for (const auto& note : tuning_notes(*tuning)) report.notes.push_back(note);
+}
+
+void add_split(StudyReport& report, const Stages& stages) {
+  if (!stages.split) return;
+  const auto& split = stages.plans[*stages.split];
+  report.tables.push_back(variance_table(stages.compared(), split));
+  report.notes.emplace_back(
+      "shares are of the sum of the variances of single streams, which need not add up to that of all together: "
+      "streams interact, and the first seed of the others is one draw of them");
+  if (const auto left = unsettled_words(split); !left.empty()) report.notes.push_back("split: " + left);
+}
+
+}  // namespace
+
+void add_stages(StudyReport& report, const Plan& plan) {
+  const auto stages = make_stages(plan.file, plan.root);
+  add_tuning(report, stages);
+  if (const auto untuned = untuned_words(plan); !untuned.empty()) report.notes.push_back(untuned);
+  add_split(report, stages);
+  if (!plan.study.vary.empty()) {
+    std::string names;
+    for (const auto stream : plan.study.vary) names += words(names.empty() ? "" : ", ", stream);
+    report.notes.push_back("seeds vary " + names +
+                           " only; intervals and tests hold for these, not for other seeds of the rest");
+  }
+  if (plan.study.probe_head.share > 0)
+    report.notes.push_back(words("every arm is scored by a new head for ", report.metric,
+                                 ", trained on its backbone in the last ", shortest(100 * plan.study.probe_head.share),
+                                 " % of the budget"));
+}
+
+StudyReport search_report(const Plan& plan) {
+  const auto stages = make_stages(plan.file, plan.root);
+  StudyReport report{.name = plan.study.study,
+                     .unit = "nats",
+                     .metric = plan.study.metric.objective,
+                     .baseline = {},
+                     .declaration = declaration_of(plan)};
+  const auto trials = read_trials(stages);
+  report.tables.push_back(search_table(trials));
+  report.notes = search_notes(stages, trials);
+  return report;
+}
+
+}  // namespace cloze

@@ -1,0 +1,176 @@
+#include "study/stages.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "run/yardstick.h"
+#include "study/fingerprint.h"
+#include "study/runs.h"
+#include "study/search.h"
+#include "study/tuning.h"
+#include "study/variance.h"
+
+namespace cloze {
+
+namespace {
+
+/// The run that trains a new head for the metric on the backbone of a trained one.
+PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
+  const auto& study = trained.study;
+  auto probe = run;
+  probe.source = run_path(trained, run);
+  probe.continues = false;
+  auto& config = probe.config;
+  config.init = {.from = {}, .probe = true};
+  config.objectives = row_objectives(parse_objective(study.metric.objective));
+  config.evaluation.objectives = {parse_objective(study.metric.objective)};
+  config.optimizer = {};
+  config.optimizer.learning_rate = study.probe_head.learning_rate;
+  config.schedule = {};
+  const double share = study.probe_head.share;
+  config.train.budget = scaled(run.config.train.budget, share / (1 - share));
+  const auto every = static_cast<double>(config.evaluation.every) * share / (1 - share);
+  config.evaluation.every = std::max<int64_t>(1, static_cast<int64_t>(every));
+  probe.fingerprint = hash_hex(fingerprint_of(config) + run.fingerprint);
+  config.init.from = probe.source;
+  return probe;
+}
+
+Plan probe_plan(const Plan& trained) {
+  Plan plan = trained;
+  plan.folder += "/probe";
+  plan.stage = trained.stage + ", probes";
+  plan.runs.clear();
+  std::string mistakes;
+  for (const auto& run : trained.runs) {
+    auto probe = probe_of(trained, run);
+    check_budget(probe.config, words("probe_head.share ", shortest(plan.study.probe_head.share), " of the budget"));
+    try {
+      if (run.seed == trained.seeds.front()) validate(probe.config);
+    } catch (const ConfigError& e) {
+      mistakes += words(mistakes.empty() ? "" : "\n", "arm '", run.arm, "' cannot have a probe_head for ",
+                        plan.study.metric.objective, ": ", e.what());
+    }
+    plan.runs.push_back(std::move(probe));
+  }
+  if (!mistakes.empty()) throw ConfigError(mistakes);
+  return plan;
+}
+
+/// Names of `only` that this plan has.
+std::vector<std::string> names_in(const Plan& plan, const std::vector<std::string>& only) {
+  std::vector<std::string> found;
+  for (const auto& name : only)
+    if (std::any_of(plan.runs.begin(), plan.runs.end(), [&](const PlannedRun& run) {
+          return name == run.arm || name == run.arm + "/" + std::to_string(run.seed);
+        }))
+      found.push_back(name);
+  return found;
+}
+
+/// Throws ConfigError for a name that no stage has.
+void check_names(const Stages& stages, const std::vector<std::string>& only) {
+  for (const auto& name : only) {
+    const bool known = std::any_of(stages.plans.begin(), stages.plans.end(),
+                                   [&](const Plan& plan) { return !names_in(plan, {name}).empty(); });
+    if (!known) selected_runs(stages.compared(), {name});  // throws, with the nearest name
+  }
+}
+
+}  // namespace
+
+namespace {
+
+/// The stages of a study of arms.
+Stages stages_of_arms(const StudyConfig& study, const std::string& file, const std::string& folder) {
+  auto arms = arms_of(study);
+  Stages stages;
+  std::optional<Tuning> tuning;
+  if (!study.tune.items.empty()) {
+    stages.tuning = add_stage(stages, tuning_plan(study, file, folder, arms));
+    tuning = read_tuning(stages.plans[*stages.tuning], arms);
+  }
+  for (size_t i = 0; tuning && i < arms.size(); ++i)
+    arms[i].tuned = tuning->arms[i].candidates[tuning->arms[i].best].keys;
+  auto plan = plan_of(study, file, folder, arms, seeds_of(study.seeds));
+  plan.stage = "runs";
+  if (stages.tuning && !tuning) plan.waits_for = "tuning";
+  const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
+  stages.comparison = add_stage(stages, std::move(plan));
+  if (split) stages.split = add_stage(stages, *split);
+  return stages;
+}
+
+/// Whether the results of a stage decide what later ones are.
+bool decides(const Stages& stages, size_t stage) {
+  return (stages.tuning && stage <= *stages.tuning) || (!stages.rungs.empty() && stage < stages.rungs.back());
+}
+
+bool is_running(const Plan& plan) {
+  return std::any_of(plan.runs.begin(), plan.runs.end(),
+                     [&](const PlannedRun& run) { return status_of(plan, run).state == RunState::running; });
+}
+
+}  // namespace
+
+Stages make_stages(const std::string& file, const std::string& given) {
+  const auto study = read_study(file);
+  const auto folder = study_folder(study, given);
+  auto stages = study.space.items.empty() ? stages_of_arms(study, file, folder) : search_stages(study, file, folder);
+  for (auto& plan : stages.plans) plan.root = folder;
+  return stages;
+}
+
+size_t add_stage(Stages& stages, Plan plan) {
+  stages.plans.push_back(std::move(plan));
+  if (stages.plans.back().study.probe_head.share > 0) stages.plans.push_back(probe_plan(stages.plans.back()));
+  return stages.plans.size() - 1;
+}
+
+bool is_settled(const Plan& plan) { return plan.waits_for.empty() && unsettled_words(plan).empty(); }
+
+std::string unsettled_words(const Plan& plan) {
+  int64_t left = 0;
+  std::string example;
+  for (const auto& run : plan.runs) {
+    const auto status = status_of(plan, run);
+    const bool by_itself = status.state == RunState::failed && !status.message.starts_with("ended by signal");
+    if (status.state == RunState::done || by_itself) continue;
+    if (left++ == 0) example = words(run.arm, "/", run.seed, " (", status.state, ")");
+  }
+  return left == 0 ? "" : words(left, " of ", plan.runs.size(), " runs are not done, such as ", example);
+}
+
+StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {
+  StudyProgress all;
+  auto stages = make_stages(file, folder);
+  check_names(stages, options.only);
+  for (size_t i = 0; i < stages.plans.size(); ++i) {
+    if (i > 0) stages = make_stages(file, folder);  // with what the stages before have found
+    while (!interrupted && !stages.plans[i].waits_for.empty() && is_running(stages.plans[i - 1])) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // other processes work on the last runs
+      stages = make_stages(file, folder);
+    }
+    const auto& plan = stages.plans[i];
+    if (!plan.waits_for.empty()) {
+      log_info("study",
+               words(plan.stage, ": waits for ", plan.waits_for, ", of which ", unsettled_words(stages.plans[i - 1])));
+      break;
+    }
+    auto each = options;
+    each.only = names_in(plan, options.only);
+    if (each.only.empty() && (!options.only.empty() || (decides(stages, i) && is_settled(plan)))) continue;
+    if (stages.plans.size() > 1) log_info("study", words(plan.stage, ": ", plan.runs.size(), " runs"));
+    const auto progress = run_study(plan, each);
+    all.done += progress.done, all.failed += progress.failed;
+    all.elsewhere += progress.elsewhere, all.waiting += progress.waiting;
+  }
+  return all;
+}
+
+Plan make_plan(const std::string& file, const std::string& folder) { return make_stages(file, folder).compared(); }
+
+}  // namespace cloze

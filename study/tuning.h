@@ -1,0 +1,50 @@
+#pragma once
+// The search for each arm's own values of the keys under `tune:`, the same for every arm, on seeds of its own.
+#include <optional>
+
+#include "study/runs.h"
+#include "study/table.h"
+
+namespace cloze {
+
+/// One combination of values on one arm.
+struct Candidate {
+  std::vector<std::pair<std::string, ConfigNode>> keys{};
+  Summary loss{};      ///< of the metric over the seeds of the search
+  int64_t failed = 0;  ///< runs without a result, which rank last
+};
+
+/// The search of one arm.
+struct ArmTuning {
+  std::string arm;
+  std::vector<Candidate> candidates{};  ///< in the order of the lists
+  size_t best = 0;
+};
+
+/// A finished search. Every arm has the same candidates.
+struct Tuning {
+  std::vector<ArmTuning> arms{};
+  std::vector<int64_t> seeds{};
+  int64_t runs = 0, tokens = 0;  ///< what it cost
+  double seconds = 0;
+};
+
+/// The plan of the search, an ordinary plan of arms times combinations. Throws ConfigError for a key without at least
+/// two values, seeds of the comparison and a budget without a step.
+Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::string& folder,
+                 const std::vector<Arm>& arms);
+
+/// What a search found, the best by the mean held-out loss over its seeds and the first of equals; none until it is
+/// settled. Throws DataError where no run of an arm has a result.
+std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& arms);
+
+Table tuning_table(const Tuning& tuning);
+
+/// What a reader has to know: what it cost, what lies at the edge of its values, what ties.
+std::vector<std::string> tuning_notes(const Tuning& tuning);
+
+/// `no learning rate was tuned: low ran with 0.1; high ran with 0.2`, of the arms whose learning rate was not; else
+/// empty.
+std::string untuned_words(const Plan& plan);
+
+}  // namespace cloze
