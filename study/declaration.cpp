@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string path_of(const Plan& plan) { return (plan.root.empty() ? plan.folder : plan.root) + "/declaration.json"; }
+std::string path_of(const Plan& plan) { return plan.root + "/declaration.json"; }
 
 /// The values of the study file by their keys, its defaults included.
 json declared(const Plan& plan) {

@@ -219,7 +219,7 @@ std::string study_folder(const StudyConfig& study, const std::string& folder) {
 
 Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,
              const std::vector<int64_t>& seeds) {
-  Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds};
+  Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
   const auto& study = plan.study;
   const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
   const auto base_file = fs::exists(base) ? base : study.base;  // as seen from the study, else from here
