@@ -60,7 +60,7 @@ struct ScalingFit {
 /// determine the five parameters: fewer than six, or fewer than three sizes or token counts. Source: Hoffmann et al.
 /// 2022, section 3.3 and appendix D.2. Differs: L-BFGS sees logarithms from which their mean is subtracted, which moves
 /// no optimum but separates A from alpha and B from beta, and runs until it stands still; their scale of the objective
-/// ended it early (Besiroglu et al. 2024, arXiv 2404.10102, section 3).
+/// ended it early (Besiroglu et al. 2024, arXiv 2404.10102).
 ScalingFit fit_scaling_law(const std::vector<ScalingPoint>& points, const FitOptions& options);
 
 /// Reasons not to trust a fit, each a sentence: a term that explains nothing, no floor, sizes and tokens that grow

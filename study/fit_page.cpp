@@ -12,24 +12,31 @@ namespace {
 
 constexpr const char* style = R"css(
 :root { color-scheme: light dark; --page: #fcfcfb; --ink: #1c1f23; --soft: #5c636b; --faint: #e4e5e2;
-  --c0: #440f76; --c1: #7a2a9a; --c2: #b5367a; --c3: #de5f55; --c4: #e98d2f; --c5: #b59a00; --c6: #0072b2; --c7: #009e73; }
+  --c0: #440f76; --c1: #7a2a9a; --c2: #b5367a; --c3: #de5f55; --c4: #e98d2f; --c5: #b59a00; --c6: #0072b2; --c7:
+  #009e73; }
 @media (prefers-color-scheme: dark) { :root { --page: #15181b; --ink: #e7e8e6; --soft: #a0a7ae; --faint: #2c3136;
-  --c0: #b9a0e8; --c1: #cf92e0; --c2: #ee85b5; --c3: #f98c7e; --c4: #f5b05f; --c5: #e3d05a; --c6: #56b4e9; --c7: #35bd94; } }
-body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.5 system-ui, "Segoe UI", Roboto, Arial, sans-serif;
+  --c0: #b9a0e8; --c1: #cf92e0; --c2: #ee85b5; --c3: #f98c7e; --c4: #f5b05f; --c5: #e3d05a; --c6: #56b4e9; --c7:
+  #35bd94; } }
+body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.5 system-ui, "Segoe UI", Roboto, Arial,
+  sans-serif;
   font-variant-numeric: tabular-nums; }
 main { max-width: 70rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0; } h2 { font-size: 1.15rem; margin: 3rem 0 .9rem; }
 p, li { max-width: 46rem; overflow-wrap: anywhere; } .soft { color: var(--soft); font-size: .875rem; }
 .plot { padding: .5rem 1rem 3.4rem 3.6rem; } .chart { display: block; width: 100%; height: 24rem; overflow: visible; }
 .chart svg { overflow: hidden; } .grid { stroke: var(--faint); } .tick { fill: var(--soft); font-size: 12px; }
-.label { fill: var(--soft); font-size: 13px; } .line { fill: none; stroke: var(--c); stroke-width: 2; vector-effect: non-scaling-stroke; }
-.band { fill: var(--c); opacity: .18; } .dot { fill: var(--c); opacity: .75; } .best { fill: var(--page); stroke: var(--c); stroke-width: 2; }
-.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); } .c4 { --c: var(--c4); }
+.label { fill: var(--soft); font-size: 13px; } .line { fill: none; stroke: var(--c); stroke-width: 2; vector-effect:
+  non-scaling-stroke; }
+.band { fill: var(--c); opacity: .18; } .dot { fill: var(--c); opacity: .75; } .best { fill: var(--page); stroke:
+  var(--c); stroke-width: 2; }
+.c0 { --c: var(--c0); } .c1 { --c: var(--c1); } .c2 { --c: var(--c2); } .c3 { --c: var(--c3); } .c4 { --c: var(--c4);
+  }
 .c5 { --c: var(--c5); } .c6 { --c: var(--c6); } .c7 { --c: var(--c7); }
 .key { display: flex; flex-wrap: wrap; gap: .3rem 1.3rem; list-style: none; padding: 0; margin: 0; font-size: .9rem; }
 .key svg { width: 1.5rem; height: .8rem; } .key line { stroke: var(--c); stroke-width: 3; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-th, td { text-align: right; white-space: nowrap; padding: .4rem 1.2rem .4rem 0; border-bottom: 1px solid var(--faint); }
+th, td { text-align: right; white-space: nowrap; padding: .4rem 1.2rem .4rem 0; border-bottom: 1px solid
+  var(--faint); }
 th { color: var(--soft); font-weight: 500; } th:first-child, td:first-child { text-align: left; }
 )css";
 

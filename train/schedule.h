@@ -8,11 +8,10 @@ namespace cloze {
 /// Linear with `decay_from_start`: 1 - done / total once the warm-up ends, so that the rate drops there, as in
 /// google-bert; its first update has rate 0 (as in optimization.py, which reads the step before it increments it).
 ///
-/// wsd          Hu et al. 2024 (MiniCPM), section 4.2; decays and lengths of Hagele et al. 2024, section 3.
-///              Differs: no exponential decay.
-/// wsd_s        Wen et al. 2024, section 4. Differs: decays as those of wsd, where they decay 1 / rate linearly.
-/// one_cycle    Smith and Topin 2018 as PyTorch's OneCycleLR with two phases. Differs: momentum stays; PyTorch ends
-/// each
+/// wsd          Hu et al. 2024 (MiniCPM, arXiv 2404.06395), section 4, with the decays of Hagele et al. 2024
+///              (arXiv 2405.18392). Differs: no exponential decay.
+/// wsd_s        Wen et al. 2024 (arXiv 2410.05192), every budget twice the one before, with the decays of wsd.
+/// one_cycle    Smith and Topin 2018 as PyTorch's OneCycleLR of two phases. Differs: momentum stays; PyTorch ends each
 ///              phase one update earlier, so that its factors are those of `total` - 1 and `warmup` - 1.
 /// transformer  Vaswani et al. 2017, equation 3, divided by its peak (d_model warmup)^-0.5.
 double schedule_factor(const ScheduleConfig& schedule, double done, double total);
