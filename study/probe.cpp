@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/json.h"
 #include "study/fingerprint.h"
 #include "study/process.h"
 
