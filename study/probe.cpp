@@ -31,7 +31,8 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   short_run.evaluation = {};
   short_run.init = {};
   short_run.schedule = {};
-  short_run.optimizer = {.kind = config.optimizer.kind};
+  short_run.optimizer = {};
+  short_run.optimizer.kind = config.optimizer.kind;
   if (short_run.train.threads == 0) short_run.train.threads = threads;
   return short_run;
 }
