@@ -80,6 +80,15 @@ Progress read_progress(const std::string& folder, const std::string& name, int64
   return found;
 }
 
+bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
+
+/// Why the run that another needs has no end; empty where it may still come to one.
+std::string failure_of_source(const PlannedRun& run) {
+  if (run.source.empty()) return "";
+  const auto record = read_record(run.source + ".json");
+  return record && is_own_failure(record->message) ? "its source failed: " + record->message : "";
+}
+
 }  // namespace
 
 std::string run_path(const Plan& plan, const PlannedRun& run) { return plan.folder + "/" + run.folder; }
@@ -136,7 +145,13 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
     status.state = RunState::done, status.progress = 1;
   else if (record && !record->message.empty())
     status.state = RunState::failed, status.message = record->message;
+  else if (const auto failure = failure_of_source(run); !failure.empty())
+    status.state = RunState::failed, status.message = failure;
   return status;
+}
+
+bool failed_by_itself(const RunStatus& status) {
+  return status.state == RunState::failed && is_own_failure(status.message);
 }
 
 HeldOutFile read_held_out(const std::string& folder, const std::string& remedy) {

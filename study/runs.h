@@ -49,6 +49,9 @@ void write_record(const std::string& path, const RunRecord& record);
 
 RunStatus status_of(const Plan& plan, const PlannedRun& run);
 
+/// Whether a run failed for a reason of its own: one that was killed is to be run again.
+bool failed_by_itself(const RunStatus& status);
+
 /// What a finished run was scored by, from its held_out.json.
 struct RunResult {
   std::string arm;

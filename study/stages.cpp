@@ -137,8 +137,7 @@ std::string unsettled_words(const Plan& plan) {
   std::string example;
   for (const auto& run : plan.runs) {
     const auto status = status_of(plan, run);
-    const bool by_itself = status.state == RunState::failed && !status.message.starts_with("ended by signal");
-    if (status.state == RunState::done || by_itself) continue;
+    if (status.state == RunState::done || failed_by_itself(status)) continue;
     if (left++ == 0) example = words(run.arm, "/", run.seed, " (", status.state, ")");
   }
   return left == 0 ? "" : words(left, " of ", plan.runs.size(), " runs are not done, such as ", example);

@@ -341,6 +341,27 @@ TEST_CASE("with a probe_head every arm is scored by a new head on its backbone, 
   CHECK_THAT(notes_of(study.report()), Catch::Contains("scored by a new head for mlm") && Catch::Contains("10 %"));
 }
 
+TEST_CASE("a search of heads goes on without the runs that failed before their heads") {
+  const Study study(two_arms +
+                    "seeds: 2\nbudget: {steps: 100}\nprobe_head: {share: 0.1}\n"
+                    "tune: {optimizer.learning_rate: [0.1, 0.5]}\n");
+  const auto progress = study.run();
+  CHECK(progress.done == 12);   // 2 runs of the search and 4 that are compared, each with its head
+  CHECK(progress.failed == 4);  // 0.5 is never finite
+  const auto stages = study.stages();
+  REQUIRE(stages.plans.size() == 4);
+  const auto& heads = stages.plans[1];
+  CHECK(is_settled(heads));
+  for (const auto& run : heads.runs) {
+    const auto status = status_of(heads, run);
+    CHECK((status.state == RunState::failed) == run.arm.ends_with("0.5"));
+    if (status.state == RunState::failed)
+      CHECK_THAT(status.message,
+                 Catch::Contains("its source failed: ") && Catch::Contains("the loss is not finite at step 3"));
+  }
+  CHECK(config_of(study, "runs/b/seed-2").optimizer.learning_rate == 0.1);
+}
+
 TEST_CASE("a probe_head that a network cannot have is refused before any run") {
   const std::string metric = "probe_head: {share: 0.1}\nbudget: {steps: 100}\nmetric: {objective: clm}\n";
   CHECK_THAT(Study(two_arms + metric).error(), Catch::Contains("arm 'a' cannot have a probe_head for clm") &&
