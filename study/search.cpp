@@ -125,16 +125,12 @@ std::vector<double> losses_of(const Plan& rung) {
   return losses;
 }
 
-/// The best trials of a rung, in the order of their numbers. Failed ones do not go on.
+/// The best trials of a rung, in the order of their numbers. Failed ones do not go on; none where all have failed.
 std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   const auto losses = losses_of(rung);
   std::vector<size_t> order;
   for (size_t i = 0; i < losses.size(); ++i)
     if (std::isfinite(losses[i])) order.push_back(i);
-  require<DataError>(!order.empty(), rung.folder,
-                     ": no trial has a result, so that none can go on; see the log of one, "
-                     "such as ",
-                     log_path(rung, rung.runs.front()));
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return losses[a] < losses[b]; });
   order.resize(std::min(order.size(), static_cast<size_t>(count)));
   std::sort(order.begin(), order.end());
@@ -220,14 +216,16 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
   for (size_t i = 0; i < rungs.size(); ++i) {
     const auto place = rungs.size() > 1 ? words(folder, "/rung-", i + 1) : folder;
     const auto stage = rungs.size() > 1 ? words("rung ", i + 1, " of ", rungs.size()) : std::string("trials");
-    const bool decided = i == 0 || (before && is_settled(*before));
+    const bool settled = before && is_settled(*before);
+    if (settled) trials = survivors(*before, rungs[i].trials);
+    const bool decided = i == 0 || (settled && !trials.empty());
     Plan plan{.file = file, .folder = place, .study = study, .seeds = seeds_of(study.seeds)};
     if (decided) {
-      if (i > 0) trials = survivors(*before, rungs[i].trials);
       plan = rung_plan(study, file, place, trials, rungs[i]);
       if (i > 0 && continued) continue_from(plan, *before);
     } else {
-      plan.waits_for = words("rung ", i);
+      plan.waits_for =
+          settled ? new_try(words("a trial of rung ", i), *before, before->runs.front()) : words("rung ", i);
       plan.study.trials = rungs[i].trials;
     }
     plan.stage = stage;

@@ -13,8 +13,9 @@ void add_tuning(StudyReport& report, const Stages& stages) {
   const auto& plan = stages.compared();
   if (!stages.tuning) return;
   if (!plan.waits_for.empty()) {
-    report.notes.push_back("the search for the tuned keys is not over: " +
-                           unsettled_words(stages.plans[*stages.tuning]));
+    const auto left = unsettled_words(stages.plans[*stages.tuning]);
+    report.notes.push_back(left.empty() ? "the runs wait for " + plan.waits_for
+                                        : "the search for the tuned keys is not over: " + left);
     return;
   }
   const auto tuning = read_tuning(stages.plans[*stages.tuning], plan.arms);

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "run/yardstick.h"
 #include "study/fingerprint.h"
+#include "study/process.h"
 #include "study/runs.h"
 #include "study/search.h"
 #include "study/tuning.h"
@@ -89,15 +90,18 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
   auto arms = arms_of(study);
   Stages stages;
   std::optional<Tuning> tuning;
+  std::string waits_for;
   if (!study.tune.items.empty()) {
     stages.tuning = add_stage(stages, tuning_plan(study, file, folder, arms));
     tuning = read_tuning(stages.plans[*stages.tuning], arms);
+    if (!tuning) waits_for = "tuning";
+    if (tuning && !tuning->lacks.empty()) waits_for = tuning->lacks, tuning.reset();
   }
   for (size_t i = 0; tuning && i < arms.size(); ++i)
     arms[i].tuned = tuning->arms[i].candidates[tuning->arms[i].best].keys;
   auto plan = plan_of(study, file, folder, arms, seeds_of(study.seeds));
   plan.stage = "runs";
-  if (stages.tuning && !tuning) plan.waits_for = "tuning";
+  plan.waits_for = waits_for;
   const auto split = study.split ? std::optional(split_plan(plan)) : std::nullopt;
   stages.comparison = add_stage(stages, std::move(plan));
   if (split) stages.split = add_stage(stages, *split);
@@ -143,6 +147,11 @@ std::string unsettled_words(const Plan& plan) {
   return left == 0 ? "" : words(left, " of ", plan.runs.size(), " runs are not done, such as ", example);
 }
 
+std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example) {
+  return words("a new try of ", what, ", whose runs have all failed (see ", log_path(plan, example),
+               "; try again with --only ", shell_word(words(example.arm, "/", example.seed)), ")");
+}
+
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {
   StudyProgress all;
   auto stages = make_stages(file, folder);
@@ -155,8 +164,11 @@ StudyProgress run_stages(const std::string& file, const std::string& folder, con
     }
     const auto& plan = stages.plans[i];
     if (!plan.waits_for.empty()) {
-      log_info("study",
-               words(plan.stage, ": waits for ", plan.waits_for, ", of which ", unsettled_words(stages.plans[i - 1])));
+      const auto& before = stages.plans[i - 1];
+      require<DataError>(!options.only.empty() || !is_settled(before), before.folder, ": ", plan.stage,
+                         " cannot start without ", plan.waits_for);
+      log_info("study", words(plan.stage, ": waits for ", plan.waits_for,
+                              is_settled(before) ? "" : ", of which " + unsettled_words(before)));
       break;
     }
     auto each = options;

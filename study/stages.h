@@ -38,8 +38,12 @@ bool is_settled(const Plan& plan);
 /// How many runs of a plan keep it from being settled, and one of them: `3 of 12 runs are not done, such as a/1`.
 std::string unsettled_words(const Plan& plan);
 
+/// What a stage waits for whose runs have failed: `a new try of WHAT, whose runs have all failed (see its log ...)`.
+std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example);
+
 /// Runs the stages in their order, each as `run_study` does; a stage that waits for another is planned when that one
-/// has ended. `only` may name runs of any stage. Throws as `run_study`.
+/// has ended. `only` may name runs of any stage. Throws as `run_study`, and DataError where all runs have failed that
+/// could decide what follows.
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options);
 
 }  // namespace cloze

@@ -128,9 +128,8 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
       candidate.loss = summarize(losses);
     }
     arm.best = best_of(arm.candidates);
-    require<DataError>(arm.candidates[arm.best].loss.count > 0, tuning.folder, ": no run of arm '", arm.arm,
-                       "' has a result, so that nothing can be chosen; see the log of one, such as ",
-                       log_path(tuning, tuning.runs[a * combinations]));
+    if (arm.candidates[arm.best].loss.count == 0 && found.lacks.empty())
+      found.lacks = new_try(words("arm '", arm.arm, "' in the search"), tuning, tuning.runs[a * combinations]);
   }
   return found;
 }

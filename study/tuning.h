@@ -27,6 +27,7 @@ struct Tuning {
   std::vector<int64_t> seeds{};
   int64_t runs = 0, tokens = 0;  ///< what it cost
   double seconds = 0;
+  std::string lacks{};  ///< what is missing to choose: a new try of an arm whose runs have all failed; else empty
 };
 
 /// The plan of the search, an ordinary plan of arms times combinations. Throws ConfigError for a key without at least
@@ -35,7 +36,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
                  const std::vector<Arm>& arms);
 
 /// What a search found, the best by the mean held-out loss over its seeds and the first of equals; none until it is
-/// settled. Throws DataError where no run of an arm has a result.
+/// settled.
 std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& arms);
 
 Table tuning_table(const Tuning& tuning);

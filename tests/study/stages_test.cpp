@@ -170,6 +170,32 @@ TEST_CASE("values that fail in the search rank last, and a killed run of it is r
              Catch::Contains("arm a: 1 runs with optimizer.learning_rate: 0.5 failed in the search"));
 }
 
+TEST_CASE("a search in which all runs of an arm fail is reported, and stops what follows until one is tried again") {
+  const Study study(
+      "arms: {a: {optimizer.learning_rate: 0.5}, b: {}}\nseeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n");
+  const auto why = Catch::Contains("a new try of arm 'a' in the search, whose runs have all failed") &&
+                   Catch::Contains("--only 'a, beta1=0.8/100001'");
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("runs cannot start") && why);
+  CHECK_THAT(study.stages().plans[1].waits_for, why);
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("the runs wait for ") && why);
+  CHECK(study.run({"a, beta1=0.8"}).failed == 1);
+  CHECK(study.starts("tuning/runs/a_beta1=0.8/seed-100001") == "started\nresumed\n");
+}
+
+TEST_CASE("a rung in which all trials fail is reported, and stops what follows until one is tried again") {
+  const Study study(
+      "set: {optimizer.learning_rate: 0.5}\nspace: {optimizer.weight_decay: {log: [1e-3, 1e-1]}}\n"
+      "trials: 4\nhalving: 2\nbudget: {steps: 1200}\n");
+  const auto why = Catch::Contains("a new try of a trial of rung 1, whose runs have all failed") &&
+                   Catch::Contains("--only trial-1/1");
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("rung 2 of 3 cannot start") && why);
+  const auto stages = study.stages();
+  CHECK_THAT(stages.plans[1].waits_for, why);
+  CHECK(stages.plans[2].waits_for == "rung 2");
+  CHECK_THAT(notes_of(study.report()), why);
+  CHECK(study.run({"trial-1"}).failed == 1);
+}
+
 TEST_CASE("mistakes in what is tuned are answered before any run") {
   const auto error = [](const std::string& rest) { return Study(two_arms + "seeds: 2\n" + rest).error(); };
   CHECK_THAT(error("tune: {optimizer.learning_rat: [0.1, 0.2]}\n"),
