@@ -158,6 +158,9 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
 
 std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count) {
   const auto plan = make_plan(file, folder);
+  require<ConfigError>(plan.study.probe_head.share == 0, file,
+                       ": has a 'probe_head', and the loss of a new head on a network that stays as it is does not "
+                       "follow the law of trained networks; fit runs that were scored by their own heads");
   std::vector<ScalingPoint> points;
   for (const auto& run : plan.runs) {
     if (status_of(plan, run).state != RunState::done) continue;

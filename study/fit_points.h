@@ -30,7 +30,8 @@ std::vector<ScalingPoint> read_points(const std::string& path, const PointColumn
 /// for runs that are not finished or were not scored alike.
 std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, SizeCount count);
 
-/// A point for each finished run of a study, by the metric of the study. `folder` empty: studies/NAME.
+/// A point for each finished run of a study, by the metric of the study. `folder` empty: studies/NAME. Throws
+/// ConfigError for a study with a `probe_head`, DataError for one without a finished run.
 std::vector<ScalingPoint> points_of_study(const std::string& file, const std::string& folder, SizeCount count);
 
 }  // namespace cloze

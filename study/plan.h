@@ -25,6 +25,10 @@ struct PlannedRun {
   std::string fingerprint{};  ///< of everything that makes its numbers: config, text, tokenizer
   std::string source{};       ///< folder of the run that must have ended before
   bool continues = false;     ///< goes on from the last checkpoint of `source`, with a larger budget
+  RunConfig trained{};        ///< of a probe: config of `source`, on whose backbone it trains a head
+  bool is_probe() const { return !source.empty() && !continues; }
+  /// The config by which the network that is scored was trained.
+  const RunConfig& network_config() const { return is_probe() ? trained : config; }
 };
 
 struct Plan {

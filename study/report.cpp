@@ -268,6 +268,13 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   return sets;
 }
 
+/// The budget of a run and of its head.
+std::string budget_of(const Plan& plan, const PlannedRun& run) {
+  if (plan.study.budget.limited()) return budget_words(plan.study.budget);
+  const auto network = budget_words(run.network_config().train.budget);
+  return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
+}
+
 /// What an arm without a pair of runs is told.
 std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
@@ -353,8 +360,7 @@ StudyReport make_report(const Plan& plan) {
                                              .message = status.message,
                                              .command = words("cloze pretrain ", shell_word(config_path(plan, planned)),
                                                               " --run ", shell_word(folder + "-again"))});
-    const auto& budget = plan.study.budget.limited() ? plan.study.budget : planned.config.train.budget;
-    run.budget = budget_words(budget);
+    run.budget = budget_of(plan, planned);
     if (status.state != RunState::done) continue;
     run.result = read_result(plan, planned);
     run.curve = read_curve(plan, planned);

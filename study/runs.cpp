@@ -80,6 +80,15 @@ Progress read_progress(const std::string& folder, const std::string& name, int64
   return found;
 }
 
+void add_usage(CurvePoint& point, const CurvePoint& before) {
+  point.step += before.step;
+  point.tokens += before.tokens;
+  point.predicted_tokens += before.predicted_tokens;
+  point.seconds += before.seconds;
+  point.flops += before.flops;
+  point.epochs += before.epochs;
+}
+
 bool is_own_failure(const std::string& message) { return !message.empty() && !message.starts_with("ended by signal"); }
 
 /// Why the run that another needs has no end; empty where it may still come to one.
@@ -123,7 +132,11 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const std::string&
 }
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
-  return read_curve(run_path(plan, run), "", run.config.evaluation.points);
+  auto curve = read_curve(run_path(plan, run), "", run.config.evaluation.points);
+  if (!run.is_probe()) return curve;
+  const auto before = read_progress(run.source, "", 0).last;
+  for (auto& point : curve) add_usage(point, before);
+  return curve;
 }
 
 int64_t last_step(const std::string& folder) { return read_progress(folder, "", 0).last.step; }

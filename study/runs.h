@@ -61,7 +61,7 @@ struct RunResult {
   ExampleLosses examples{};
   std::string measured{};  ///< what the losses were measured by: objectives, rows, masks
   std::string text{};      ///< fingerprint of the held-out text and its tokenizer
-  int64_t step = 0, tokens = 0, predicted_tokens = 0;
+  int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
   double seconds = 0, flops = 0, epochs = 0;
 };
 
@@ -74,7 +74,7 @@ struct CurvePoint {
   int64_t step = 0, tokens = 0, predicted_tokens = 0;
   double seconds = 0, flops = 0, epochs = 0, loss = 0;
 };
-/// The held-out losses along a run. A line that was cut ends the curve.
+/// The held-out losses along a run; that of a probe begins where its source ended. A line that was cut ends the curve.
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run);
 /// The same for a run directory: losses of the objective `name`, `points` evaluations at equal shares of the budget;
 /// 0: so many steps apart, which then are the index.

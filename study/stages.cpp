@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "core/interrupt.h"
@@ -24,6 +25,7 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   auto probe = run;
   probe.source = run_path(trained, run);
   probe.continues = false;
+  probe.trained = run.config;
   auto& config = probe.config;
   config.init = {.from = {}, .probe = true};
   config.objectives = row_objectives(parse_objective(study.metric.objective));
@@ -148,8 +150,10 @@ std::string unsettled_words(const Plan& plan) {
 }
 
 std::string new_try(const std::string& what, const Plan& plan, const PlannedRun& example) {
-  return words("a new try of ", what, ", whose runs have all failed (see ", log_path(plan, example),
-               "; try again with --only ", shell_word(words(example.arm, "/", example.seed)), ")");
+  const bool begun = example.source.empty() || std::filesystem::exists(log_path(plan, example));
+  return words("a new try of ", what, ", whose runs have all failed (see ",
+               begun ? log_path(plan, example) : example.source + ".log", "; try again with --only ",
+               shell_word(words(example.arm, "/", example.seed)), ")");
 }
 
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {

@@ -178,7 +178,7 @@ std::string untuned_words(const Plan& plan) {
     const auto is_rate = [](const auto& key) { return key.first == "optimizer.learning_rate"; };
     if (std::any_of(arm.tuned.begin(), arm.tuned.end(), is_rate)) continue;
     const auto run = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const auto& r) { return r.arm == arm.name; });
-    arms_by_rate[run->config.optimizer.learning_rate].push_back(arm.name);
+    arms_by_rate[run->network_config().optimizer.learning_rate].push_back(arm.name);
   }
   std::string text;
   for (const auto& [rate, arms] : arms_by_rate) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
+#include "study/fit_points.h"
 #include "study/report.h"
 #include "study/search.h"
 #include "study/stages.h"
@@ -364,7 +365,17 @@ TEST_CASE("with a probe_head every arm is scored by a new head on its backbone, 
   }
   CHECK(study.run({"own/1"}).done == 2);  // the run and its probe
   CHECK(study.run().done == 8);
-  CHECK_THAT(notes_of(study.report()), Catch::Contains("scored by a new head for mlm") && Catch::Contains("10 %"));
+  const auto report = study.report();
+  CHECK_THAT(notes_of(report), Catch::Contains("scored by a new head for mlm") && Catch::Contains("10 %") &&
+                                   Catch::Contains("no learning rate was tuned: every arm ran with 1e-04"));
+  for (const auto& run : report.runs) {  // 100 tokens a step, 90 steps of the network and 10 of its head
+    CHECK(run.result.tokens == 10'000);
+    CHECK(run.result.step == 100);
+    CHECK(run.result.seconds == Approx(30));
+    CHECK(run.curve.front().tokens > 9000);
+  }
+  CHECK_THROWS_WITH(points_of_study(study.folder / "study.yaml", study.folder / "out", SizeCount::all),
+                    Catch::Contains("study.yaml: has a 'probe_head'"));
 }
 
 TEST_CASE("a search of heads goes on without the runs that failed before their heads") {
