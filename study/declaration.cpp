@@ -18,7 +18,7 @@ std::string path_of(const Plan& plan) { return plan.root + "/declaration.json"; 
 /// The values of the study file by their keys, its defaults included.
 json declared(const Plan& plan) {
   json values = json::object();
-  for (const auto& entry : entries(plan.study))
+  for (const auto& entry : entries(read_study(plan.file)))
     if (entry.leaf) values[entry.path] = entry.value;
   return values;
 }

@@ -7,10 +7,12 @@
 
 namespace cloze {
 
+// All of these read the study file of the plan: a stage has a study of its own, whose budget is a part.
+
 /// XXH3 of everything in the study file, as it is declared before the first run.
 std::string declaration_of(const Plan& plan);
 
-/// Writes FOLDER/declaration.json, unless it exists.
+/// Writes declaration.json into the folder of the whole study, unless it exists.
 void declare(const Plan& plan);
 
 /// What has changed in the study file since the first run: `metric.better_by was 0.01 before the first run, and is

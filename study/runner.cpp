@@ -48,7 +48,6 @@ class Runner {
     std::error_code error;
     fs::create_directories(plan.folder, error);
     require<Error>(!error, plan.folder, ": cannot be created (", error.message(), ")");
-    declare(plan);
     largest_ = options.run_memory;
   }
 
@@ -202,6 +201,10 @@ int64_t concurrent_runs(int64_t jobs) { return jobs > 0 ? jobs : cores(); }
 
 int64_t threads_of_run(int64_t jobs) { return std::max<int64_t>(1, cores() / jobs); }
 
-StudyProgress run_study(const Plan& plan, const RunnerOptions& options) { return Runner(plan, options).run(); }
+StudyProgress run_study(const Plan& plan, const RunnerOptions& options) {
+  Runner runner(plan, options);
+  declare(plan);
+  return runner.run();
+}
 
 }  // namespace cloze

@@ -174,11 +174,11 @@ TEST_CASE("values that fail in the search rank last, and a killed run of it is r
 TEST_CASE("a search in which all runs of an arm fail is reported, and stops what follows until one is tried again") {
   const Study study(
       "arms: {a: {optimizer.learning_rate: 0.5}, b: {}}\nseeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n");
-  const auto why = Catch::Contains("a new try of arm 'a' in the search, whose runs have all failed") &&
-                   Catch::Contains("--only 'a, beta1=0.8/100001'");
-  CHECK_THROWS_WITH(study.run(), Catch::Contains("runs cannot start") && why);
-  CHECK_THAT(study.stages().plans[1].waits_for, why);
-  CHECK_THAT(notes_of(study.report()), Catch::Contains("the runs wait for ") && why);
+  const std::string why = "a new try of arm 'a' in the search, whose runs have all failed (see ";
+  const std::string mend = "; try again with --only 'a, beta1=0.8/100001')";
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("runs cannot start without " + why) && Catch::Contains(mend));
+  CHECK_THAT(study.stages().plans[1].waits_for, Catch::Contains(why));
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("the runs wait for " + why) && Catch::Contains(mend));
   CHECK(study.run({"a, beta1=0.8"}).failed == 1);
   CHECK(study.starts("tuning/runs/a_beta1=0.8/seed-100001") == "started\nresumed\n");
 }
@@ -187,13 +187,13 @@ TEST_CASE("a rung in which all trials fail is reported, and stops what follows u
   const Study study(
       "set: {optimizer.learning_rate: 0.5}\nspace: {optimizer.weight_decay: {log: [1e-3, 1e-1]}}\n"
       "trials: 4\nhalving: 2\nbudget: {steps: 1200}\n");
-  const auto why = Catch::Contains("a new try of a trial of rung 1, whose runs have all failed") &&
-                   Catch::Contains("--only trial-1/1");
-  CHECK_THROWS_WITH(study.run(), Catch::Contains("rung 2 of 3 cannot start") && why);
+  const std::string why = "a new try of a trial of rung 1, whose runs have all failed (see ";
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("rung 2 of 3 cannot start without " + why) &&
+                                     Catch::Contains("try again with --only trial-1/1"));
   const auto stages = study.stages();
-  CHECK_THAT(stages.plans[1].waits_for, why);
+  CHECK_THAT(stages.plans[1].waits_for, Catch::Contains(why));
   CHECK(stages.plans[2].waits_for == "rung 2");
-  CHECK_THAT(notes_of(study.report()), why);
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("rung 2 of 3 waits for " + why));
   CHECK(study.run({"trial-1"}).failed == 1);
 }
 
@@ -219,6 +219,26 @@ TEST_CASE("the budget of tuning is shared by the runs of an arm") {
   const auto plan = study.stages().plans[0];
   CHECK(plan.seeds == std::vector<int64_t>{100'001, 100'002, 100'003});
   for (const auto& run : plan.runs) CHECK(run.config.train.budget.steps == 10);
+}
+
+TEST_CASE("what stages make of the study file is no change of what it declared") {
+  const auto declared_otherwise = [](const std::string& yaml) {
+    const Study study(yaml + "metric: {objective: mlm, better_by: 0.01}\n");
+    study.run();
+    CHECK_THAT(notes_of(study.report()), !Catch::Contains("declared otherwise"));
+    const auto hash = study.report().declaration;
+    study.write(yaml + "metric: {objective: mlm, better_by: 0.02}\n");
+    CHECK(study.report().declaration != hash);
+    return notes_of(study.report());
+  };
+  const auto change =
+      Catch::Contains("declared otherwise: metric.better_by was 0.01 before the first run, and is 0.02");
+  CHECK_THAT(declared_otherwise(two_arms + "seeds: 2\nbudget: {steps: 40}\ntune: {optimizer.beta1: [0.8, 0.9]}\n"
+                                           "tuning: {budget: {steps: 60}}\n"),
+             change && !Catch::Contains("declared otherwise: budget"));
+  CHECK_THAT(declared_otherwise("space: {optimizer.learning_rate: {log: [1e-3, 1e-1]}}\ntrials: 4\nhalving: 2\n"
+                                "budget: {steps: 1200}\n"),
+             change && !Catch::Contains("declared otherwise: budget"));
 }
 
 TEST_CASE("rungs of successive halving use the total budget exactly, as Hyperband's inner loop") {
