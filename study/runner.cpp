@@ -64,13 +64,23 @@ class Runner {
 
  private:
   void refuse_or_take_stale() {
-    std::string names;
+    std::string names, unfinished;
+    std::vector<const PlannedRun*> kept;
     for (const auto* run : queue_) {
       if (status_of(plan_, *run).state != RunState::stale) continue;
-      names += (names.empty() ? "" : ", ") + run->arm + "/" + std::to_string(run->seed);
+      const auto name = run->arm + "/" + std::to_string(run->seed);
+      names += (names.empty() ? "" : ", ") + name;
       if (options_.stale == StaleRuns::redo) remove(*run);
-      if (options_.stale == StaleRuns::keep) kept_.push_back(run);
+      if (options_.stale != StaleRuns::keep) continue;
+      if (read_record(record_path(plan_, *run))->done)
+        kept.push_back(run);
+      else
+        unfinished += (unfinished.empty() ? "" : ", ") + name;
     }
+    require<ConfigError>(unfinished.empty(), plan_.folder,
+                         ": these runs have no result that --keep could leave: ", unfinished,
+                         "; make them again first, with --redo and --only");
+    for (const auto* run : kept) keep(*run);
     require<ConfigError>(names.empty() || options_.stale != StaleRuns::refuse, plan_.folder,
                          ": these runs were made from another config, text, tokenizer or version: ", names,
                          "; make them again with --redo, or leave them as they are with --keep, which the report says");
@@ -84,6 +94,13 @@ class Runner {
     fs::remove(log_path(plan_, run));
   }
 
+  /// Notes that a run counts for this plan as it is.
+  void keep(const PlannedRun& run) const {
+    auto record = *read_record(record_path(plan_, run));
+    record.kept = run.fingerprint;
+    write_record(record_path(plan_, run), record);
+  }
+
   /// Starts runs while there is room; false when nothing is left to start.
   bool start_some() {
     while (static_cast<int64_t>(children_.size()) < jobs_ && !queue_.empty() && has_memory()) {
@@ -91,7 +108,7 @@ class Runner {
       queue_.erase(queue_.begin());
       const auto state = status_of(plan_, *run).state;
       if (!run->source.empty() && !fs::exists(run->source + "/held_out.json")) continue;  // has not ended
-      if (state == RunState::done || std::find(kept_.begin(), kept_.end(), run) != kept_.end()) continue;
+      if (state == RunState::done) continue;
       fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
       auto claim = Claim::take(claim_path(plan_, *run));
       if (!claim) continue;                  // another process works on it
@@ -154,7 +171,7 @@ class Runner {
     StudyProgress found;
     for (const auto* run : selected_runs(plan_, options_.only)) {
       const auto state = status_of(plan_, *run).state;
-      found.done += state == RunState::done || state == RunState::stale;
+      found.done += state == RunState::done;
       found.failed += state == RunState::failed;
       found.elsewhere += state == RunState::running;
       found.waiting += state == RunState::waiting;
@@ -164,7 +181,7 @@ class Runner {
 
   const Plan& plan_;
   const RunnerOptions& options_;
-  std::vector<const PlannedRun*> queue_, kept_;
+  std::vector<const PlannedRun*> queue_;
   std::map<pid_t, Child> children_;
   ProgressView view_;
   int64_t jobs_ = 1;

@@ -116,14 +116,16 @@ std::optional<RunRecord> read_record(const std::string& path) {
   return RunRecord{.fingerprint = text("fingerprint"),
                    .version = text("version"),
                    .done = fields.contains("done") && fields["done"] == true,
-                   .message = text("message")};
+                   .message = text("message"),
+                   .kept = text("kept")};
 }
 
 void write_record(const std::string& path, const RunRecord& record) {
   const json fields{{"fingerprint", record.fingerprint},
                     {"version", record.version},
                     {"done", record.done},
-                    {"message", record.message}};
+                    {"message", record.message},
+                    {"kept", record.kept}};
   write_atomic(path, fields.dump(2) + "\n");
 }
 
@@ -152,6 +154,8 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   status.progress = progress.share;
   if (status.owner)
     status.state = RunState::running;
+  else if (record && record->done && record->kept == run.fingerprint)
+    status.state = RunState::done, status.progress = 1, status.kept = true;
   else if (record && (record->fingerprint != run.fingerprint || record->version != CLOZE_VERSION))
     status.state = RunState::stale;
   else if (record && record->done)

@@ -26,7 +26,8 @@ struct RunStatus {
   int64_t step = 0;
   double loss = 0;        ///< the metric as last evaluated; NaN before the first evaluation
   double seconds = 0;     ///< of training so far
-  std::string message{};  ///< why it failed, or what it was made from otherwise
+  std::string message{};  ///< why it failed
+  bool kept = false;      ///< done, made from another config, text, tokenizer or version, and kept as it is
   std::optional<Owner> owner{};
 };
 
@@ -35,6 +36,7 @@ struct RunRecord {
   std::string fingerprint{}, version{};
   bool done = false;
   std::string message{};  ///< of a failure
+  std::string kept{};     ///< fingerprint of the other plan for which somebody agreed to count it as it is
 };
 
 /// The folder, the config file, the record, the claim and the log of a planned run.

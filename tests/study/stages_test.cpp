@@ -36,9 +36,9 @@ struct Study {
   }
   void write(const std::string& yaml) const { folder.write("study.yaml", "study: s\nbase: base.yaml\n" + yaml); }
   Stages stages() const { return make_stages(folder / "study.yaml", folder / "out"); }
-  StudyProgress run(std::vector<std::string> only = {}) const {
+  StudyProgress run(std::vector<std::string> only = {}, StaleRuns stale = StaleRuns::refuse) const {
     return run_stages(folder / "study.yaml", folder / "out",
-                      {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only});
+                      {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only, .stale = stale});
   }
   StudyReport report() const { return make_report(stages().compared()); }
   std::string error() const {
@@ -195,6 +195,24 @@ TEST_CASE("a rung in which all trials fail is reported, and stops what follows u
   CHECK(stages.plans[2].waits_for == "rung 2");
   CHECK_THAT(notes_of(study.report()), Catch::Contains("rung 2 of 3 waits for " + why));
   CHECK(study.run({"trial-1"}).failed == 1);
+}
+
+TEST_CASE("a search whose runs are kept though the study has changed decides what follows") {
+  const std::string tune = "seeds: 2\ntune: {optimizer.weight_decay: [0.01, 0.03, 0.05]}\n";
+  const Study study(two_arms + tune);
+  study.run();
+  study.write("set: {optimizer.epsilon: 1e-7}\n" + two_arms + tune);
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("or leave them as they are with --keep"));
+  CHECK(study.stages().plans[1].waits_for == "tuning");
+  CHECK(study.run({}, StaleRuns::keep).done == 10);
+  const auto stages = study.stages();
+  CHECK(stages.plans[1].waits_for.empty());
+  for (const auto& plan : stages.plans) CHECK(is_settled(plan));
+  CHECK(study.run().done == 4);  // the search is over
+  CHECK_THAT(notes_of(study.report()), Catch::Contains("run b/2 was made from another config") &&
+                                           Catch::Contains("kept as it is; it counts like the others"));
+  CHECK(study.starts("tuning/runs/a_weight_decay=0.01/seed-100001") == "started\n");
+  CHECK(study.starts("runs/b/seed-2") == "started\n");
 }
 
 TEST_CASE("mistakes in what is tuned are answered before any run") {

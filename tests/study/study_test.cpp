@@ -173,6 +173,23 @@ TEST_CASE("runs of a study that has changed are refused, kept or made again as a
   CHECK(read_file(study.folder / "out/runs/high/seed-1/starts") == "started\n");
   CHECK(status_of(study.plan(), study.plan().runs[1]).state == RunState::done);
   CHECK_THROWS_WITH(study.run({"hgh"}), Catch::Contains("did you mean 'high'?"));
+  CHECK(study.run({"high/2"}, StaleRuns::keep).done == 1);
+  CHECK(study.run({"high/2"}).done == 1);
+  CHECK(read_file(study.folder / "out/runs/high/seed-2/starts") == "started\n");
+  const auto notes = make_report(study.plan()).notes;
+  const auto kept = std::count_if(notes.begin(), notes.end(),
+                                  [](const auto& note) { return note.find("kept as it is") != std::string::npos; });
+  CHECK(kept == 1);
+  CHECK_THAT(notes.front(), Catch::Contains("run high/2 was made from another config"));
+}
+
+TEST_CASE("a run without a result cannot be kept when the study has changed") {
+  const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.5}\n");
+  study.run();
+  study.folder.write("base.yaml", std::string(base_yaml) + "optimizer: {weight_decay: 0.02}\n");
+  CHECK_THROWS_WITH(study.run({}, StaleRuns::keep), Catch::Contains("no result that --keep could leave: b/1, b/2") &&
+                                                        Catch::Contains("--redo and --only"));
+  CHECK_THROWS_WITH(study.run(), Catch::Contains("a/1, b/1, a/2, b/2"));  // nothing was kept
 }
 
 TEST_CASE("held-out losses that were edited are refused with the file") {
