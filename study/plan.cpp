@@ -223,7 +223,7 @@ std::string study_folder(const StudyConfig& study, const std::string& folder) {
 }
 
 Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& folder, std::vector<Arm> arms,
-             const std::vector<int64_t>& seeds) {
+             const std::vector<int64_t>& seeds, int64_t length) {
   Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
   const auto& study = plan.study;
   const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
@@ -231,7 +231,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
   std::vector<RunConfig> configs;
   for (const auto& arm : plan.arms) configs.push_back(arm_config(study, base_file, arm));
   check_distinct(plan.arms, configs);
-  const auto length = shared_length(configs);
+  if (length == 0) length = shared_length(configs);
   std::string mistakes;
   for (size_t i = 0; i < configs.size(); ++i) {
     auto& config = configs[i];

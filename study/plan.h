@@ -54,8 +54,9 @@ StudyConfig read_study(const std::string& file);
 std::string study_folder(const StudyConfig& study, const std::string& folder);
 
 /// The plan of these arms and seeds, with every run validated. Throws ConfigError.
+/// length   of held-out sequences whose config leaves it open [tokens]; 0: as many as every arm can read
 Plan plan_of(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> arms,
-             const std::vector<int64_t>& seeds);
+             const std::vector<int64_t>& seeds, int64_t length = 0);
 
 /// Every arm with every value of one more key. `list` is the name of the list in messages.
 std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, const ConfigNode& values,

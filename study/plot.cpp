@@ -129,7 +129,15 @@ std::string to_svg(const LineChart& chart) {
     svg += words("<path class=\"line ", line.style, "\" d=\"", path, "\"");
     svg += line.title.empty() ? "/>" : words("><title>", escaped_html(line.title), "</title></path>");
   }
-  return svg + "</svg></svg>";
+  svg += "</svg>";
+  const auto holds = [](double share) { return share >= 0 && share <= 1; };  // and is a number
+  for (const auto& dot : chart.dots) {
+    const double x = chart.x.share(dot.at.x), y = 1 - chart.y.share(dot.at.y);
+    if (holds(x) && holds(y))
+      svg += words("<circle class=\"", dot.style, "\" cx=\"", percent(x), "\" cy=\"", percent(y),
+                   "\" r=\"4.5\"><title>", escaped_html(dot.title), "</title></circle>");
+  }
+  return svg + "</svg>";
 }
 
 std::string row_grid(const Axis& axis) {

@@ -41,14 +41,21 @@ struct PlotBand {
   std::vector<PlotPoint> low{}, high{};
 };
 
+/// A point of its own.
+struct PlotDot {
+  std::string style{}, title{};
+  PlotPoint at{};
+};
+
 struct LineChart {
   std::string title{}, x_label{};
   Axis x{}, y{};
   std::vector<PlotBand> bands{};  ///< below the lines
   std::vector<PlotLine> lines{};
+  std::vector<PlotDot> dots{};  ///< above the lines
 };
 
-/// A chart of lines; what is outside the axes is cut off.
+/// A chart of lines and dots; what is outside the axes is cut off.
 std::string to_svg(const LineChart& chart);
 
 /// At most `count` of the points, the first and the last among them, evenly spaced by their index.

@@ -336,7 +336,7 @@ StudyReport make_report(const Plan& plan) {
   if (!plan.study.space.items.empty()) return search_report(plan);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
-                     .unit = metric.unit == LossUnit::nats ? "nats" : "bits per byte",
+                     .unit = unit_words(metric.unit),
                      .metric = metric.objective,
                      .baseline = plan.arms.front().name,
                      .declaration = declaration_of(plan),

@@ -107,6 +107,7 @@ std::string question_of(const StudyReport& report) {
     if (!arm.is_baseline) others.push_back(arm.name);
   const std::string verb = report.rules.higher_is_better ? "raise" : "lower";
   const auto loss = words("the held-out ", report.metric, " loss");
+  if (report.arms.empty()) return words("Which trial has the lowest held-out ", report.metric, " loss?");
   if (others.empty()) return words("What is ", loss, " of ", in_one_line(report.baseline), "?");
   if (others.size() <= 3)
     return words("Does ", listed(others, "or"), " ", verb, " ", loss, " of ", in_one_line(report.baseline), "?");

@@ -139,14 +139,21 @@ std::vector<Arm> survivors(const Plan& rung, int64_t count) {
   return best;
 }
 
-/// The plan of one rung.
+/// Tokens of a held-out sequence that every trial can read.
+int64_t shared_length(const std::vector<PlannedRun>& drawn) {
+  int64_t length = drawn.front().config.data.max_seq_length;
+  for (const auto& run : drawn) length = std::min(length, run.config.data.max_seq_length);
+  return length;
+}
+
+/// The plan of one rung. `length`: of held-out sequences, the same in every rung.
 Plan rung_plan(const StudyConfig& study, const std::string& file, const std::string& folder, std::vector<Arm> trials,
-               const Rung& rung) {
+               const Rung& rung, int64_t length) {
   auto each = study;
   each.budget = scaled(study.budget, rung.used);
   require<ConfigError>(each.budget.limited(), file, ": the budget over ", study.trials,
                        " trials is not one step for each run of the first rung; raise it, or draw fewer trials");
-  auto plan = plan_of(each, file, folder, std::move(trials), seeds_of(study.seeds));
+  auto plan = plan_of(each, file, folder, std::move(trials), seeds_of(study.seeds), length);
   for (const auto& run : plan.runs)
     check_budget(run.config, words(file, ": the budget over ", study.trials, " trials"));
   return plan;
@@ -221,7 +228,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
     const bool decided = i == 0 || (settled && !trials.empty());
     Plan plan{.file = file, .folder = place, .study = study, .seeds = seeds_of(study.seeds)};
     if (decided) {
-      plan = rung_plan(study, file, place, trials, rungs[i]);
+      plan = rung_plan(study, file, place, trials, rungs[i], shared_length(drawn));
       if (i > 0 && continued) continue_from(plan, *before);
     } else {
       plan.waits_for =
@@ -267,8 +274,12 @@ std::vector<Trial> read_trials(const Stages& stages) {
   return trials;
 }
 
+bool has_flops(const std::vector<Trial>& trials) {
+  return std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return t.flops > 0; });
+}
+
 void mark_frontier(std::vector<Trial>& trials) {
-  const bool by_flops = std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return t.flops > 0; });
+  const bool by_flops = has_flops(trials);
   const auto cost = [&](const Trial& t) { return by_flops ? t.flops : t.tokens; };
   for (auto& trial : trials)
     trial.on_frontier = std::none_of(trials.begin(), trials.end(), [&](const Trial& other) {

@@ -49,6 +49,9 @@ struct Trial {
 /// All trials with a result, the best of the last rung first.
 std::vector<Trial> read_trials(const Stages& stages);
 
+/// Whether trials are compared at equal FLOPs: those of all are known. Else it is at equal tokens.
+bool has_flops(const std::vector<Trial>& trials);
+
 /// Marks the trials that no other beats in loss at the same FLOPs or less (tokens, where FLOPs are not known).
 void mark_frontier(std::vector<Trial>& trials);
 

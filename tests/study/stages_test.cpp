@@ -327,8 +327,48 @@ TEST_CASE("successive halving gives the better trials more, and its table has th
   CHECK_THAT(notes_of(report), Catch::Contains("every rung trains its trials anew"));
   CHECK_THAT(to_text(report, 100), Catch::Contains("trial-") && Catch::Contains("90,000"));
   CHECK(to_json(report)["tables"][0]["rows"].size() == 9);
+  CHECK_THAT(to_text(report, 100), Catch::Contains("Which trial has the lowest held-out mlm loss?"));
   study.run();
   CHECK(study.starts("rung-3/runs/" + trials[0].name + "/seed-1") == "started\n");
+}
+
+TEST_CASE("the page of a search draws every trial over its cost, and connects those of the frontier") {
+  const Study study(
+      "space: {optimizer.learning_rate: {log: [1e-3, 1]}}\ntrials: 9\nhalving: 3\nbudget: {steps: 2700}\n"
+      "metric: {objective: mlm, unit: bits_per_byte}\n");
+  study.run();
+  const auto report = study.report();
+  CHECK(report.unit == "bits per byte");
+  CHECK(report.trial_cost == "tokens");
+  REQUIRE(report.trials.size() == 9);
+  int64_t on_frontier = 0;
+  for (const auto& trial : report.trials) on_frontier += trial.on_frontier;
+  const auto page = to_html(report);
+  const auto count = [&](const std::string& part) {
+    int64_t found = 0;
+    for (auto at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("<circle class=\"a1 dot\"") == on_frontier);
+  CHECK(count("<circle class=\"a0 run\"") == 9 - on_frontier);
+  CHECK(count("<path class=\"line a1\"") == 1);
+  CHECK(count("Which trial has the lowest held-out mlm loss?") == 2);  // the title and the head
+  CHECK(count("[bits per byte]") == 1);
+  CHECK(page.find("Loss by cost") < page.find("<h2>Trials</h2>"));
+}
+
+TEST_CASE("all rungs are scored on sequences that the trials of the first can read") {
+  const Study study(
+      "space: {optimizer.learning_rate: {log: [1e-3, 1e-1]}, data.max_seq_length: {integers: [16, 32]}}\n"
+      "trials: 9\nhalving: 3\nbudget: {steps: 2700}\n");
+  study.run();
+  const auto stages = study.stages();
+  int64_t shortest_of_first = 32;
+  for (const auto& run : stages.plans[0].runs)
+    shortest_of_first = std::min(shortest_of_first, run.config.data.max_seq_length);
+  for (const auto& run : stages.plans[1].runs) CHECK(run.config.data.max_seq_length > shortest_of_first);
+  for (const auto& plan : stages.plans)
+    for (const auto& run : plan.runs) CHECK(run.config.evaluation.max_seq_length == shortest_of_first);
 }
 
 TEST_CASE("runs with a constant learning rate go on from their checkpoints, and pay for the difference alone") {
