@@ -163,11 +163,11 @@ std::vector<ScalingPoint> points_of_study(const std::string& file, const std::st
                        "follow the law of trained networks; fit runs that were scored by their own heads");
   std::vector<ScalingPoint> points;
   for (const auto& run : plan.runs) {
-    if (status_of(plan, run).state != RunState::done) continue;
-    const auto result = read_result(plan, run);
-    points.push_back({.size = parameters_of(result.folder, count),
-                      .tokens = static_cast<double>(result.tokens),
-                      .loss = result.value,
+    const auto result = finished_result(plan, run);
+    if (!result) continue;
+    points.push_back({.size = parameters_of(result->folder, count),
+                      .tokens = static_cast<double>(result->tokens),
+                      .loss = result->value,
                       .name = words(run.arm, "/", run.seed)});
   }
   require<DataError>(!points.empty(), plan.folder, ": has no finished runs; train them with `cloze study run ", file,

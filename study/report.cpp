@@ -365,10 +365,7 @@ StudyReport make_report(const Plan& plan) {
     run.result = read_result(plan, planned);
     run.curve = read_curve(plan, planned);
     read_provenance(folder, run);
-    if (status.kept)
-      report.notes.push_back(words("run ", planned.arm, "/", planned.seed,
-                                   " was made from another config, text, tokenizer or version and kept as it is; it "
-                                   "counts like the others"));
+    if (status.kept) report.notes.push_back(words("run ", planned.arm, "/", planned.seed, " ", kept_words));
     if (std::isfinite(run.result.value)) continue;
     run.state = RunState::failed;
     run.message = "its held-out loss is not finite";

@@ -246,4 +246,10 @@ RunResult read_result(const Plan& plan, const PlannedRun& run) {
   return result;
 }
 
+std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run) {
+  if (status_of(plan, run).state != RunState::done) return std::nullopt;
+  auto result = read_result(plan, run);
+  return std::isfinite(result.value) ? std::optional(std::move(result)) : std::nullopt;
+}
+
 }  // namespace cloze

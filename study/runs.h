@@ -31,6 +31,10 @@ struct RunStatus {
   std::optional<Owner> owner{};
 };
 
+/// What a report says of a run that was kept.
+inline constexpr const char* kept_words =
+    "was made from another config, text, tokenizer or version and kept as it is; it counts like the others";
+
 /// What the runner notes of a run when it ends, next to its folder.
 struct RunRecord {
   std::string fingerprint{}, version{};
@@ -69,6 +73,9 @@ struct RunResult {
 
 /// The result of a run that is done. Throws DataError for files that are damaged, were cut or edited.
 RunResult read_result(const Plan& plan, const PlannedRun& run);
+
+/// The result of a run that is done and whose loss is finite; else none. Throws DataError as read_result.
+std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run);
 
 /// One point of a curve.
 struct CurvePoint {

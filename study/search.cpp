@@ -116,9 +116,9 @@ std::vector<double> losses_of(const Plan& rung) {
     bool complete = true;
     for (const auto& run : rung.runs) {
       if (run.arm != arm.name) continue;
-      const bool done = status_of(rung, run).state == RunState::done;
-      if (done) values.push_back(read_result(rung, run).value);
-      complete = complete && done;
+      const auto result = finished_result(rung, run);
+      if (result) values.push_back(result->value);
+      complete = complete && result;
     }
     losses.push_back(complete ? summarize(values).mean : std::numeric_limits<double>::quiet_NaN());
   }
@@ -253,10 +253,11 @@ std::vector<Trial> read_trials(const Stages& stages) {
       Trial now{.name = arm.name, .keys = arm.keys, .rung = r};
       double count = 0;
       for (const auto& run : rung.runs) {
-        if (run.arm != arm.name || status_of(rung, run).state != RunState::done) continue;
-        const auto result = read_result(rung, run);
-        losses.push_back(result.value);
-        now.tokens += static_cast<double>(result.tokens), now.flops += result.flops, now.seconds += result.seconds;
+        if (run.arm != arm.name) continue;
+        const auto result = finished_result(rung, run);
+        if (!result) continue;
+        losses.push_back(result->value);
+        now.tokens += static_cast<double>(result->tokens), now.flops += result->flops, now.seconds += result->seconds;
         ++count;
       }
       if (losses.size() < rung.seeds.size()) continue;  // failed, or not done yet: what it had before counts
@@ -323,10 +324,15 @@ std::vector<std::string> search_notes(const Stages& stages, const std::vector<Tr
   for (const size_t r : stages.rungs) {
     const auto& rung = stages.plans[r];
     if (!rung.waits_for.empty()) notes.push_back(words(rung.stage, " waits for ", rung.waits_for));
-    for (const auto& run : rung.runs)
-      if (const auto status = status_of(rung, run); status.state != RunState::done)
-        notes.push_back(words(rung.stage, ": run ", run.arm, "/", run.seed, " is ", status.state,
-                              status.message.empty() ? "" : ": " + status.message));
+    for (const auto& run : rung.runs) {
+      const auto status = status_of(rung, run);
+      const auto name = words(rung.stage, ": run ", run.arm, "/", run.seed);
+      if (status.state != RunState::done)
+        notes.push_back(words(name, " is ", status.state, status.message.empty() ? "" : ": " + status.message));
+      else if (!finished_result(rung, run))
+        notes.push_back(name + " counts as failed: its held-out loss is not finite");
+      if (status.kept) notes.push_back(words(name, " ", kept_words));
+    }
   }
   if (!trials.empty())
     notes.push_back(

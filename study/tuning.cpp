@@ -115,15 +115,14 @@ std::optional<Tuning> read_tuning(const Plan& tuning, const std::vector<Arm>& ar
       for (const auto& run : tuning.runs) {
         if (run.arm != searched.name) continue;
         ++found.runs;
-        const bool done = status_of(tuning, run).state == RunState::done;
-        if (!done) {
+        const auto result = finished_result(tuning, run);
+        if (!result) {
           ++candidate.failed;
           continue;
         }
-        const auto result = read_result(tuning, run);
-        losses.push_back(result.value);
-        found.tokens += result.tokens;
-        found.seconds += result.seconds;
+        losses.push_back(result->value);
+        found.tokens += result->tokens;
+        found.seconds += result->seconds;
       }
       candidate.loss = summarize(losses);
     }

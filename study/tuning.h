@@ -11,7 +11,7 @@ namespace cloze {
 struct Candidate {
   std::vector<std::pair<std::string, ConfigNode>> keys{};
   Summary loss{};      ///< of the metric over the seeds of the search
-  int64_t failed = 0;  ///< runs without a result, which rank last
+  int64_t failed = 0;  ///< runs without a finite loss, which rank last
 };
 
 /// The search of one arm.

@@ -18,11 +18,12 @@ std::vector<RandomStream> split_streams(const StudyConfig& study) {
 
 std::string split_name(const std::string& arm, RandomStream stream) { return words(arm, ", ", stream, " alone"); }
 
-/// The values of an arm's finished runs.
+/// The finite values of an arm's finished runs.
 std::vector<double> values_of(const Plan& plan, const std::string& arm) {
   std::vector<double> values;
   for (const auto& run : plan.runs)
-    if (run.arm == arm && status_of(plan, run).state == RunState::done) values.push_back(read_result(plan, run).value);
+    if (run.arm == arm)
+      if (const auto result = finished_result(plan, run)) values.push_back(result->value);
   return values;
 }
 
@@ -87,14 +88,13 @@ Table variance_table(const Plan& comparison, const Plan& split) {
   for (const auto& arm : comparison.arms) {
     const auto all = values_of(comparison, arm.name);
     const auto& first = comparison.runs[static_cast<size_t>(&arm - comparison.arms.data())];
-    const bool has_first = status_of(comparison, first).state == RunState::done;
+    const auto shared = finished_result(comparison, first);  // has the seed that all share
     row(arm.name, comparison.study.vary.empty() ? "all streams" : "all of these", all, "");
     std::vector<std::vector<double>> parts;
     double sum = 0;
     for (const auto stream : split_streams(comparison.study)) {
       auto& values = parts.emplace_back(values_of(split, split_name(arm.name, stream)));
-      if (has_first)
-        values.insert(values.begin(), read_result(comparison, first).value);  // has the seed that all share
+      if (shared) values.insert(values.begin(), shared->value);
       const double sd = summarize(values).sd;
       sum += sd * sd;
     }

@@ -456,6 +456,32 @@ TEST_CASE("with a probe_head every arm is scored by a new head on its backbone, 
                     Catch::Contains("study.yaml: has a 'probe_head'"));
 }
 
+TEST_CASE("a run of a search that ends with a loss that is not finite counts as failed") {
+  const Study tuned(two_arms + "seeds: 2\ntune: {optimizer.learning_rate: [0.75, 0.3]}\n");
+  CHECK(tuned.run().done == 8);
+  CHECK(config_of(tuned, "runs/b/seed-2").optimizer.learning_rate == 0.3);
+  CHECK_THAT(notes_of(tuned.report()),
+             Catch::Contains("arm a: 1 runs with optimizer.learning_rate: 0.75 failed in the search"));
+
+  const Study searched(
+      "space: {optimizer.learning_rate: [0.75, 0.3, 0.1]}\ntrials: 3\nhalving: 3\nbudget: {steps: 600}\n");
+  searched.run();
+  const auto stages = searched.stages();
+  CHECK(stages.plans[1].runs[0].config.optimizer.learning_rate == 0.1);
+  CHECK(read_trials(stages).size() == 2);
+  CHECK_THAT(notes_of(searched.report()), Catch::Contains("counts as failed: its held-out loss is not finite"));
+}
+
+TEST_CASE("the spread of the variance leaves out runs whose loss is not finite") {
+  const Study study("arms: {a: {}, b: {optimizer.learning_rate: 0.75}}\nseeds: 3\nsplit: true\n");
+  study.run();
+  const auto report = study.report();
+  const auto& rows = report.tables[0].rows;
+  REQUIRE(rows.size() == 12);
+  CHECK(rows[0][2] == "3");
+  for (size_t row = 6; row < 11; ++row) CHECK(rows[row][2] == "0");
+}
+
 TEST_CASE("a search of heads goes on without the runs that failed before their heads") {
   const Study study(two_arms +
                     "seeds: 2\nbudget: {steps: 100}\nprobe_head: {share: 0.1}\n"
