@@ -202,6 +202,12 @@ std::vector<Arm> arms_of(const StudyConfig& study) {
 
 StudyConfig read_study(const std::string& file) {
   const auto tree = ConfigTree::load_alone(file);
+  for (const std::string key : {"seeds", "tuning.seeds"}) {
+    const auto* seeds = tree.find(key);
+    if (!seeds || seeds->type != ConfigNode::Type::list || seeds->items.size() != 1) continue;
+    fail<ConfigError>(seeds->where, ": '", key, "' is a list of one seed; write a number for how many, such as `", key,
+                      ": 1`, or name two seeds or more");
+  }
   auto study = decode<StudyConfig>(tree);
   if (study.study.empty()) study.study = fs::path(file).stem().string();
   require<ConfigError>(!study.base.empty(), file, ": `base:` is missing; name the config that the arms start from");

@@ -89,6 +89,14 @@ TEST_CASE("mistakes in the streams of a study are answered before any run") {
              Catch::Contains("'split' needs the spread over seeds"));
 }
 
+TEST_CASE("a list of one seed, which reads like a number of seeds, is refused") {
+  CHECK_THAT(Study(two_arms + "seeds: [7]\n").error(),
+             Catch::Contains("study.yaml:4:8: 'seeds' is a list of one seed; write a number for how many"));
+  CHECK_THAT(Study(two_arms + "tune: {optimizer.beta1: [0.8, 0.9]}\ntuning: {seeds: [9]}\n").error(),
+             Catch::Contains("'tuning.seeds' is a list of one seed"));
+  CHECK(Study(two_arms + "seeds: [7, 9]\n").stages().compared().seeds == std::vector<int64_t>{7, 9});
+}
+
 TEST_CASE("a split runs every arm with each stream alone, and its table has the spread that each makes") {
   const Study study("arms: {a: {}, b: {optimizer.learning_rate: 0.2}}\nseeds: 6\nsplit: true\n");
   const auto stages = study.stages();
