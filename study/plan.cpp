@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "run/yardstick.h"
 #include "study/fingerprint.h"
 
@@ -118,17 +119,24 @@ void seed_streams(TrainConfig& train, int64_t seed, int64_t first, const std::ve
 /// Multiplies every limit of a budget.
 struct Scaler {
   double factor;
+  std::string lost{};  ///< a limit of which not one is left
   template <class T>
-  void operator()(const char*, T& limit, const char*, const Rule& = {}) const {
+  void operator()(const char* name, T& limit, const char*, const Rule& = {}) {
+    const T whole = limit;
     limit = static_cast<T>(static_cast<double>(limit) * factor);
+    if (whole > 0 && limit == 0) lost = words(name, " is ", whole);
   }
 };
 
 }  // namespace
 
 BudgetConfig scaled(BudgetConfig budget, double factor) {
-  Scaler scaler{factor};
+  Scaler scaler{.factor = factor};
   describe(scaler, budget);
+  // A budget without any limit is answered by those who know what it is a part of.
+  require<ConfigError>(scaler.lost.empty() || !budget.limited(), "budget.", scaler.lost, ", and a share of ",
+                       significant(factor, 3),
+                       " of it is less than one, which would not limit a run; raise it, or remove it");
   return budget;
 }
 

@@ -65,7 +65,8 @@ std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, con
 /// XXH3 of what makes the numbers of a run, without what only makes it faster or names its place.
 std::string fingerprint_of(RunConfig config);
 
-/// A part of a budget, in each of its currencies.
+/// A part of a budget, in each of its currencies. Throws ConfigError where a part of one limit is nothing and others
+/// are left.
 BudgetConfig scaled(BudgetConfig budget, double factor);
 
 /// Throws ConfigError where a run's budget has not one step: `what` names the budget that it is a part of.

@@ -247,6 +247,14 @@ TEST_CASE("the budget of tuning is shared by the runs of an arm") {
   for (const auto& run : plan.runs) CHECK(run.config.train.budget.steps == 10);
 }
 
+TEST_CASE("a limit of which a stage would have nothing left is refused") {
+  const auto study = two_arms + "seeds: 2\ntune: {optimizer.beta1: [0.8, 0.9]}\n";
+  CHECK_THAT(Study(study + "tuning: {seeds: 3, budget: {steps: 5, tokens: 60000}}\n").error(),
+             Catch::Contains("budget.steps is 5, and a share of 0.167 of it is less than one") &&
+                 Catch::Contains("raise it, or remove it"));
+  CHECK(Study(study + "tuning: {seeds: 3, budget: {steps: 6, tokens: 60000}}\n").error() == "");
+}
+
 TEST_CASE("what stages make of the study file is no change of what it declared") {
   const auto declared_otherwise = [](const std::string& yaml) {
     const Study study(yaml + "metric: {objective: mlm, better_by: 0.01}\n");
