@@ -184,7 +184,7 @@ void add_study(CLI::App& app, Globals& globals) {
       "Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
   report->callback([=] {
     const auto plan = make_plan(arguments->file, arguments->folder);
-    put_report(make_report(plan), *reporting, plan.folder + "/report.html");
+    put_report(make_report(plan), *reporting, plan.root + "/report.html");
   });
 
   auto* commands = add_part(*study, "commands", "print one command per run, for other schedulers", *arguments);

@@ -167,8 +167,6 @@ void continue_from(Plan& rung, const Plan& before) {
     });
     run.source = run_path(before, *source);
     run.continues = true;
-    run.config.evaluation.every = source->config.evaluation.every;
-    run.fingerprint = fingerprint_of(run.config);
   }
 }
 

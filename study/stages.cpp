@@ -35,8 +35,6 @@ PlannedRun probe_of(const Plan& trained, const PlannedRun& run) {
   config.schedule = {};
   const double share = study.probe_head.share;
   config.train.budget = scaled(run.config.train.budget, share / (1 - share));
-  const auto every = static_cast<double>(config.evaluation.every) * share / (1 - share);
-  config.evaluation.every = std::max<int64_t>(1, static_cast<int64_t>(every));
   probe.fingerprint = hash_hex(fingerprint_of(config) + run.fingerprint);
   config.init.from = probe.source;
   return probe;
@@ -82,10 +80,6 @@ void check_names(const Stages& stages, const std::vector<std::string>& only) {
     if (!known) selected_runs(stages.compared(), {name});  // throws, with the nearest name
   }
 }
-
-}  // namespace
-
-namespace {
 
 /// The stages of a study of arms.
 Stages stages_of_arms(const StudyConfig& study, const std::string& file, const std::string& folder) {

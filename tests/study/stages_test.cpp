@@ -396,7 +396,6 @@ TEST_CASE("runs with a constant learning rate go on from their checkpoints, and 
   CHECK(stages.plans[0].runs[0].config.train.budget.steps == 125);
   const auto& last = stages.plans[2].runs[0];
   CHECK(last.config.train.budget.steps == 500);
-  CHECK(last.config.evaluation.every == stages.plans[0].runs[0].config.evaluation.every);
   CHECK(study.starts("rung-3/" + last.folder) == "started\nresumed\nresumed\n");
   CHECK_THAT(notes_of(study.report()), Catch::Contains("go on from the checkpoints"));
 }
