@@ -7,7 +7,7 @@ The bootstrap draws by the project's counter-based generator (Philox4x32-10, cor
 import json
 
 import numpy as np
-from scipy import stats
+from scipy import integrate, optimize, stats
 
 MASK = (1 << 64) - 1
 
@@ -82,6 +82,25 @@ def power(difference, sd, n):
     return stats.nct.sf(limit, n - 1, shift) + stats.nct.cdf(-limit, n - 1, shift)
 
 
+def detectable(seeds, confidence, wanted):
+    """The difference in sds with this power, by an integral over the sample's sd: scipy.stats.nct has no value for
+    some large shifts, and agrees where it has one."""
+    freedom = seeds - 1
+    limit = stats.t.ppf(0.5 + confidence / 2, freedom)
+
+    def power_at(shift):
+        def integrand(u):
+            t = limit * u / np.sqrt(freedom)
+            return stats.chi.pdf(u, freedom) * (stats.norm.sf(t - shift) + stats.norm.cdf(-t - shift))
+        step = shift * np.sqrt(freedom) / limit
+        return integrate.quad(integrand, 0, 12, points=[min(step, 12)], limit=2000, epsabs=1e-13)[0]
+
+    shift = optimize.brentq(lambda s: power_at(s) - wanted, 0.01, 1000, xtol=1e-12)
+    known = stats.nct.sf(limit, freedom, shift) + stats.nct.cdf(-limit, freedom, shift)
+    assert np.isnan(known) or abs(known - wanted) < 1e-9
+    return {"seeds": seeds, "confidence": confidence, "power": wanted, "difference": shift / np.sqrt(seeds)}
+
+
 def comparison(random, seeds, examples, gain, margin):
     counts = random.integers(1, 30, examples)
     text = random.gamma(2, 1, examples)
@@ -116,6 +135,8 @@ def main():
         "comparisons": [comparison(random, 5, 40, 0.05, 0.02), comparison(random, 3, 25, 0.0, 0.05),
                         comparison(random, 12, 60, 0.01, 0.01)],
         "holm": {"p": p.tolist(), "corrected": corrected.tolist()},
+        "power": [detectable(*case) for case in [(2, 0.95, 0.8), (2, 0.99, 0.36), (2, 0.99, 0.8), (3, 0.99, 0.9),
+                                                 (5, 0.95, 0.8)]],
         "uniform": {"values": uniform.tolist(), "statistic": test.statistic, "p": test.pvalue},
     }, indent=0))
 

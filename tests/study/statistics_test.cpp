@@ -92,6 +92,14 @@ TEST_CASE("a detectable difference is found with the stated power by simulated s
   CHECK(*seeds_for(sd, difference, 0.95, 0.8) == 5);
 }
 
+TEST_CASE("detectable differences have the stated power by the noncentral t distribution, also of two seeds") {
+  for (const auto& expected : reference()["power"]) {
+    const auto seeds = expected["seeds"].get<int64_t>();
+    const double found = detectable_difference(1, seeds, expected["confidence"], expected["power"]);
+    CHECK(found == Approx(expected["difference"].get<double>()).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("intervals of runs that differ by nothing hold zero in 95 of 100 studies, over seeds and examples") {
   int by_seeds = 0, by_both = 0;
   std::vector<double> p;
