@@ -189,6 +189,7 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     r.collation = collation_rate(*collator, config.train.batch_size);
     r.sequences_per_epoch = collator->size();
     r.words_per_epoch = collator->store().train_words().value_or(0);
+    r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
   }
   set_fused(true);
   return r;
@@ -230,6 +231,7 @@ nlohmann::json to_json(const BenchmarkResult& r) {
           {"checkpoint_bytes", r.checkpoint_bytes},
           {"sequences_per_epoch", r.sequences_per_epoch},
           {"words_per_epoch", r.words_per_epoch},
+          {"held_out_tokens", r.held_out_tokens},
           {"collation_sequences_per_second", r.collation},
           {"peak_rss_mb", r.peak_rss_mb},
           {"ledger",

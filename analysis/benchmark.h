@@ -20,6 +20,7 @@ struct BenchmarkResult {
   double collation = 0;              ///< sequences per second in one thread; 0 without prepared tokens
   uint64_t sequences_per_epoch = 0;  ///< 0 without prepared tokens
   uint64_t words_per_epoch = 0;      ///< of the raw text; 0 without prepared tokens
+  uint64_t held_out_tokens = 0;      ///< 0 without prepared tokens
   int64_t parameters = 0, checkpoint_bytes = 0;
   double first_loss = 0, last_loss = 0;
 };

@@ -4,7 +4,6 @@
 
 #include "cli/verbs.h"
 #include "core/file.h"
-#include "core/log.h"
 #include "study/fit_points.h"
 #include "study/fit_report.h"
 

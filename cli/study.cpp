@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/report_output.h"
 #include "cli/verbs.h"
@@ -64,30 +65,57 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   return probes;
 }
 
-/// Refuses a study that does not fit the disk; asks before very many runs.
-void check_size(const Plan& plan, const std::vector<Probe>& probes, bool yes) {
-  const double needed = disk_bytes_of(plan, probes), free = static_cast<double>(free_bytes(plan.folder));
-  require<Error>(needed < free, plan.folder, ": the runs need ", bytes(needed), " of disk, of which ", bytes(free),
-                 " are free; free some space, or give another folder with --out");
-  constexpr size_t many = 1000;
-  if (plan.runs.size() < many || yes) return;
-  require<ConfigError>(agrees(words("Train ", thousands(plan.runs.size()), " runs?")), plan.file, ": asks for ",
-                       thousands(plan.runs.size()), " runs; if that is meant, give --yes");
-}
+/// What the known runs of all stages cost.
+struct StudyCost {
+  size_t runs = 0;
+  double disk_bytes = 0, run_memory = 0;
+  bool is_known = true;  ///< there are tokens to probe with
+};
 
-/// The runs that are compared, or what comes first while these are not known.
-const Plan& first_known(const Stages& stages) {
-  return stages.compared().runs.empty() ? stages.plans.front() : stages.compared();
-}
-
-/// The stages of a study that has more than one, each with its runs.
-void print_stages(const Stages& stages) {
-  if (stages.plans.size() == 1) return;
+StudyCost cost_of(const Stages& stages, const std::string& program, int64_t jobs) {
+  StudyCost cost;
   for (const auto& plan : stages.plans) {
-    const auto runs = plan.runs.empty() ? static_cast<size_t>(plan.study.trials) * plan.seeds.size() : plan.runs.size();
-    std::printf("stage     %s: %zu runs in %s%s\n", plan.stage.c_str(), runs, plan.folder.c_str(),
-                plan.waits_for.empty() ? "" : words(", waits for ", plan.waits_for).c_str());
+    if (plan.runs.empty()) continue;
+    const auto probes = probes_of(plan, program, jobs);
+    cost.is_known = cost.is_known && !probes.empty();
+    cost.runs += plan.runs.size();
+    cost.disk_bytes += disk_bytes_of(plan, probes);
+    for (const auto& probe : probes) cost.run_memory = std::max(cost.run_memory, probe.memory_bytes);
   }
+  return cost;
+}
+
+/// Refuses a study that does not fit the disk; asks before very many runs.
+void check_size(const Plan& plan, const StudyCost& cost, bool yes) {
+  require<ConfigError>(cost.is_known, plan.file,
+                       ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
+                       "FOLDER}`");
+  const double free = static_cast<double>(free_bytes(plan.root));
+  require<Error>(cost.disk_bytes < free, plan.root, ": the runs need ", bytes(cost.disk_bytes), " of disk, of which ",
+                 bytes(free), " are free; free some space, or give another folder with --out");
+  constexpr size_t many = 1000;
+  if (cost.runs < many || yes) return;
+  require<ConfigError>(agrees(words("Train ", thousands(cost.runs), " runs?")), plan.file, ": asks for ",
+                       thousands(cost.runs), " runs; if that is meant, give --yes");
+}
+
+/// The stages of a study, each with its runs and what they cost.
+void print_plan(const Stages& stages, const std::string& program, int64_t jobs) {
+  bool has_costs = true;
+  for (const auto& plan : stages.plans) {
+    const auto& name = plan.stage;
+    if (&plan != &stages.plans.front()) print("\n");
+    if (plan.runs.empty()) {
+      print(words(name, ": ", static_cast<size_t>(plan.study.trials) * plan.seeds.size(), " runs at most in ",
+                  plan.folder, ", waits for ", plan.waits_for, "\n"));
+      continue;
+    }
+    if (stages.plans.size() > 1) print(name + (plan.waits_for.empty() ? "" : ", waits for " + plan.waits_for) + "\n");
+    const auto probes = probes_of(plan, program, jobs);
+    has_costs = has_costs && !probes.empty();
+    print(plan_table(plan, probes, jobs, terminal_columns()));
+  }
+  if (!has_costs) print("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
 }
 
 /// Names of runs, each as `study run --only` takes it; the probe of a run is trained with it.
@@ -96,6 +124,7 @@ std::vector<std::string> open_runs(const Stages& stages) {
   for (const auto& plan : stages.plans) {
     if (!plan.waits_for.empty() || (stages.plans.size() > 1 && is_settled(plan))) continue;
     for (const auto& run : plan.runs) {
+      if (status_of(plan, run).state == RunState::done) continue;
       const auto name = run.arm + "/" + std::to_string(run.seed);
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -115,12 +144,7 @@ void add_study(CLI::App& app, Globals& globals) {
   plan_part->add_option("--jobs", *plan_jobs, jobs_help)->check(CLI::Range(1, 1024));
   plan_part->callback([=, &globals] {
     const auto stages = make_stages(arguments->file, arguments->folder);
-    print_stages(stages);
-    const auto& plan = first_known(stages);
-    const auto jobs = concurrent_runs(*plan_jobs);
-    const auto probes = probes_of(plan, globals.program, jobs);
-    print(plan_table(plan, probes, jobs, terminal_columns()));
-    if (probes.empty()) print("\nno costs: name prepared tokens by `set: {data.tokens: FOLDER}`\n");
+    print_plan(stages, globals.program, concurrent_runs(*plan_jobs));
   });
 
   auto* run = add_part(*study, "run", "train the runs that are not done", *arguments);
@@ -136,13 +160,12 @@ void add_study(CLI::App& app, Globals& globals) {
     options->program = globals.program;
     options->stale = *redo ? StaleRuns::redo : *keep ? StaleRuns::keep : StaleRuns::refuse;
     const auto stages = make_stages(arguments->file, arguments->folder);
-    const auto& plan = first_known(stages);
-    const auto probes = probes_of(plan, globals.program, concurrent_runs(options->jobs));
-    require<ConfigError>(!probes.empty(), plan.file,
-                         ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
-                         "FOLDER}`");
-    check_size(plan, probes, *yes);
-    for (const auto& probe : probes) options->run_memory = std::max(options->run_memory, probe.memory_bytes);
+    std::filesystem::create_directories(stages.plans.front().root);
+    if (options->only.empty()) {  // a single run checks its own disk
+      const auto cost = cost_of(stages, globals.program, concurrent_runs(options->jobs));
+      check_size(stages.plans.front(), cost, *yes);
+      options->run_memory = cost.run_memory;
+    }
     const auto progress = run_stages(arguments->file, arguments->folder, *options);
     log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
                             " run by other processes, ", progress.waiting, " waiting"));
@@ -171,6 +194,7 @@ void add_study(CLI::App& app, Globals& globals) {
     const auto stages = make_stages(arguments->file, arguments->folder);
     const auto& plan = stages.plans.front();
     const auto runs = open_runs(stages);
+    if (runs.empty()) return log_info("study", "no run is left to start");
     print(*slurm ? slurm_script(plan, runs, globals.program) : command_lines(plan, runs, globals.program));
     for (const auto& later : stages.plans)
       if (!later.waits_for.empty())

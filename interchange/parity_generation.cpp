@@ -3,7 +3,6 @@
 #include <set>
 
 #include "core/file.h"
-#include "core/json.h"
 #include "core/log.h"
 #include "generation/generate.h"
 #include "interchange/huggingface/json_file.h"

@@ -59,9 +59,9 @@ std::optional<Claim> Claim::take(const std::string& path) {
 }
 
 std::optional<Owner> owner_of(const std::string& path) {
-  if (access(path.c_str(), F_OK) != 0) return std::nullopt;
-  const int file = open_lock(path);
-  const bool is_free = lock(file, path);
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // a reader of a study may not be allowed to write
+  if (file < 0) return std::nullopt;
+  const bool is_free = flock(file, LOCK_SH | LOCK_NB) == 0;
   close(file);
   if (is_free) return std::nullopt;
   const auto fields = json::parse(read_text(path, 4096), nullptr, false);
@@ -79,7 +79,5 @@ Claim& Claim::operator=(Claim&& other) noexcept {
 Claim::~Claim() {
   if (file_ >= 0) close(file_);
 }
-
-void Claim::share_with_children() const { fcntl(file_, F_SETFD, 0); }
 
 }  // namespace cloze

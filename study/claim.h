@@ -20,8 +20,8 @@ class Claim {
   Claim(Claim&& other) noexcept;
   Claim& operator=(Claim&& other) noexcept;
   ~Claim();
-  /// The claim is also held by processes that this one starts, from here on.
-  void share_with_children() const;
+  /// The descriptor that holds the claim; a process that inherits it holds the claim too.
+  int descriptor() const { return file_; }
 
  private:
   explicit Claim(int file) : file_(file) {}

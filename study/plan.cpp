@@ -22,14 +22,19 @@ constexpr size_t max_arms = 10'000;
 /// Tokenizers cut a text into different numbers of sequences: bytes are compared over all of them.
 constexpr int64_t all_sequences = 1'000'000'000;
 
-/// A file name of an arm's name.
+/// A file name for the name of an arm or a study; of names that need other characters, with a part of their hash.
 std::string folder_name(const std::string& arm) {
   std::string name;
-  for (const char c : arm) {
+  bool all_plain = true;
+  for (size_t i = 0; i < arm.size(); ++i) {
+    const char c = arm[i];
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '=' || c == '-' || c == '_';
+    const bool separates = arm.compare(i, 2, ", ") == 0 || (i > 0 && arm.compare(i - 1, 2, ", ") == 0);  // of a sweep
+    all_plain = all_plain && (plain || separates);
     if (plain || name.empty() || name.back() != '_') name += plain ? c : '_';
   }
-  return name;
+  const bool only_dots = name.find_first_not_of('.') == std::string::npos;
+  return all_plain && !only_dots ? name : name + "-" + hash_hex(arm).substr(0, 6);
 }
 
 /// The keys of an arm, those of the arm that it starts from first.

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "core/json.h"
 #include "study/fingerprint.h"
 #include "study/process.h"
 
@@ -28,7 +27,11 @@ RunConfig probed(const RunConfig& config, int64_t threads) {
   auto short_run = config;
   short_run.train.budget = {.steps = 1000};
   short_run.train.seed = 1;
-  short_run.evaluation.points = 0;
+  short_run.train.seeds = {};
+  short_run.evaluation = {};
+  short_run.init = {};
+  short_run.schedule = {};
+  short_run.optimizer = {.kind = config.optimizer.kind};
   if (short_run.train.threads == 0) short_run.train.threads = threads;
   return short_run;
 }
@@ -42,7 +45,8 @@ Probe probe_from(const json& line) {
           .predicted_tokens = line.at("predicted_tokens_per_step"),
           .flops = 1e9 * line.at("gflop_per_step").get<double>(),
           .sequences_per_epoch = line.at("sequences_per_epoch"),
-          .words_per_epoch = line.at("words_per_epoch")};
+          .words_per_epoch = line.at("words_per_epoch"),
+          .held_out_tokens = line.at("held_out_tokens")};
 }
 
 /// Runs `cloze benchmark` on a config. Throws ConfigError with the reason of the program.
@@ -78,8 +82,12 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
   limit(60 * budget.minutes, probe.seconds);
   if (!std::isfinite(steps)) steps = 0;
   // A held-out sequence costs a forward pass, a third of a training step's.
-  const double points = static_cast<double>(std::max<int64_t>(1, config.evaluation.points));
-  const double evaluation = points * static_cast<double>(config.evaluation.sequences) / sequences * probe.seconds / 3;
+  const auto& evaluation = config.evaluation;
+  const double points = static_cast<double>(std::max<int64_t>(1, evaluation.points));
+  double scored = static_cast<double>(evaluation.sequences);
+  if (probe.held_out_tokens > 0 && evaluation.max_seq_length > 0)
+    scored = std::min(scored, std::ceil(probe.held_out_tokens / static_cast<double>(evaluation.max_seq_length)));
+  const double evaluation_seconds = points * scored / sequences * probe.seconds / 3;
   constexpr double bytes_of_logs = 1e6;
   return {.steps = steps,
           .tokens = steps * probe.tokens,
@@ -87,13 +95,13 @@ RunCost cost_of_run(const RunConfig& config, const Probe& probe) {
           .words = steps * words,
           .epochs = steps * epochs,
           .flops = steps * probe.flops,
-          .seconds = steps * probe.seconds + evaluation,
+          .seconds = steps * probe.seconds + evaluation_seconds,
           .disk_bytes = static_cast<double>(config.checkpoint.keep + 1) * probe.checkpoint_bytes + bytes_of_logs};
 }
 
 std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
                               const std::function<void(const std::string&)>& note) {
-  const auto path = plan.folder + "/probes.json";
+  const auto path = plan.root + "/probes.json";
   auto known = fs::exists(path) ? json::parse(read_text(path), nullptr, false) : json::object();
   if (!known.is_object()) known = json::object();
   std::vector<Probe> probes;
@@ -112,7 +120,7 @@ std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int6
       fail<DataError>(path, ": is damaged; remove it, and the arms are probed again");
     }
   }
-  if (is_new && fs::exists(plan.folder)) write_atomic(path, known.dump(1) + "\n");
+  if (is_new && fs::exists(plan.root)) write_atomic(path, known.dump(1) + "\n");
   return probes;
 }
 

@@ -19,6 +19,7 @@ struct Probe {
   double flops = 0;
   double sequences_per_epoch = 0;  ///< 0 without prepared tokens
   double words_per_epoch = 0;      ///< 0 without prepared tokens, or where they were prepared without the count
+  double held_out_tokens = 0;      ///< that exist; 0 without prepared tokens
 };
 
 /// What one run uses up.
@@ -31,7 +32,8 @@ struct RunCost {
 /// The cost of a run of `config` whose steps are like those of the probe.
 RunCost cost_of_run(const RunConfig& config, const Probe& probe);
 
-/// The probe of every arm, in their order; those of arms that were probed before are read from FOLDER/probes.json.
+/// The probe of every arm, in their order; those of arms that were probed before are read from ROOT/probes.json, ROOT
+/// the folder of the whole study.
 /// `note` is told the arm that is being probed. Throws ConfigError with the arm and the reason where its steps fail.
 std::vector<Probe> probe_arms(const Plan& plan, const std::string& program, int64_t threads,
                               const std::function<void(const std::string&)>& note);

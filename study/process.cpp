@@ -55,7 +55,7 @@ struct MemoryFile {
 
 }  // namespace
 
-pid_t start_process(const std::vector<std::string>& command, const std::string& log) {
+pid_t start_process(const std::vector<std::string>& command, const std::string& log, int inherited) {
   const pid_t parent = getpid();
   const pid_t child = fork();
   require<Error>(child >= 0, "no process can be started (", system_reason(), ")");
@@ -66,6 +66,7 @@ pid_t start_process(const std::vector<std::string>& command, const std::string& 
   dup2(1, 2);
   redirect(0, "/dev/null", O_RDONLY);
   setpgid(0, 0);
+  fcntl(inherited, F_SETFD, 0);
   become(command);
 }
 

@@ -10,8 +10,9 @@ namespace cloze {
 
 /// Starts a program in a process group of its own, so that Ctrl-C reaches its parent alone; without its parent it gets
 /// SIGTERM. Output and errors are appended to the file `log`. `command.front()` is a path, or a name to be found in
-/// PATH. Throws Error with the system's reason.
-pid_t start_process(const std::vector<std::string>& command, const std::string& log);
+/// PATH. It inherits the descriptor `inherited`, and no other one that is to be closed. Throws Error with the system's
+/// reason.
+pid_t start_process(const std::vector<std::string>& command, const std::string& log, int inherited);
 
 /// What a program printed, and how it ended.
 struct ProcessOutput {

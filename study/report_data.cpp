@@ -110,13 +110,14 @@ Line run_line(const ReportedRun& run) {
   return line;
 }
 
-std::string curve_lines(const ArmReport& arm) {
+std::string curve_lines(const ArmReport& arm, LossUnit unit) {
   std::string text;
   for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
     auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
     line.mean = number(arm.curve.mean[i].loss), line.sd = number(arm.curve.sd[i]);
     text += text_of(line);
   }
+  if (unit != LossUnit::nats) return text;  // curves are in nats by token
   const auto& differences = arm.difference_curve;
   for (size_t i = 0; i < differences.mean.size(); ++i) {
     auto line = point_line("difference_curve", arm.name, differences.mean[i]);
@@ -135,7 +136,7 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& arm : report.arms) text += text_of(arm_line(arm));
   for (const auto& run : report.runs) text += text_of(run_line(run));
   text += setting_lines(report);
-  for (const auto& arm : report.arms) text += curve_lines(arm);
+  for (const auto& arm : report.arms) text += curve_lines(arm, report.loss_unit);
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       auto line = point_line("curve", run.result.arm, point);

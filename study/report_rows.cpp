@@ -6,7 +6,6 @@
 #include <set>
 
 #include "core/config.h"
-#include "core/log.h"
 
 namespace cloze {
 

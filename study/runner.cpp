@@ -104,8 +104,9 @@ class Runner {
       const bool begun = fs::exists(run_path(plan_, *run) + "/run.yaml");
       if (!begun) fs::remove_all(run_path(plan_, *run));  // killed in its first moment
       if (!begun && run->continues) copy_run(run->source, run_path(plan_, *run));
-      claim->share_with_children();  // a run that outlives this process keeps its claim
-      const auto pid = start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run));
+      // A run that outlives this process keeps its claim.
+      const auto pid =
+          start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run), claim->descriptor());
       children_.emplace(pid, Child{run, std::move(*claim)});
     }
     return !queue_.empty();

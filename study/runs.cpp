@@ -130,7 +130,7 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   status.progress = progress.share;
   if (status.owner)
     status.state = RunState::running;
-  else if (record && record->fingerprint != run.fingerprint)
+  else if (record && (record->fingerprint != run.fingerprint || record->version != CLOZE_VERSION))
     status.state = RunState::stale;
   else if (record && record->done)
     status.state = RunState::done, status.progress = 1;

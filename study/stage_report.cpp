@@ -1,5 +1,6 @@
 #include "study/stage_report.h"
 
+#include "study/declaration.h"
 #include "study/search.h"
 #include "study/tuning.h"
 #include "study/variance.h"

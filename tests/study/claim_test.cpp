@@ -1,4 +1,5 @@
 #include "study/claim.h"
+#include "study/process.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,12 +60,7 @@ TEST_CASE("a run that outlives the process that started it keeps the claim") {
   const pid_t runner = fork();
   if (runner == 0) {
     const auto claim = Claim::take(path);
-    claim->share_with_children();
-    const pid_t run = fork();
-    if (run == 0) {
-      close(ready[1]);
-      execlp("sleep", "sleep", "1", nullptr);
-    }
+    const pid_t run = start_process({"sleep", "1"}, "/dev/null", claim->descriptor());
     [[maybe_unused]] const auto told = write(ready[1], &run, sizeof run);
     kill(getpid(), SIGKILL);
   }
@@ -74,6 +70,21 @@ TEST_CASE("a run that outlives the process that started it keeps the claim") {
   CHECK_FALSE(Claim::take(path));
   while (kill(run, 0) == 0) usleep(50'000);
   CHECK(Claim::take(path));
+}
+
+TEST_CASE("a process holds its own claim, and not those of the processes that were started before it") {
+  const TempDir folder;
+  std::optional<Claim> first = Claim::take(folder / "first.lock"), second = Claim::take(folder / "second.lock");
+  const pid_t one = start_process({"sleep", "0.2"}, "/dev/null", first->descriptor());
+  const pid_t two = start_process({"sleep", "5"}, "/dev/null", second->descriptor());
+  first.reset();
+  second.reset();
+  waitpid(one, nullptr, 0);
+  CHECK_FALSE(owner_of(folder / "first.lock"));
+  CHECK(owner_of(folder / "second.lock"));
+  kill(two, SIGKILL);
+  waitpid(two, nullptr, 0);
+  CHECK_FALSE(owner_of(folder / "second.lock"));
 }
 
 TEST_CASE("of many processes that want a claim one gets it") {
