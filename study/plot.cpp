@@ -129,7 +129,12 @@ std::string to_svg(const LineChart& chart) {
     svg += words("<path class=\"line ", line.style, "\" d=\"", path, "\"");
     svg += line.title.empty() ? "/>" : words("><title>", escaped_html(line.title), "</title></path>");
   }
-  return svg + "</svg></svg>";
+  svg += "</svg>";
+  for (const auto& dot : chart.dots)
+    svg +=
+        words("<circle class=\"dot ", dot.style, "\" cx=\"", percent(chart.x.share(dot.at.x)), "\" cy=\"",
+              percent(1 - chart.y.share(dot.at.y)), "\" r=\"4\"><title>", escaped_html(dot.title), "</title></circle>");
+  return svg + "</svg>";
 }
 
 std::string row_grid(const Axis& axis) {

@@ -41,11 +41,18 @@ struct PlotBand {
   std::vector<PlotPoint> low{}, high{};
 };
 
+/// A round mark. `style`: classes.
+struct PlotDot {
+  std::string style{}, title{};
+  PlotPoint at{};
+};
+
 struct LineChart {
   std::string title{}, x_label{};
   Axis x{}, y{};
   std::vector<PlotBand> bands{};  ///< below the lines
   std::vector<PlotLine> lines{};
+  std::vector<PlotDot> dots{};  ///< above the lines; each lies within the axes
 };
 
 /// A chart of lines; what is outside the axes is cut off.

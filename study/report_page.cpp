@@ -353,7 +353,8 @@ std::string tables_of(const StudyReport& report) {
       for (const auto& cell : row) rows += "<td>" + shown(cell) + "</td>";
       rows += "</tr>\n";
     }
-    html += section(table.title, rows + "</tbody>\n</table></div>\n");
+    const auto picture = table.picture.empty() ? "" : "<div class=\"plot\">" + table.picture + "</div>\n";
+    html += section(table.title, picture + rows + "</tbody>\n</table></div>\n");
   }
   return html;
 }

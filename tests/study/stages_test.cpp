@@ -289,6 +289,11 @@ TEST_CASE("the frontier holds the trials that no other beats at the same cost or
   std::vector<bool> marked;
   for (const auto& trial : trials) marked.push_back(trial.on_frontier);
   CHECK(marked == std::vector<bool>{true, true, false, false, true});
+  const auto picture = frontier_svg(trials);
+  size_t dots = 0;
+  for (size_t at = 0; (at = picture.find("<circle", at)) != std::string::npos; ++at) ++dots;
+  CHECK(dots == 5);
+  CHECK_THAT(picture, Catch::Contains("held-out loss of trials by tokens") && Catch::Contains("cx=\"25.00%\""));
 }
 
 TEST_CASE("mistakes in a space are answered before any run") {
