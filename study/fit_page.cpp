@@ -23,7 +23,7 @@ body { margin: 0; background: var(--page); color: var(--ink); font: 1rem/1.5 sys
 main { max-width: 70rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0; } h2 { font-size: 1.15rem; margin: 3rem 0 .9rem; }
 p, li { max-width: 46rem; overflow-wrap: anywhere; } .soft { color: var(--soft); font-size: .875rem; }
-.plot { padding: .5rem 1rem 3.4rem 3.6rem; } .chart { display: block; width: 100%; height: 24rem; overflow: visible; }
+.plot { padding: 2rem 1rem 3.4rem 3.6rem; } .chart { display: block; width: 100%; height: 24rem; overflow: visible; }
 .chart svg { overflow: hidden; } .grid { stroke: var(--faint); } .tick { fill: var(--soft); font-size: 12px; }
 .label { fill: var(--soft); font-size: 13px; } .line { fill: none; stroke: var(--c); stroke-width: 2; vector-effect:
   non-scaling-stroke; }

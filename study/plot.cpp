@@ -130,13 +130,10 @@ std::string to_svg(const LineChart& chart) {
     svg += line.title.empty() ? "/>" : words("><title>", escaped_html(line.title), "</title></path>");
   }
   svg += "</svg>";
-  const auto holds = [](double share) { return share >= 0 && share <= 1; };  // and is a number
-  for (const auto& dot : chart.dots) {
-    const double x = chart.x.share(dot.at.x), y = 1 - chart.y.share(dot.at.y);
-    if (holds(x) && holds(y))
-      svg += words("<circle class=\"", dot.style, "\" cx=\"", percent(x), "\" cy=\"", percent(y),
-                   "\" r=\"4.5\"><title>", escaped_html(dot.title), "</title></circle>");
-  }
+  for (const auto& dot : chart.dots)
+    svg +=
+        words("<circle class=\"dot ", dot.style, "\" cx=\"", percent(chart.x.share(dot.at.x)), "\" cy=\"",
+              percent(1 - chart.y.share(dot.at.y)), "\" r=\"4\"><title>", escaped_html(dot.title), "</title></circle>");
   return svg + "</svg>";
 }
 

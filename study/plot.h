@@ -41,7 +41,7 @@ struct PlotBand {
   std::vector<PlotPoint> low{}, high{};
 };
 
-/// A point of its own.
+/// A round mark. `style`: classes.
 struct PlotDot {
   std::string style{}, title{};
   PlotPoint at{};
@@ -52,10 +52,10 @@ struct LineChart {
   Axis x{}, y{};
   std::vector<PlotBand> bands{};  ///< below the lines
   std::vector<PlotLine> lines{};
-  std::vector<PlotDot> dots{};  ///< above the lines
+  std::vector<PlotDot> dots{};  ///< above the lines; each lies within the axes
 };
 
-/// A chart of lines and dots; what is outside the axes is cut off.
+/// A chart of lines; what is outside the axes is cut off.
 std::string to_svg(const LineChart& chart);
 
 /// At most `count` of the points, the first and the last among them, evenly spaced by their index.

@@ -47,13 +47,6 @@ struct ReportedRun {
   bool outlying = false;
 };
 
-/// A trial of a search: what it cost and what it reached.
-struct TrialPoint {
-  std::string name;
-  double cost = 0, loss = 0;
-  bool on_frontier = false;  ///< no other trial has a lower loss at the same cost or less
-};
-
 struct StudyReport {
   std::string name, unit, metric, baseline;
   std::string declaration{};            ///< XXH3 of what a study declared before its first run
@@ -66,8 +59,6 @@ struct StudyReport {
   std::vector<std::string> notes{};     ///< failed, missing, stale and outlying runs; what was changed after the start
   std::vector<std::string> commands{};  ///< that reproduce every run
   std::vector<Table> tables{};          ///< tuning, the split of the variance, the trials of a search
-  std::vector<TrialPoint> trials{};     ///< of a search, by their cost
-  std::string trial_cost{};             ///< what that is: `FLOPs`, or `tokens` where FLOPs are not known
 };
 
 /// The name of a unit in a report.

@@ -353,38 +353,10 @@ std::string tables_of(const StudyReport& report) {
       for (const auto& cell : row) rows += "<td>" + shown(cell) + "</td>";
       rows += "</tr>\n";
     }
-    html += section(table.title, rows + "</tbody>\n</table></div>\n");
+    const auto picture = table.picture.empty() ? "" : "<div class=\"plot\">" + table.picture + "</div>\n";
+    html += section(table.title, picture + rows + "</tbody>\n</table></div>\n");
   }
   return html;
-}
-
-/// The trials of a search, those connected that no other beats in loss at the same cost.
-std::string frontier_of(const StudyReport& report) {
-  if (report.trials.empty()) return "";
-  Range costs, losses;
-  PlotLine frontier{.style = "a1", .title = "frontier"};
-  std::vector<PlotDot> dots;
-  for (const auto& trial : report.trials) {
-    costs.add(trial.cost), losses.add(trial.loss);
-    if (trial.on_frontier) frontier.points.push_back({trial.cost, trial.loss});
-    dots.push_back({.style = trial.on_frontier ? "a1 dot" : "a0 run",
-                    .title = words(trial.name, ": ", significant(trial.loss, 5), " ", report.unit, " after ",
-                                   with_prefix(trial.cost), report.trial_cost == "FLOPs" ? "" : " ", report.trial_cost),
-                    .at = {trial.cost, trial.loss}});
-  }
-  const LineChart chart{.title = words("held-out ", report.metric, " loss of all trials by ", report.trial_cost),
-                        .x_label = report.trial_cost,
-                        .x = nice_axis(costs.low, costs.high, 5, true),
-                        .y = nice_axis(losses.low, losses.high, 5, true),
-                        .lines = {frontier},
-                        .dots = dots};
-  return section(
-      "Loss by cost",
-      words("<figure>\n<p class=\"soft\">held-out ", shown(report.metric), " loss [", shown(report.unit),
-            "]</p>\n<div class=\"plot\">", to_svg(chart),
-            "</div>\n<figcaption>Dots: trials at the end of their last rung. Connected: those that no other beats in "
-            "loss at the same ",
-            report.trial_cost, " or less.</figcaption>\n</figure>\n"));
 }
 
 std::string commands_of(const StudyReport& report) {
@@ -399,17 +371,16 @@ std::string commands_of(const StudyReport& report) {
 std::string to_html(const StudyReport& report) {
   const bool compares = !report.arms.empty();  // a search has trials alone
   const auto comparison = compares ? curves_of(report) + runs_of(report) + keys_of(report) : "";
-  return words(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
-      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
-      shown(report.name), ": ", shown(question_of(report)), "</title>\n<style>", page_style,
-      "</style>\n</head>\n<body>\n<main>\n",
-      compares
-          ? head_of(report) + verdicts_of(report)
-          : words("<h1>", shown(report.name), "</h1>\n<p class=\"question\">", shown(question_of(report)), "</p>\n"),
-      frontier_of(report), report.notes.empty() ? "" : section("Notes", list_of(report.notes)), tables_of(report),
-      comparison, compares ? commands_of(report) + section("How it was computed", list_of(methods_of(report))) : "",
-      "</main>\n</body>\n</html>\n");
+  return words("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
+               "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
+               shown(report.name), ": ", shown(question_of(report)), "</title>\n<style>", page_style,
+               "</style>\n</head>\n<body>\n<main>\n",
+               compares ? head_of(report) + verdicts_of(report)
+                        : words("<h1>", shown(report.name), "</h1>\n<p class=\"question\">", shown(question_of(report)),
+                                "</p>\n"),
+               report.notes.empty() ? "" : section("Notes", list_of(report.notes)), tables_of(report), comparison,
+               compares ? commands_of(report) + section("How it was computed", list_of(methods_of(report))) : "",
+               "</main>\n</body>\n</html>\n");
 }
 
 }  // namespace cloze

@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "core/random.h"
+#include "study/plot.h"
 
 namespace cloze {
 
@@ -273,12 +274,17 @@ std::vector<Trial> read_trials(const Stages& stages) {
   return trials;
 }
 
-bool has_flops(const std::vector<Trial>& trials) {
+namespace {
+
+/// Whether FLOPs are known of all trials, so that they are what a trial costs; else tokens.
+bool knows_flops(const std::vector<Trial>& trials) {
   return std::all_of(trials.begin(), trials.end(), [](const Trial& t) { return t.flops > 0; });
 }
 
+}  // namespace
+
 void mark_frontier(std::vector<Trial>& trials) {
-  const bool by_flops = has_flops(trials);
+  const bool by_flops = knows_flops(trials);
   const auto cost = [&](const Trial& t) { return by_flops ? t.flops : t.tokens; };
   for (auto& trial : trials)
     trial.on_frontier = std::none_of(trials.begin(), trials.end(), [&](const Trial& other) {
@@ -287,9 +293,35 @@ void mark_frontier(std::vector<Trial>& trials) {
     });
 }
 
+std::string frontier_svg(const std::vector<Trial>& trials) {
+  if (trials.empty()) return "";
+  const bool by_flops = knows_flops(trials);
+  std::vector<PlotDot> dots;
+  PlotLine frontier{.style = "a1", .title = "frontier"};
+  Interval losses{trials.front().loss, trials.front().loss};
+  double most = 0;
+  for (const auto& trial : trials) {
+    const PlotPoint at{by_flops ? trial.flops : trial.tokens, trial.loss};
+    dots.push_back(
+        {.style = trial.on_frontier ? "a1" : "a2", .title = words(trial.name, ", ", shortest(at.y)), .at = at});
+    if (trial.on_frontier) frontier.points.push_back(at);
+    losses = {std::min(losses.low, at.y), std::max(losses.high, at.y)};
+    most = std::max(most, at.x);
+  }
+  std::sort(frontier.points.begin(), frontier.points.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+  const char* cost = by_flops ? "FLOPs" : "tokens";
+  return to_svg({.title = words("held-out loss of trials by ", cost),
+                 .x_label = cost,
+                 .x = nice_axis(0, most, 5, true),
+                 .y = nice_axis(losses.low, losses.high, 5, true),
+                 .lines = {frontier},
+                 .dots = dots});
+}
+
 Table search_table(const std::vector<Trial>& trials) {
   Table table{.title = "Trials", .header = {"trial", "rung", "held-out loss", "tokens", "FLOPs", "frontier"}};
   if (trials.empty()) return table;
+  table.picture = frontier_svg(trials);
   for (const auto& [key, value] : trials.front().keys) table.header.push_back(key);
   const auto shown = [](const char* form, double value) {
     char text[40];

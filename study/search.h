@@ -49,12 +49,13 @@ struct Trial {
 /// All trials with a result, the best of the last rung first.
 std::vector<Trial> read_trials(const Stages& stages);
 
-/// Whether trials are compared at equal FLOPs: those of all are known. Else it is at equal tokens.
-bool has_flops(const std::vector<Trial>& trials);
-
 /// Marks the trials that no other beats in loss at the same FLOPs or less (tokens, where FLOPs are not known).
 void mark_frontier(std::vector<Trial>& trials);
 
+/// Loss against FLOPs (tokens, where FLOPs are not known): a dot for each trial, a line through those on the frontier.
+std::string frontier_svg(const std::vector<Trial>& trials);
+
+/// The trials with that picture.
 Table search_table(const std::vector<Trial>& trials);
 std::vector<std::string> search_notes(const Stages& stages, const std::vector<Trial>& trials);
 

@@ -1,7 +1,5 @@
 #include "study/stage_report.h"
 
-#include <algorithm>
-
 #include "study/declaration.h"
 #include "study/search.h"
 #include "study/tuning.h"
@@ -66,12 +64,6 @@ StudyReport search_report(const Plan& plan) {
                      .loss_unit = plan.study.metric.unit};
   const auto trials = read_trials(stages);
   report.tables.push_back(search_table(trials));
-  const bool by_flops = has_flops(trials);
-  report.trial_cost = by_flops ? "FLOPs" : "tokens";
-  for (const auto& trial : trials)
-    report.trials.push_back({trial.name, by_flops ? trial.flops : trial.tokens, trial.loss, trial.on_frontier});
-  std::sort(report.trials.begin(), report.trials.end(),
-            [](const TrialPoint& a, const TrialPoint& b) { return a.cost < b.cost; });
   report.notes = search_notes(stages, trials);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
   return report;

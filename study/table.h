@@ -11,6 +11,7 @@ struct Table {
   std::string title;
   std::vector<std::string> header{};
   std::vector<std::vector<std::string>> rows{};
+  std::string picture{};  ///< SVG, which a page shows above the table
 };
 
 /// Columns padded to their widest cell.

@@ -1,6 +1,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -844,4 +845,44 @@ TEST_CASE("a report of runs goes to the file that is named, in the form of its e
   CHECK(cloze("report " + run + " --metric mlm --format html").text.starts_with("<!doctype html>"));
   CHECK(cloze("report " + run + " --metric mlm --format csv").text.starts_with("kind,arm,seed"));
   CHECK(json_of(cloze("report " + run + " --metric mlm --json"))["arms"].size() == 1);
+}
+
+TEST_CASE("fit prints the law of a table in every form, and refuses what it cannot fit", "[cli]") {
+  TempDir dir;
+  std::string table = "params,tokens,flops,loss\n";
+  for (const double size : {1e7, 1e8, 1e9, 1e10})
+    for (const double ratio : {5, 20, 80}) {
+      const double tokens = ratio * size;
+      const double loss = 1.7 + 400 * std::pow(size, -0.34) + 1500 * std::pow(tokens, -0.36);
+      std::array<char, 200> line{};
+      std::snprintf(line.data(), line.size(), "%.17g,%.17g,%.17g,%.17g\n", size, tokens, 6 * size * tokens, loss);
+      table += line.data();
+    }
+  const auto path = dir.write("points.csv", table), page = dir / "fit.html";
+  const auto command = "fit " + path + " --size params --resamples 20 ";
+  for (const std::string amount : {"--tokens tokens", "--flops flops"}) {
+    const auto law = json_of(cloze(command + amount + " --json --plot " + page))["law"];
+    CHECK(law["alpha"]["value"].get<double>() == Approx(0.34).epsilon(1e-4));
+    CHECK(law["B"]["value"].get<double>() == Approx(1500).epsilon(1e-3));
+  }
+  CHECK_THAT(read_file(page), Catch::Contains("IsoFLOP curves"));
+  CHECK_THAT(cloze(command + "--predict 70e9,1.4e12").text, Catch::Contains("Predicted"));
+  CHECK_THAT(cloze(command + "--format csv").text, Catch::StartsWith("quantity,flops,value,low,high\nE,,1.7"));
+  check_refused("fit " + path, 1,
+                "points.csv: has no column 'size'; its columns are params, tokens, flops, loss; name one with --size");
+  check_refused(command + "--predict 70e9", 2,
+                "--predict 70e9 is not a size and its tokens; write them as 70e9,1.4e12");
+  check_refused(command + path, 2, "a fit takes one study, one CSV file, or run directories");
+  check_refused("fit " + dir.write("few.csv", "size,tokens,loss\n1,2,3\n"), 1,
+                "1 point does not determine the 5 parameters of a scaling law; give 6 or more");
+}
+
+TEST_CASE("a branch needs a folder of its own and a run to continue", "[cli]") {
+  TempDir dir;
+  check_refused("pretrain --branch-from " + dir / "nowhere", 2,
+                "--branch-from makes a new run; name its folder with --run");
+  check_refused("pretrain --branch-from " + dir / "nowhere" + " --run " + dir / "b", 1,
+                "is no run directory and no step folder of one");
+  check_refused("pretrain --branch-from " + dir / "nowhere" + " --resume --run " + dir / "b", 2, "--resume");
+  CHECK_FALSE(fs::exists(dir / "b"));
 }

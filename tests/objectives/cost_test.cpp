@@ -94,6 +94,8 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   };
   constexpr double width = 18, masked_pair = 2 * width;
   RtdConfig rtd, uniform;
+  SboConfig short_spans;
+  short_spans.max_pair_targets = 2;
   rtd.generator_hidden_size = 0.67, uniform.replace_by = ReplaceBy::uniform;
   MntpConfig mntp;
   mntp.causal_share = 0.5, mntp.transform = true;
@@ -117,7 +119,7 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
       {"bert without a pair objective", bert, {MlmConfig{}}, masked_batch()},
       {"bert, pairs only", bert, {NspConfig{}}, masked_batch()},
       {"spanbert", bert, {MlmConfig{}, SboConfig{}}, masked_batch()},
-      {"spanbert, short spans", bert, {MlmConfig{}, SboConfig{.max_pair_targets = 2}}, masked_batch()},
+      {"spanbert, short spans", bert, {MlmConfig{}, short_spans}, masked_batch()},
       {"bert without layers",
        small<BertConfig>([](auto& c) { c.num_hidden_layers = 0; }),
        {MlmConfig{}},
@@ -242,7 +244,7 @@ TEST_CASE("padding of sources and of targets costs nothing", "[objectives][cost]
   CHECK(sizes[1].length == 12);
   CHECK(sizes[1].target_length == 3);
   auto source = padded;
-  source.input_ids = padded.input_ids.narrow(0, 1, 1).narrow(1, 0, 12), source.attention_mask = {};
+  source.input_ids = padded.input_ids.narrow(0, 1, 1).narrow(1, 0, 12), source.attention_mask = Tensor();
   source.decoder_input_ids = padded.decoder_input_ids.narrow(0, 1, 1).narrow(1, 0, 3);
   source.positions = at::arange(3, at::kLong), source.labels = padded.labels.narrow(0, 9, 3);
   CHECK(network->cost({sizes[1]}).trained == counted_in(*network, source) - 2 * later(3) * 2 * 18);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/error.h"
+#include "objectives/span_corruption_noise.h"
 #include "tests/objectives/texts.h"
 #include "tests/support/catch.h"
 

@@ -85,7 +85,7 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
   pretrain(stable, {.run = dir / "stable"});
   const auto at_six = dir / ("stable" + step_folder(6));
   const auto refused = [&](const RunConfig& config, const std::string& from, const std::string& why) {
-    CHECK_THROWS_WITH(pretrain(config, {.run = dir / "branch", .branch_from = from}), Contains(why));
+    CHECK_THROWS_WITH(pretrain(config, {.run = dir / "branch", .branch_from = from}), Catch::Contains(why));
     CHECK_FALSE(fs::exists(dir / "branch"));
   };
   refused(decayed_run(stable, 8), at_six,
