@@ -88,8 +88,12 @@ def decode(self, ids: Tensor, memory: Tensor, attention_mask: Optional[Tensor] =
         mask = torch.ne(attention_mask, 0)
     cache = torch.zeros([@LAYERS@, rows, 0, @WIDTH@], dtype=memory.dtype, device=memory.device)
     if past is not None:
-          cache = past is_cache = cache.dim() == 4 and cache.size(0) == @LAYERS@ and cache.size(1) == rows and cache.size(3) == @WIDTH@ assert is_cache;
-          "past must be the cache that decode returned for these rows" @CHECK_PAST@ return self._decode(ids, mask, cache, self._memory(memory)[0]) )";
+        cache = past
+    is_cache = cache.dim() == 4 and cache.size(0) == @LAYERS@ and cache.size(1) == rows and cache.size(3) == @WIDTH@
+    assert is_cache, "past must be the cache that decode returned for these rows"
+@CHECK_PAST@
+    return self._decode(ids, mask, cache, self._memory(memory)[0])
+)";
 
 /// The start of generate: `sequences` [rows, length], of which all but the last `tokens` [rows, 1] are in the cache
 /// `cache`, and `mask`, of the encoder's text or of `sequences`.

@@ -1,6 +1,7 @@
 #include "tests/support/catch.h"
 #include "analysis/benchmark.h"
 #include "analysis/describe.h"
+#include "objectives/network.h"
 
 using namespace cloze;
 using Catch::WithinRel;
