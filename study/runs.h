@@ -65,8 +65,8 @@ struct RunResult {
   std::string folder;
   double value = 0;  ///< of the metric
   ExampleLosses examples{};
-  std::string measured{};  ///< what the losses were measured by: objectives, rows, masks
-  std::string text{};      ///< fingerprint of the held-out text and its tokenizer
+  std::string measured{};                              ///< what the losses were measured by: objectives, rows, masks
+  std::string text{};                                  ///< fingerprint of the held-out text and its tokenizer
   int64_t step = 0, tokens = 0, predicted_tokens = 0;  ///< of a probe with those of its source, as all that follow
   double seconds = 0, flops = 0, epochs = 0;
 };
