@@ -28,8 +28,9 @@ struct WindowAttentionLayer final : Attention {
     context.dilated_heads = dilated_heads;
     const auto local = self_attention(linear(x, qkv->weight, Param()), qkv->bias, heads, context, drop);  // [B, T, D]
     if (!context.global_mask.defined()) return local;
-    const auto globals = marked_positions(context.global_mask).unsqueeze(-1).expand({-1, -1, x.size(-1)});  // [B, G, D]
-    const auto q = heads_of(query_global->forward(at::gather(x, 1, globals)), heads);
+    const auto globals = marked_positions(context.global_mask).unsqueeze(-1);  // [B, G, 1]
+    const auto tokens = at::gather(x, 1, globals.expand({-1, -1, x.size(-1)}));
+    const auto q = heads_of(query_global->forward(tokens), heads);
     const auto kv = key_value_global->forward(x).chunk(2, -1);
     const auto scores = cloze::matmul(q, heads_of(kv[0], heads).transpose(-1, -2)).to(at::kFloat) /
                         std::sqrt(static_cast<double>(q.size(-1)));  // [B, H, G, T]
@@ -39,7 +40,7 @@ struct WindowAttentionLayer final : Attention {
     global_drop.site ^= 0x20000;
     const auto probabilities = dropout(masked_softmax(scores, masked).contiguous(), global_drop).to(x.scalar_type());
     const auto mixed = join_heads(cloze::matmul(probabilities, heads_of(kv[1], heads)));  // [B, G, D]
-    const auto rows = at::zeros_like(local).scatter(1, globals, mixed);
+    const auto rows = at::zeros_like(local).scatter(1, globals.expand_as(mixed), mixed);
     return at::where(context.global_mask.unsqueeze(-1), rows, local);
   }
 

@@ -106,7 +106,7 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   auto continued = permuted_batch();
   for (int layer = 0; layer < 2; ++layer) continued.mems.push_back(at::ones({rows, 5, 18}));
   auto backward = permuted_batch();
-  backward.backward = at::tensor({false, true}, at::kBool);
+  backward.backward = at::tensor({0, 1}, at::kLong).ne(0);
   const auto bert = small<BertConfig>();
   const auto decoder = [](auto& c) { c.architecture = Architecture::decoder, c.prefix_lm = true; };
   // XLNet multiplies queries with the embeddings of all distances in a batch: those of T tokens more than there are
@@ -264,7 +264,10 @@ TEST_CASE("a loss costs something in the steps in which it counts, a frozen gene
         network_of(small<BertConfig>(), {MlmConfig{}, NspConfig{}})->training_flops(batch));
 
   RtdConfig rtd;
-  rtd.generator_hidden_size = 1, rtd.generator_steps = 4;
+  rtd.generator_hidden_size = 1;
+  rtd.generator_layers = 1;
+  rtd.tie = EmbeddingTie::none;
+  rtd.generator_steps = 4;
   const auto stages = network_of(small<ElectraConfig>(), {rtd});
   stages->before_step(0, Rng(1));
   const auto first = stages->cost(stages->row_sizes(batch));

@@ -78,7 +78,7 @@ struct TwoArms : Runs {
 TEST_CASE("runs by hand are grouped by their configs without the seed, and compared by pairs") {
   const auto report = TwoArms().report();
   REQUIRE(report.arms.size() == 2);
-  CHECK(report.arms[0].name == "learning_rate=0.0001");
+  CHECK(report.arms[0].name == "learning_rate=1e-04");
   CHECK(report.arms[1].name == "learning_rate=0.5");
   CHECK(report.arms[1].differs == std::vector<std::string>{"optimizer.learning_rate: 0.5"});
   CHECK(report.metric == "mlm");
