@@ -71,10 +71,13 @@ double states_read(const RunConfig& config, const RowSizes& row) {
 
 /// FLOPs of a micro-batch, the mean over all steps of the run: losses may begin and end on the way.
 double mean_training_flops(const Network& network, const RunConfig& config) {
-  const auto rows = expected_rows(config);
   const auto flops_at = [&](int64_t step) {
     for (const auto& objective : network.objectives) objective->set_step(step);
-    return network.cost(rows).training_flops();
+    auto active = config;
+    std::erase_if(active.objectives, [&](const ObjectiveConfig& objective) {
+      return std::visit([&](const auto& o) { return !o.active(step); }, objective);
+    });
+    return network.cost(expected_rows(active)).training_flops();
   };
   std::set<int64_t> changes{0};
   for (const auto& objective : config.objectives) {
