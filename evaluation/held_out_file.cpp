@@ -45,7 +45,8 @@ void write_held_out(const std::string& run, int64_t step, const std::string& mea
         std::find_if(measures.begin(), measures.end(), [&](const Measure& m) { return m.name == part.name; });
     if (measure == measures.end()) continue;
     const auto bytes = sequence_label_bytes(measure->collator, measure->sequences, batch_size);
-    if (bytes && bytes->size() == sums.size()) all[part.name]["bytes"] = *bytes;
+    const bool covers_text = bytes && std::any_of(bytes->begin(), bytes->end(), [](uint64_t n) { return n > 0; });
+    if (covers_text && bytes->size() == sums.size()) all[part.name]["bytes"] = *bytes;
   }
   const auto text = all.dump();
   const json file{{"step", step}, {"measured", measured}, {"losses", all}, {"xxh3", hash_hex(text)}};

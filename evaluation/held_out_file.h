@@ -4,7 +4,8 @@
 //   {"step", "measured", "losses": {NAME: {"sum": [E], "count": [E], "bytes": [E]}}, "xxh3"}
 //
 // `measured` describes objectives, rows, masks and tokens: losses of equal descriptions can be compared example by
-// example. `bytes`, of the source text of the predicted tokens, is absent where tokens were prepared without them.
+// example. `bytes`, of the source text of the predicted tokens, is there for generative objectives, unless the tokens
+// were prepared without them.
 #include <string>
 #include <vector>
 

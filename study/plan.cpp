@@ -81,6 +81,9 @@ RunConfig arm_config(const StudyConfig& study, const std::string& base, const Ar
   config.evaluation.objectives.clear();  // a network that is probed lacks the head for the metric
   if (probed == 0) config.evaluation.objectives = {parse_objective(study.metric.objective)};
   const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
+  require<ConfigError>(!by_bytes || is_generative(parse_objective(study.metric.objective)), "metric.unit is ",
+                       study.metric.unit, ", and ", study.metric.objective,
+                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
   config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
   config.evaluation.points = study.points;

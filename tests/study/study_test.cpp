@@ -227,7 +227,13 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
   const auto nats = with_arms(arms);
   nats.run();
   CHECK_THROWS_WITH(make_report(nats.plan()), Catch::Contains("bits_per_byte"));
-  const auto by_bytes = with_arms(arms, "metric: {objective: mlm, unit: bits_per_byte}\n");
+  const std::string unit = "metric: {objective: clm, unit: bits_per_byte}\n";
+  const std::string generative =
+      "set:\n  model: {kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}\n"
+      "  objectives: [{kind: clm}]\n";
+  CHECK_THAT(with_arms(arms, "metric: {objective: mlm, unit: bits_per_byte}\n").error(),
+             Catch::Contains("mlm predicts a part of the text only"));
+  const auto by_bytes = with_arms(arms, generative + unit);
   by_bytes.run();
   const auto report = make_report(by_bytes.plan());
   CHECK(report.unit == "bits per byte");

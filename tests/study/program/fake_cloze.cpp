@@ -11,6 +11,7 @@
 
 #include "core/random.h"
 #include "run/config.h"
+#include "run/yardstick.h"
 #include "study/fingerprint.h"
 #include "study/statistics.h"
 
@@ -65,7 +66,9 @@ int main(int argc, char** argv) {
   }
   metrics.close();
   const std::vector<double> bytes(sums.size(), 40);
-  const json losses{{"mlm", {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};
+  const auto& evaluated = config.evaluation.objectives;
+  const json losses{{evaluated.empty() ? "mlm" : short_form(evaluated.front()),
+                     {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};
   const std::string tokens = rate == 0.0625 ? "of another tokenizer" : "of one tokenizer";
   std::ofstream(run + "/held_out.json") << json{
       {"step", steps},
