@@ -25,7 +25,7 @@ void add_pretrain(CLI::App& app, Globals& globals) {
   verb->footer(
       "Examples:\n  cloze pretrain configs/bert/tiny.yaml --set data.tokens=tokens --run runs/a\n"
       "  cloze pretrain --run runs/a --resume\n"
-      "  cloze pretrain --branch-from runs/a/step-00002000 --run runs/b --set train.budget.steps=2500\n\n"
+      "  cloze pretrain --branch-from runs/a --run runs/b --set train.budget.steps=2500\n\n"
       "Ctrl-C saves a checkpoint and exits with code 130.");
   verb->callback([=, &globals] {
     if (!command->branch_from.empty()) {

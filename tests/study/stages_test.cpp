@@ -351,7 +351,8 @@ TEST_CASE("successive halving gives the better trials more, and its table has th
 TEST_CASE("the page of a search draws every trial over its cost, and connects those of the frontier") {
   const Study study(
       "space: {optimizer.learning_rate: {log: [1e-3, 1]}}\ntrials: 9\nhalving: 3\nbudget: {steps: 2700}\n"
-      "metric: {objective: mlm, unit: bits_per_byte}\n");
+      "set:\n  model: {kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}\n"
+      "  objectives: [{kind: clm}]\nmetric: {objective: clm, unit: bits_per_byte}\n");
   study.run();
   const auto report = study.report();
   CHECK(report.unit == "bits per byte");
@@ -368,7 +369,7 @@ TEST_CASE("the page of a search draws every trial over its cost, and connects th
   CHECK(count("<circle class=\"dot a1\"") == on_frontier);
   CHECK(count("<circle class=\"dot a2\"") == 9 - on_frontier);
   CHECK(count("<path class=\"line a1\"") == 1);
-  CHECK(count("Which trial has the lowest held-out mlm loss?") == 2);  // the title and the head
+  CHECK(count("Which trial has the lowest held-out clm loss?") == 2);  // the title and the head
 }
 
 TEST_CASE("all rungs are scored on sequences that the trials of the first can read") {

@@ -78,8 +78,8 @@ TEST_CASE("evaluations lie at equal shares of the budget, also of a run that is 
   CHECK(evaluated(dir / "whole") == std::vector<int64_t>{4, 8, 12, 16, 20});
   check_killed_run(config, dir, "step-00000006", "step-00000020", {"weights.safetensors"});
   config.train.budget = {.tokens = summary_of(dir / "whole")["tokens"]};
-  pretrain(config, {.run = dir / "tokens"});
-  CHECK(evaluated(dir / "tokens").size() == 5);
+  pretrain(config, {.run = dir / "by-tokens"});
+  CHECK(evaluated(dir / "by-tokens").size() == 5);
 }
 
 TEST_CASE("held_out.json has the loss and the predictions of every sequence", "[train][budget]") {
