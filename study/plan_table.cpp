@@ -26,27 +26,24 @@ std::string right(const std::string& text, size_t width) {
   return std::string(width > width_of(text) ? width - width_of(text) : 0, ' ') + text;
 }
 
-/// A text over several lines of at most `columns` characters, those after the first indented by `indent`.
-std::string wrapped(const std::string& text, int64_t columns, size_t indent) {
-  std::string out, line;
+/// A line `label     text`, continued below the text where it is longer than `columns`.
+std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
+  constexpr size_t label_width = 10;
+  std::string out, line = left(label, label_width);
+  bool is_empty = true;
   for (size_t at = 0; at < text.size();) {
     const auto end = std::min(text.find(' ', at), text.size());
     const auto word = text.substr(at, end - at);
-    if (!line.empty() && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
+    if (!is_empty && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
       out += line + "\n";
-      line = std::string(indent, ' ') + word;
+      line = std::string(label_width, ' ') + word;
     } else {
-      line += (line.empty() ? "" : " ") + word;
+      line += (is_empty ? "" : " ") + word;
     }
+    is_empty = false;
     at = end + 1;
   }
   return out + line + "\n";
-}
-
-/// A line `label     text`, wrapped.
-std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
-  constexpr size_t label_width = 10;
-  return wrapped(left(label, label_width) + text, columns, label_width);
 }
 
 std::string range_of(const std::vector<RunCost>& costs, double RunCost::* field) {
