@@ -7,7 +7,7 @@ namespace cloze {
 /// and without biases. Positions enter as a relative position bias of the scores, one scalar for each head and bucket
 /// of distances, shared by all layers. The defaults are version 1.0; 1.1 has feed_forward: gated, hidden_act: gelu_new,
 /// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; RelativeBias of
-/// models/stack.cpp. Trained with: span_corruption.
+/// models/config.h. Trained with: span_corruption.
 /// Hugging Face: interchange/huggingface/t5.cpp, with mT5. Option names shared with BERT (d_model = hidden_size, d_ff =
 /// intermediate_size).
 /// Shapes: configs/t5. Parameters: t5/small 60,506,624; t5/base 222,903,552; t5/v1_1-small 76,961,152.
