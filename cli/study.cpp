@@ -90,9 +90,7 @@ void check_size(const Plan& plan, const StudyCost& cost, bool yes) {
   require<ConfigError>(cost.is_known, plan.file,
                        ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
                        "FOLDER}`");
-  const double free = static_cast<double>(free_bytes(plan.root));
-  require<Error>(cost.disk_bytes < free, plan.root, ": the runs need ", bytes(cost.disk_bytes), " of disk, of which ",
-                 bytes(free), " are free; free some space, or give another folder with --out");
+  require_disk(plan.root, cost.disk_bytes, static_cast<double>(free_bytes(plan.root)));
   constexpr size_t many = 1000;
   if (cost.runs < many || yes) return;
   require<ConfigError>(agrees(words("Train ", thousands(cost.runs), " runs?")), plan.file, ": asks for ",

@@ -1,5 +1,5 @@
 #pragma once
-// YAML files as trees: base files and overrides merged, the place of every value kept.
+// YAML files as trees: base files and overrides merged, with the location of every value.
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +34,7 @@ class ConfigTree {
   static ConfigTree parse(const std::string& text, const std::string& name,
                           const std::vector<std::string>& overrides = {});
   const ConfigNode& root() const { return root_; }
-  /// Lays a value over what stands at a dotted path, as an override does. Throws ConfigError with the value's place.
+  /// Lays a value over what stands at a dotted path, as an override does. Throws ConfigError with the value's location.
   void set(const std::string& path, ConfigNode value);
   /// The node at a dotted path, or null. List elements have their index as key.
   const ConfigNode* find(const std::string& path) const;

@@ -7,7 +7,7 @@
 
 namespace cloze {
 
-/// The rules that a config breaks, one sentence each: the value, its place and a remedy.
+/// The rules that a config breaks, one sentence each: the value, its key and a remedy.
 class Limits {
  public:
   /// Adds the sentence of a rule that is `broken`.

@@ -123,7 +123,7 @@ void put_in_place(const std::string& partial, const std::string& out, const std:
   if (fs::exists(out)) fs::remove_all(out);
   std::error_code error;
   fs::rename(partial, out, error);
-  require(!error, out, ": cannot be put in place (", error.message(), ")");
+  require(!error, out, ": cannot be renamed to its final path (", error.message(), ")");
 }
 
 void warn_of_duplicates(const PrepareOptions& options, const Split& split, const PrepareReport& report) {

@@ -1,27 +1,14 @@
 #include "evaluation/held_out_file.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "core/fingerprint.h"
 
 namespace cloze {
 
-namespace {
-
 using nlohmann::json;
-
-std::string hash_hex(const std::string& text) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return digits;
-}
-
-}  // namespace
 
 std::string yardstick_description(const RunConfig& config, const TokenStore& store) {
   const auto& evaluation = config.evaluation;

@@ -45,7 +45,7 @@ void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& lim
 /// Two segments in a row. `subject` needs them, `remedy` does without.
 void require_segments(const std::string& subject, const std::string& remedy, const ObjectiveSetting& in,
                       Limits& limits);
-/// A masking; `name` is its place in the objective.
+/// A masking; `name` is its key path.
 void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in, Limits& limits);
 /// The masking of mlm, or those of its mixture.
 void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits);

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 
 namespace cloze {
 

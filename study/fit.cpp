@@ -9,6 +9,7 @@
 
 #include "core/config.h"
 #include "core/random.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -157,12 +158,6 @@ double correlation(const Problem& p) {
   return xy / std::sqrt(xx * yy);
 }
 
-std::string digits(double value, int count = 3) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*g", count, value);
-  return text;
-}
-
 }  // namespace
 
 double ScalingLaw::loss(double size, double tokens) const {
@@ -215,7 +210,7 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
   }
   const double negligible = 1e-3 * least;
   if (law.E < negligible)
-    found.push_back(words("E is ", digits(law.E),
+    found.push_back(words("E is ", digits(law.E, 3),
                           ": the points show no floor of the loss; train longer and larger "
                           "models, or take E for unknown"));
   if (law.alpha <= 0 || by_size < negligible)
@@ -224,14 +219,14 @@ std::vector<std::string> doubts(const ScalingFit& fit, const std::vector<Scaling
     found.push_back("the loss does not fall with the tokens: B / D^beta explains nothing; spread the budgets wider");
   const double together = correlation(problem);
   if (std::abs(together) > 0.95)
-    found.push_back(words("sizes and tokens move together (correlation of their logarithms ", digits(together),
+    found.push_back(words("sizes and tokens move together (correlation of their logarithms ", digits(together, 3),
                           "), which does not tell the two terms apart; train each size with several token counts"));
   if (!fit.resampled.empty())
     for (size_t k = 0; k < law_names.size(); ++k) {
       const auto interval = fit.interval([&](const ScalingLaw& one) { return values_of(one)[k]; });
       if (interval.high - interval.low > std::abs(values_of(law)[k]))
-        found.push_back(words(law_names[k], " is uncertain by more than its value: ", digits(interval.low), " to ",
-                              digits(interval.high), "; more points would narrow it"));
+        found.push_back(words(law_names[k], " is uncertain by more than its value: ", digits(interval.low, 3), " to ",
+                              digits(interval.high, 3), "; more points would narrow it"));
     }
   return found;
 }

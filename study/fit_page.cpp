@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "study/fit_report.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -39,18 +40,6 @@ th, td { text-align: right; white-space: nowrap; padding: .4rem 1.2rem .4rem 0; 
   var(--faint); }
 th { color: var(--soft); font-weight: 500; } th:first-child, td:first-child { text-align: left; }
 )css";
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '"' ? "&quot;" : std::string(1, c);
-  return out;
-}
-
-std::string digits(double value, int count) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*g", count, value);
-  return text;
-}
 
 std::string range(const Interval& interval, int count) {
   return digits(interval.low, count) + " to " + digits(interval.high, count);
@@ -103,8 +92,9 @@ class Chart {
     for (const double tick : x_.ticks())
       axes_ += words("<text class=\"tick\" x=\"", share_text(x_.share(tick)),
                      "\" y=\"100%\" dy=\"1.5em\" text-anchor=\"middle\">", tick_text(x_, tick), "</text>");
-    axes_ += words("<text class=\"label\" x=\"50%\" y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", escaped(x_label),
-                   "</text><text class=\"label\" x=\"-48\" y=\"-10\">", escaped(y_label), "</text>");
+    axes_ +=
+        words("<text class=\"label\" x=\"50%\" y=\"100%\" dy=\"3.1em\" text-anchor=\"middle\">", escaped_html(x_label),
+              "</text><text class=\"label\" x=\"-48\" y=\"-10\">", escaped_html(y_label), "</text>");
   }
   void line(const std::string& colour, const std::vector<std::pair<double, double>>& points) {
     shapes_ += words("<path class=\"line ", colour, "\" d=\"", path(points), "\"/>");
@@ -115,13 +105,14 @@ class Chart {
   void dot(const std::string& classes, double x, double y, double radius, const std::string& title) {
     if (!std::isfinite(x_.share(x)) || !std::isfinite(y_.share(y))) return;
     if (y_.share(y) < 0 || y_.share(y) > 1 || x_.share(x) < 0 || x_.share(x) > 1) return;
-    dots_ += words("<circle class=\"", classes, "\" cx=\"", share_text(x_.share(x)), "\" cy=\"",
-                   share_text(1 - y_.share(y)), "\" r=\"", radius, "\"><title>", escaped(title), "</title></circle>");
+    dots_ +=
+        words("<circle class=\"", classes, "\" cx=\"", share_text(x_.share(x)), "\" cy=\"", share_text(1 - y_.share(y)),
+              "\" r=\"", radius, "\"><title>", escaped_html(title), "</title></circle>");
   }
   std::string svg() const {
-    return words("<div class=\"plot\"><svg class=\"chart\" role=\"img\" aria-label=\"", escaped(title_), "\">", axes_,
-                 "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">", shapes_,
-                 "</svg>", dots_, "</svg></div>\n");
+    return words("<div class=\"plot\"><svg class=\"chart\" role=\"img\" aria-label=\"", escaped_html(title_), "\">",
+                 axes_, "<svg width=\"100%\" height=\"100%\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">",
+                 shapes_, "</svg>", dots_, "</svg></div>\n");
   }
 
  private:
@@ -288,7 +279,7 @@ std::string tables_of(const FitReport& report) {
 
 std::string to_page(const FitReport& report) {
   std::string doubtful;
-  for (const auto& line : report.doubts) doubtful += "<li>" + escaped(line) + "</li>\n";
+  for (const auto& line : report.doubts) doubtful += "<li>" + escaped_html(line) + "</li>\n";
   if (!doubtful.empty()) doubtful = "<h2>The data do not support all of this</h2>\n<ul>\n" + doubtful + "</ul>\n";
   return words(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
@@ -296,7 +287,7 @@ std::string to_page(const FitReport& report) {
       style,
       "</style>\n</head>\n<body>\n<main>\n<h1>Scaling law</h1>\n<p>L(N, D) = E + A / N^alpha + B / D^beta, "
       "fitted to ",
-      report.points.size(), " points. ", escaped(report.counted), "</p>\n", doubtful, "<h2>IsoFLOP curves</h2>\n",
+      report.points.size(), " points. ", escaped_html(report.counted), "</p>\n", doubtful, "<h2>IsoFLOP curves</h2>\n",
       isoflop_curves(report), "<h2>Compute-optimal size and tokens</h2>\n", optimal_curves(report), tables_of(report),
       "</main>\n</body>\n</html>\n");
 }

@@ -6,6 +6,7 @@
 
 #include "core/config.h"
 #include "core/log.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -54,16 +55,8 @@ void measure_deviations(FitReport& report) {
   report.deviation = quantile(all, 0.5);
 }
 
-std::string digits(double value, int count) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*g", count, value);
-  return text;
-}
-
-std::string padded(std::string text, size_t width) {
-  text.resize(std::max(width, text.size() + 1), ' ');
-  return text;
-}
+/// A cell of a table, with at least one space after it.
+std::string column(const std::string& text, size_t width) { return padded(text + " ", width); }
 
 std::string range(const Interval& interval, std::string (*number)(double)) {
   return number(interval.low) + " to " + number(interval.high);
@@ -85,7 +78,7 @@ std::string points_line(const FitReport& report) {
 }
 
 std::string estimate_line(const FitReport& report, const Estimate& one, const std::string& name) {
-  const auto head = padded(name, 11) + padded(five(one.value), 12);
+  const auto head = column(name, 11) + column(five(one.value), 12);
   return head + (report.has_intervals ? range(one.interval, five) : "") + "\n";
 }
 
@@ -94,11 +87,11 @@ std::string prediction_line(const FitReport& report, const Prediction& one) {
     auto text = number(value.value);
     if (report.has_intervals && value.interval.low < value.interval.high)
       text += " (" + range(value.interval, number) + ")";
-    return padded(text, width);
+    return column(text, width);
   };
   const double beyond = one.flops.value / largest_flops(report.points);
-  return padded(three(one.flops.value), 11) + with_range(one.size, with_prefix, 30) +
-         with_range(one.tokens, with_prefix, 30) + padded(three(one.tokens.value / one.size.value), 9) +
+  return column(three(one.flops.value), 11) + with_range(one.size, with_prefix, 30) +
+         with_range(one.tokens, with_prefix, 30) + column(three(one.tokens.value / one.size.value), 9) +
          with_range(one.loss, five, 28) + (beyond > 1.01 ? words(three(beyond), " times the largest point") : "") +
          "\n";
 }
@@ -137,14 +130,14 @@ FitReport make_fit_report(const std::vector<ScalingPoint>& points, const FitQues
 
 std::string to_text(const FitReport& report) {
   std::string text = points_line(report) + "law        L(N, D) = E + A / N^alpha + B / D^beta\n";
-  if (report.has_intervals) text += padded("", 23) + words(percent(report.fit.confidence), " interval\n");
+  if (report.has_intervals) text += column("", 23) + words(percent(report.fit.confidence), " interval\n");
   for (const auto& one : report.parameters) text += estimate_line(report, one, one.name);
   text +=
       words("deviation  ", percent(report.deviation), " of the loss in the median, at most ",
             percent(report.largest_deviation), report.farthest.empty() ? "" : words(" (", report.farthest, ")"), "\n");
   text += "\nCompute-optimal: N ~ C^a, D ~ C^b, C = 6 N D\n";
   for (const auto& one : report.exponents) text += estimate_line(report, one, one.name);
-  const auto head = padded("C [FLOPs]", 11) + padded("N", 30) + padded("D", 30) + padded("D / N", 9) + "loss\n";
+  const auto head = column("C [FLOPs]", 11) + column("N", 30) + column("D", 30) + column("D / N", 9) + "loss\n";
   text += head;
   for (const auto& one : report.optimal) text += prediction_line(report, one);
   if (!report.predicted.empty()) text += "\nPredicted\n" + head;

@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "run/yardstick.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 
 namespace cloze {
 

@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -14,36 +15,10 @@ namespace {
 
 std::string counted(double n, const char* what) { return thousands(static_cast<uint64_t>(n)) + " " + what; }
 
-/// Characters of UTF-8.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-std::string left(const std::string& text, size_t width) {
-  return text + std::string(width > width_of(text) ? width - width_of(text) : 0, ' ');
-}
-std::string right(const std::string& text, size_t width) {
-  return std::string(width > width_of(text) ? width - width_of(text) : 0, ' ') + text;
-}
-
 /// A line `label     text`, continued below the text where it is longer than `columns`.
 std::string labelled(const std::string& label, const std::string& text, int64_t columns) {
   constexpr size_t label_width = 10;
-  std::string out, line = left(label, label_width);
-  bool is_empty = true;
-  for (size_t at = 0; at < text.size();) {
-    const auto end = std::min(text.find(' ', at), text.size());
-    const auto word = text.substr(at, end - at);
-    if (!is_empty && static_cast<int64_t>(width_of(line) + 1 + width_of(word)) > columns) {
-      out += line + "\n";
-      line = std::string(label_width, ' ') + word;
-    } else {
-      line += (is_empty ? "" : " ") + word;
-    }
-    is_empty = false;
-    at = end + 1;
-  }
-  return out + line + "\n";
+  return wrapped(padded(label, label_width), text, columns, label_width);
 }
 
 std::string range_of(const std::vector<RunCost>& costs, double RunCost::* field) {
@@ -78,8 +53,8 @@ std::string cost_rows(const Plan& plan, const std::vector<Probe>& probes, const 
   std::string text;
   for (const auto& row : rows) {
     const bool too_long = width_of(row[0]) > widths[0];
-    text += too_long ? row[0] + "\n" + std::string(widths[0], ' ') : left(row[0], widths[0]);
-    for (size_t k = 1; k < row.size(); ++k) text += "  " + right(row[k], widths[k]);
+    text += too_long ? row[0] + "\n" + std::string(widths[0], ' ') : padded(row[0], widths[0]);
+    for (size_t k = 1; k < row.size(); ++k) text += "  " + aligned_right(row[k], widths[k]);
     text += "\n";
   }
   return text;
@@ -173,6 +148,11 @@ double disk_bytes_of(const Plan& plan, const std::vector<Probe>& probes) {
   for (size_t i = 0; i < probes.size(); ++i)
     all += static_cast<double>(plan.seeds.size()) * cost_of_run(plan.runs[i].config, probes[i]).disk_bytes;
   return all;
+}
+
+void require_disk(const std::string& folder, double needed, double free) {
+  require<Error>(needed < free, folder, ": the runs need ", bytes(needed), " of disk, of which ", bytes(free),
+                 " are free; free some space, or give another folder with --out");
 }
 
 std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64_t jobs, int64_t columns) {

@@ -25,4 +25,7 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
 /// Disk space that the runs of a plan need [bytes].
 double disk_bytes_of(const Plan& plan, const std::vector<Probe>& probes);
 
+/// Throws Error with both sizes where the runs in `folder` need more disk than is free [bytes].
+void require_disk(const std::string& folder, double needed, double free);
+
 }  // namespace cloze

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -67,30 +68,6 @@ std::string axes_of(const LineChart& chart) {
 }
 
 }  // namespace
-
-std::string escaped_html(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-    }
-  return out;
-}
 
 Axis nice_axis(double low, double high, int count, bool loose) {
   if (!std::isfinite(low) || !std::isfinite(high) || low > high) low = 0, high = 1;

@@ -6,9 +6,6 @@
 
 namespace cloze {
 
-/// A text as HTML and XML show it, also between quotes. Control characters become spaces.
-std::string escaped_html(const std::string& text);
-
 /// A linear axis.
 struct Axis {
   double low = 0, high = 1;

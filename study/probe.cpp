@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 #include "study/process.h"
 
 namespace cloze {

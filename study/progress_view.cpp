@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/log.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -18,9 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t cell_width = 8;
 
-std::string padded(const std::string& text, size_t width) {
-  return text.size() >= width ? text.substr(0, width) : text + std::string(width - text.size(), ' ');
-}
+/// A text of exactly this width.
+std::string fitted(const std::string& text, size_t width) { return padded(cut(text, width), width); }
 
 std::string cell(const RunStatus& status) {
   char text[32] = "";
@@ -68,18 +68,18 @@ double available_memory() { return field_of("/proc/meminfo", "MemAvailable:"); }
 
 std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statuses, int64_t columns) {
   size_t name_width = 4;
-  for (const auto& arm : plan.arms) name_width = std::max(name_width, arm.name.size());
+  for (const auto& arm : plan.arms) name_width = std::max(name_width, width_of(arm.name));
   name_width = std::min<size_t>(name_width, static_cast<size_t>(std::max<int64_t>(8, columns / 3)));
   const auto room = std::max<int64_t>(1, (columns - static_cast<int64_t>(name_width) - 1) / (cell_width + 1));
   const auto shown = std::min<int64_t>(room, static_cast<int64_t>(plan.seeds.size()));
-  std::string table = padded("seed", name_width);
+  std::string table = fitted("seed", name_width);
   for (int64_t s = 0; s < shown; ++s)
-    table += " " + padded(std::to_string(plan.seeds[static_cast<size_t>(s)]), cell_width);
+    table += " " + fitted(std::to_string(plan.seeds[static_cast<size_t>(s)]), cell_width);
   table += "\n";
   for (size_t a = 0; a < plan.arms.size(); ++a) {
-    table += padded(plan.arms[a].name, name_width);
+    table += fitted(plan.arms[a].name, name_width);
     for (size_t s = 0; s < static_cast<size_t>(shown); ++s)
-      table += " " + padded(cell(statuses[s * plan.arms.size() + a]), cell_width);
+      table += " " + fitted(cell(statuses[s * plan.arms.size() + a]), cell_width);
     table += "\n";
   }
   int64_t done = 0, failed = 0;

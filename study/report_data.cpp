@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "study/report.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -17,13 +18,6 @@ json interval_json(const std::optional<Interval>& interval) {
 template <class T>
 json optional_json(const std::optional<T>& value) {
   return value ? json(*value) : json();
-}
-
-std::string escaped_csv(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
 }
 
 std::string number(double value) {

@@ -7,6 +7,7 @@
 #include "study/page_style.h"
 #include "study/plot.h"
 #include "study/report_rows.h"
+#include "study/text.h"
 
 namespace cloze {
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/config.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -49,13 +50,6 @@ std::string fixed(double value, int decimals, bool sign) {
   char text[64];
   std::snprintf(text, sizeof text, sign ? "%+.*f" : "%.*f", decimals, value);
   return text;
-}
-
-std::string in_one_line(const std::string& text) {
-  auto line = text;
-  for (auto& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return line;
 }
 
 int decimals_of(const StudyReport& report) {

@@ -35,7 +35,4 @@ std::vector<std::string> tied_words(const StudyReport& report);
 /// How the numbers were computed, with sources, one sentence each.
 std::vector<std::string> methods_of(const StudyReport& report);
 
-/// A text in one line: control characters become spaces.
-std::string in_one_line(const std::string& text);
-
 }  // namespace cloze

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "study/report_rows.h"
+#include "study/text.h"
 
 namespace cloze {
 
@@ -9,30 +10,8 @@ namespace {
 
 using Field = std::string ReportRow::*;
 
-/// Characters of UTF-8.
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-std::string spaces(size_t from, size_t to) { return std::string(to > from ? to - from : 0, ' '); }
-
-/// A paragraph in lines of at most `columns`, all but the first indented by two.
-std::string wrapped(const std::string& text, int64_t columns) {
-  std::string lines, line;
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const auto end = std::min(text.find(' ', begin), text.size());
-    const auto word = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.empty() && width_of(line) + 1 + width_of(word) > static_cast<size_t>(columns)) {
-      lines += line + "\n";
-      line = "  " + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return lines + line + "\n";
-}
+/// A paragraph whose later lines are indented by two.
+std::string paragraph(const std::string& text, int64_t columns) { return wrapped("", text, columns, 2); }
 
 std::string headline(const StudyReport& report) {
   std::string facts;
@@ -49,15 +28,14 @@ std::string table(const std::vector<ReportRow>& rows, const std::vector<Field>& 
       size_t widest = 0;
       for (const auto& one : rows) widest = std::max(widest, width_of(one.*field));
       const bool left = field == &ReportRow::arm || field == &ReportRow::verdict;
-      const auto gap = spaces(width_of(row.*field), widest);
-      line += (line.empty() ? "" : "  ") + (left ? row.*field + gap : gap + row.*field);
+      line += (line.empty() ? "" : "  ") + (left ? padded(row.*field, widest) : aligned_right(row.*field, widest));
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return text;
 }
 
-int64_t width_of(const std::vector<ReportRow>& rows, const std::vector<Field>& fields) {
+int64_t table_width(const std::vector<ReportRow>& rows, const std::vector<Field>& fields) {
   size_t sum = 0;
   for (const auto field : fields) {
     size_t widest = 0;
@@ -65,34 +43,6 @@ int64_t width_of(const std::vector<ReportRow>& rows, const std::vector<Field>& f
     sum += widest + 2;
   }
   return static_cast<int64_t>(sum) - 2;
-}
-
-std::string escaped_latex(const std::string& text) {
-  std::string out;
-  for (const char c : in_one_line(text)) {
-    if (std::string("&%$#_{}").find(c) != std::string::npos) out += "\\";
-    out += c == '~'    ? std::string("\\textasciitilde{}")
-           : c == '^'  ? std::string("\\textasciicircum{}")
-           : c == '\\' ? std::string("\\textbackslash{}")
-           : c == '<'  ? std::string("\\textless{}")
-           : c == '>'  ? std::string("\\textgreater{}")
-           : c == '|'  ? std::string("\\textbar{}")
-           : c == '"'  ? std::string("\\textquotedbl{}")
-                       : std::string(1, c);
-  }
-  return out;
-}
-
-/// Text that Markdown shows as it is, also in a cell of a table.
-std::string escaped_markdown(const std::string& text) {
-  std::string out;
-  for (const char c : in_one_line(text))
-    out += c == '<'                                                 ? std::string("&lt;")
-           : c == '>'                                               ? std::string("&gt;")
-           : c == '&'                                               ? std::string("&amp;")
-           : std::string("\\`*_[]|#~").find(c) != std::string::npos ? std::string("\\") + c
-                                                                    : std::string(1, c);
-  return out;
 }
 
 /// Code that may contain backticks.
@@ -125,21 +75,21 @@ std::string to_text(const StudyReport& report, int64_t columns) {
   std::vector<Field> fields{&ReportRow::arm,      &ReportRow::runs, &ReportRow::value,  &ReportRow::difference,
                             &ReportRow::interval, &ReportRow::p,    &ReportRow::verdict};
   // In a narrow terminal verdicts get lines of their own, then columns go.
-  const bool apart = width_of(rows, fields) > columns;
+  const bool apart = table_width(rows, fields) > columns;
   if (apart) fields.pop_back();
   for (const auto dropped : {&ReportRow::runs, &ReportRow::p, &ReportRow::value, &ReportRow::interval})
-    if (width_of(rows, fields) > columns) std::erase(fields, dropped);
-  auto text = wrapped(in_one_line(report.name) + ": " + question_of(report), columns);
-  if (!report.arms.empty()) text += wrapped(headline(report), columns) + "\n" + table(rows, fields);
+    if (table_width(rows, fields) > columns) std::erase(fields, dropped);
+  auto text = paragraph(in_one_line(report.name) + ": " + question_of(report), columns);
+  if (!report.arms.empty()) text += paragraph(headline(report), columns) + "\n" + table(rows, fields);
   if (apart) {
     text += "\n";
-    for (size_t i = 1; i < rows.size(); ++i) text += wrapped(rows[i].arm + ": " + rows[i].verdict, columns);
+    for (size_t i = 1; i < rows.size(); ++i) text += paragraph(rows[i].arm + ": " + rows[i].verdict, columns);
   }
   for (const auto& one : report.tables) text += "\n" + to_text(one);
   if (!report.tied.empty()) text += "\n";
-  for (const auto& set : tied_words(report)) text += wrapped(set, columns);
+  for (const auto& set : tied_words(report)) text += paragraph(set, columns);
   if (!report.notes.empty()) text += "\n";
-  for (const auto& note : report.notes) text += wrapped(in_one_line(note), columns);
+  for (const auto& note : report.notes) text += paragraph(in_one_line(note), columns);
   return text;
 }
 

@@ -10,7 +10,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "run/yardstick.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 
 namespace cloze {
 

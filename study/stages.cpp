@@ -8,7 +8,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "run/yardstick.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 #include "study/process.h"
 #include "study/runs.h"
 #include "study/search.h"

@@ -17,8 +17,6 @@ struct Table {
 /// Columns padded to their widest cell.
 std::string to_text(const Table& table);
 std::string to_markdown(const Table& table);
-/// One line for each row, the title as its first cell.
-std::string to_csv(const Table& table);
 /// A booktabs table.
 std::string to_latex(const Table& table);
 /// {"title", "rows": [{header: cell}]}

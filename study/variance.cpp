@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
-#include <cstdio>
+
+#include "study/text.h"
 
 namespace cloze {
 
@@ -25,12 +26,6 @@ std::vector<double> values_of(const Plan& plan, const std::string& arm) {
     if (run.arm == arm)
       if (const auto result = finished_result(plan, run)) values.push_back(result->value);
   return values;
-}
-
-std::string digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
 }
 
 }  // namespace
@@ -80,8 +75,8 @@ Table variance_table(const Plan& comparison, const Plan& split) {
     std::vector<std::string> cells{arm, varied, std::to_string(summary.count), "", "", share};
     if (summary.count > 1) {
       const auto interval = sd_interval(summary.sd, summary.count, confidence);
-      cells[3] = digits(summary.sd);
-      cells[4] = "[" + digits(interval.low) + ", " + digits(interval.high) + "]";
+      cells[3] = digits(summary.sd, 3);
+      cells[4] = "[" + digits(interval.low, 3) + ", " + digits(interval.high, 3) + "]";
     }
     table.rows.push_back(cells);
   };
@@ -105,7 +100,7 @@ Table variance_table(const Plan& comparison, const Plan& split) {
       if (sum > 0) std::snprintf(share, sizeof share, "%.0f %%", 100 * sd * sd / sum);
       row(arm.name, name_of(stream), parts[k++], share);
     }
-    table.rows.push_back({arm.name, "root of the sum", "", digits(std::sqrt(sum)), "", ""});
+    table.rows.push_back({arm.name, "root of the sum", "", digits(std::sqrt(sum), 3), "", ""});
   }
   return table;
 }

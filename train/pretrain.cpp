@@ -426,7 +426,7 @@ class Run {
     metrics_->write(row);
   }
 
-  /// The times of this session and of all earlier sessions of the run.
+  /// The times of this process and of those that trained the run before it.
   Ledger ledger() const {
     Ledger all = ledger_;
     const auto& steps = stepper_->ledger;

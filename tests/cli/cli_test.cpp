@@ -886,3 +886,26 @@ TEST_CASE("a branch needs a folder of its own and a run to continue", "[cli]") {
   check_refused("pretrain --branch-from " + dir / "nowhere" + " --resume --run " + dir / "b", 2, "--resume");
   CHECK_FALSE(fs::exists(dir / "b"));
 }
+
+TEST_CASE("a study without tokens and one of a thousand runs are refused before the first run", "[cli]") {
+  TempDir dir;
+  const std::string arms = "study: s\nbase: " SOURCE_DIR "/configs/bert/tiny.yaml\nbudget: {steps: 2}\npoints: 1\n";
+  dir.write("bare.yaml", arms + "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");
+  check_refused("study run " + dir / "bare.yaml" + " --out " + dir / "bare", 2, "names no tokens to train on");
+  const auto set =
+      "set: {data.tokens: " + world().tokens +
+      ", model.hidden_size: 32, model.intermediate_size: 32, data.max_seq_length: 32, train.batch_size: 4}\n";
+  dir.write("many.yaml", arms + set + "seeds: 500\narms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");
+  check_refused("study run " + dir / "many.yaml" + " --out " + dir / "many < /dev/null", 2,
+                "asks for 1,000 runs; if that is meant, give --yes");
+  CHECK_FALSE(fs::exists(dir / "many/runs"));
+  dir.write("two.yaml", arms + set +
+                            "seeds: 1\nmetric: {objective: mlm, sequences: 4}\n"
+                            "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");
+  const auto two = dir / "two.yaml" + " --out " + dir / "two";
+  const auto plan = cloze("study plan " + two);
+  CHECK_THAT(plan.text, Catch::Contains("2 arms x 1 seed = 2 runs") && Catch::Contains("FLOPs") &&
+                            Catch::Contains("one seed gives no interval"));
+  CHECK(cloze("study run " + two).code == 0);
+  CHECK_THAT(cloze("study commands " + two).text, Catch::Contains("no run is left to start"));
+}

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/log.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 

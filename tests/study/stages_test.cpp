@@ -562,9 +562,13 @@ TEST_CASE("the runs wait for a search that another process ends, and none is don
 TEST_CASE("tables have the same cells in every form") {
   const Table table{.title = "T", .header = {"a", "b_c"}, .rows = {{"1 ± 2", "x|y, \"z\" & 5 %"}}};
   CHECK(to_text(table) == "T\n\na      b_c\n1 ± 2  x|y, \"z\" & 5 %\n");
-  CHECK(to_markdown(table) == "## T\n\n| a | b_c |\n|---|---|\n| 1 ± 2 | x\\|y, \"z\" & 5 % |\n");
-  CHECK(to_csv(table) == "table,a,b_c\nT,1 ± 2,\"x|y, \"\"z\"\" & 5 %\"\n");
+  CHECK(to_markdown(table) == "## T\n\n| a | b\\_c |\n|---|---|\n| 1 ± 2 | x\\|y, \"z\" &amp; 5 % |\n");
+  StudyReport report;
+  report.tables = {table};
+  CHECK_THAT(to_csv(report),
+             Catch::Contains("\ntable,T,") && Catch::Contains("\"a: 1 ± 2; b_c: x|y, \"\"z\"\" & 5 %\"\n"));
   CHECK_THAT(to_latex(table),
-             Catch::Contains("a & b\\_c \\\\") && Catch::Contains("1 $\\pm$ 2 & x|y, \"z\" \\& 5 \\%"));
+             Catch::Contains("a & b\\_c \\\\") &&
+                 Catch::Contains("1 $\\pm$ 2 & x\\textbar{}y, \\textquotedbl{}z\\textquotedbl{} \\& 5 \\%"));
   CHECK(to_json(table)["rows"][0]["a"] == "1 ± 2");
 }

@@ -245,6 +245,11 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
   }
   CHECK(report.arms[1].difference.t_interval.has_value());
   CHECK_FALSE(report.arms[1].difference.bootstrap_interval.has_value());
+  // At a rate of 0.03125 fake_cloze scores more text.
+  const auto other_text =
+      with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.03125}\n", generative + unit);
+  other_text.run();
+  CHECK_THROWS_WITH(make_report(other_text.plan()), Catch::Contains("were scored on different text, of "));
 }
 
 TEST_CASE("commands name every run once, quoted for a shell, as lines and as an array job") {

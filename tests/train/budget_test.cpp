@@ -1,6 +1,7 @@
 // Budgets in every currency, and evaluations at shares of them.
 #include <cmath>
 
+#include "data/manifest.h"
 #include "evaluation/held_out_file.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
@@ -61,6 +62,17 @@ TEST_CASE("words are those of the training text between white space, each time t
   prepare(options);
   const TokenStore store(options.out, "train");
   CHECK(store.train_words() == 5 * store.num_documents());
+}
+
+TEST_CASE("a budget in words needs tokens that were prepared with their count", "[train][budget]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 0);
+  config.train.budget = {.words = 1000};
+  auto manifest = read_manifest(config.data.tokens);
+  manifest.report.erase("words");
+  write_manifest(config.data.tokens, manifest);
+  CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run"}),
+                    Catch::Contains("was prepared without a count of its words") && Catch::Contains("--force"));
 }
 
 TEST_CASE("evaluations lie at equal shares of the budget, also of a run that is resumed", "[train][budget]") {

@@ -12,7 +12,7 @@
 #include "core/random.h"
 #include "run/config.h"
 #include "run/yardstick.h"
-#include "study/fingerprint.h"
+#include "core/fingerprint.h"
 #include "study/statistics.h"
 
 using namespace cloze;
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     metrics << usage << "\n" << held_out << "\n";
   }
   metrics.close();
-  const std::vector<double> bytes(sums.size(), 40);
+  const std::vector<double> bytes(sums.size(), rate == 0.03125 ? 50 : 40);
   const auto& evaluated = config.evaluation.objectives;
   const json losses{{evaluated.empty() ? "mlm" : short_form(evaluated.front()),
                      {{"sum", sums}, {"count", counts}, {"bytes", bytes}}}};

@@ -1,0 +1,84 @@
+// Probes of arms, made by a script that stands for `cloze benchmark`.
+#include "study/probe.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "study/plan_table.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+
+namespace {
+
+constexpr const char* base_yaml = R"(
+model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
+objectives: [{kind: mlm}]
+train: {batch_size: 4, budget: {steps: 100}}
+data: {max_seq_length: 32}
+)";
+
+/// Counts its calls in the file `calls`; fails for batches of 8.
+constexpr const char* program = R"(#!/bin/bash
+echo call >> "$(dirname "$0")/calls"
+if grep -q 'batch_size: 8' "$2"; then echo 'cloze: error: no memory for this batch' >&2; exit 1; fi
+echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_step": 20, "tokens_per_step": 100,
+"predicted_tokens_per_step": 15, "gflop_per_step": 2, "sequences_per_epoch": 40, "words_per_epoch": 0,
+"held_out_tokens": 640}' | tr -d '\n'
+)";
+
+struct Arms {
+  explicit Arms(const std::string& arms) {
+    folder.write("base.yaml", base_yaml);
+    folder.write("study.yaml", "study: s\nbase: base.yaml\nseeds: 2\nbudget: {steps: 50}\npoints: 1\narms:\n" + arms);
+    folder.write("cloze", program);
+    std::filesystem::permissions(folder / "cloze", std::filesystem::perms::owner_all);
+    std::filesystem::create_directories(folder / "out");
+  }
+  std::vector<Probe> probes() const {
+    return probe_arms(make_plan(folder / "study.yaml", folder / "out"), folder / "cloze", 1, [](const auto&) {});
+  }
+  size_t calls() const {
+    const auto text = read_file(folder / "calls");
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  TempDir folder;
+};
+
+}  // namespace
+
+TEST_CASE("arms are probed once, those whose steps cost the same together", "[study][probe]") {
+  const Arms study(
+      "  a: {}\n  b: {optimizer.learning_rate: 0.1, schedule.shape: constant}\n  c: {model.hidden_size: 64}\n");
+  const auto probes = study.probes();
+  REQUIRE(probes.size() == 3);
+  CHECK(study.calls() == 2);
+  CHECK(probes[0].seconds == Approx(0.02));
+  CHECK(probes[0].flops == Approx(2e9));
+  CHECK(probes[0].memory_bytes == Approx(50e6));
+  study.probes();
+  CHECK(study.calls() == 2);
+}
+
+TEST_CASE("an arm whose steps fail is named with the reason, before any run", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {train.batch_size: 8}\n");
+  CHECK_THROWS_WITH(study.probes(), "arm 'b': no memory for this batch");
+}
+
+TEST_CASE("a damaged file of probes is named", "[study][probe]") {
+  const Arms study("  a: {}\n  b: {model.hidden_size: 64}\n");
+  study.probes();
+  auto text = read_file(study.folder / "out/probes.json");
+  text.replace(text.find("\"parameters\""), 12, "\"parameterz\"");
+  study.folder.write("out/probes.json", text);
+  CHECK_THROWS_WITH(study.probes(), Catch::Contains("out/probes.json: is damaged; remove it"));
+}
+
+TEST_CASE("a study that does not fit the disk is refused with both sizes", "[study][probe]") {
+  CHECK_NOTHROW(require_disk("out", 9e6, 10e6));
+  CHECK_THROWS_WITH(require_disk("out", 20e9, 10e6), Catch::Contains("out: the runs need 20") &&
+                                                         Catch::Contains("of which 10") && Catch::Contains("--out"));
+}
