@@ -130,74 +130,97 @@ std::vector<std::string> open_runs(const Stages& stages) {
   return names;
 }
 
+using Arguments = std::shared_ptr<StudyArguments>;
+
+Stages stages_of(const StudyArguments& arguments) { return make_stages(arguments.file, arguments.folder); }
+
+void add_plan(CLI::App& study, Globals& globals, const Arguments& arguments) {
+  auto* verb = add_part(study, "plan", "print arms, what each run costs, and what is equal", *arguments);
+  auto jobs = std::make_shared<int64_t>(0);
+  verb->add_option("--jobs", *jobs, jobs_help)->check(CLI::Range(1, 1024));
+  verb->callback([=, &globals] { print_plan(stages_of(*arguments), globals.program, concurrent_runs(*jobs)); });
+}
+
+struct RunArguments {
+  RunnerOptions runner{};
+  bool keep = false, redo = false, yes = false;
+};
+
+void run(const StudyArguments& arguments, RunArguments& options, Globals& globals) {
+  auto& runner = options.runner;
+  runner.program = globals.program;
+  runner.stale = options.redo ? StaleRuns::redo : options.keep ? StaleRuns::keep : StaleRuns::refuse;
+  const auto stages = stages_of(arguments);
+  std::filesystem::create_directories(stages.plans.front().root);
+  if (runner.only.empty()) {  // a single run checks its own disk
+    const auto cost = cost_of(stages, globals.program, concurrent_runs(runner.jobs));
+    check_size(stages.plans.front(), cost, options.yes);
+    runner.run_memory = cost.run_memory;
+  }
+  const auto progress = run_stages(arguments.file, arguments.folder, runner);
+  log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
+                          " run by other processes, ", progress.waiting, " waiting"));
+  globals.exit_code = progress.failed > 0 ? 1 : 0;
+}
+
+void add_run(CLI::App& study, Globals& globals, const Arguments& arguments) {
+  auto* verb = add_part(study, "run", "train the runs that are not done", *arguments);
+  auto options = std::make_shared<RunArguments>();
+  verb->add_option("--jobs", options->runner.jobs, jobs_help)->check(CLI::Range(1, 1024));
+  verb->add_option("--only", options->runner.only, "train only ARM or ARM/SEED (repeatable)")->allow_extra_args(false);
+  auto* keep = verb->add_flag("--keep", options->keep, "keep runs made from another config, text or version");
+  verb->add_flag("--redo", options->redo, "train such runs again")->excludes(keep);
+  verb->add_flag("--yes", options->yes, "train a thousand runs and more without asking");
+  verb->callback([=, &globals] { run(*arguments, *options, globals); });
+}
+
+void add_status(CLI::App& study, const Arguments& arguments) {
+  add_part(study, "status", "print the state of every run", *arguments)->callback([=] {
+    const auto stages = stages_of(*arguments);
+    for (const auto& plan : stages.plans) print_status(plan, stages.plans.size() > 1);
+  });
+}
+
+void add_study_report(CLI::App& study, const Arguments& arguments) {
+  auto* verb = add_part(study, "report", "compare the finished runs", *arguments);
+  auto options = std::make_shared<ReportOptions>();
+  add_report_options(*verb, *options);
+  verb->footer("Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
+  verb->callback([=] {
+    const auto stages = stages_of(*arguments);
+    put_report(make_report(stages), *options, stages.compared().root + "/report.html");
+  });
+}
+
+void print_commands(const Stages& stages, bool slurm, const std::string& program) {
+  const auto& plan = stages.plans.front();
+  const auto runs = open_runs(stages);
+  if (runs.empty()) return log_info("study", "no run is left to start");
+  print(slurm ? slurm_script(plan, runs, program) : command_lines(plan, runs, program));
+  for (const auto& later : stages.plans)
+    if (!later.waits_for.empty())
+      log_info("study", words(later.stage, ": its commands are known when ", later.waits_for, " has ended"));
+}
+
+void add_commands(CLI::App& study, Globals& globals, const Arguments& arguments) {
+  auto* verb = add_part(study, "commands", "print one command per run, for other schedulers", *arguments);
+  auto slurm = std::make_shared<bool>(false);
+  verb->add_flag("--slurm", *slurm, "print an array job for sbatch instead");
+  verb->callback([=, &globals] { print_commands(stages_of(*arguments), *slurm, globals.program); });
+}
+
 }  // namespace
 
 void add_study(CLI::App& app, Globals& globals) {
   auto* study = app.add_subcommand("study", "compare configs over seeds, with intervals and a verdict");
   study->require_subcommand(1);
   study->footer("Example:\n  cloze study run masking.yaml\n  cloze study report masking.yaml");
-  auto arguments = std::make_shared<StudyArguments>();
-  auto* plan_part = add_part(*study, "plan", "print arms, what each run costs, and what is equal", *arguments);
-  auto plan_jobs = std::make_shared<int64_t>(0);
-  plan_part->add_option("--jobs", *plan_jobs, jobs_help)->check(CLI::Range(1, 1024));
-  plan_part->callback([=, &globals] {
-    const auto stages = make_stages(arguments->file, arguments->folder);
-    print_plan(stages, globals.program, concurrent_runs(*plan_jobs));
-  });
-
-  auto* run = add_part(*study, "run", "train the runs that are not done", *arguments);
-  auto options = std::make_shared<RunnerOptions>();
-  auto keep = std::make_shared<bool>(false), redo = std::make_shared<bool>(false);
-  auto yes = std::make_shared<bool>(false);
-  run->add_option("--jobs", options->jobs, jobs_help)->check(CLI::Range(1, 1024));
-  run->add_option("--only", options->only, "train only ARM or ARM/SEED (repeatable)")->allow_extra_args(false);
-  auto* keep_flag = run->add_flag("--keep", *keep, "keep runs made from another config, text or version");
-  run->add_flag("--redo", *redo, "train such runs again")->excludes(keep_flag);
-  run->add_flag("--yes", *yes, "train a thousand runs and more without asking");
-  run->callback([=, &globals] {
-    options->program = globals.program;
-    options->stale = *redo ? StaleRuns::redo : *keep ? StaleRuns::keep : StaleRuns::refuse;
-    const auto stages = make_stages(arguments->file, arguments->folder);
-    std::filesystem::create_directories(stages.plans.front().root);
-    if (options->only.empty()) {  // a single run checks its own disk
-      const auto cost = cost_of(stages, globals.program, concurrent_runs(options->jobs));
-      check_size(stages.plans.front(), cost, *yes);
-      options->run_memory = cost.run_memory;
-    }
-    const auto progress = run_stages(arguments->file, arguments->folder, *options);
-    log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,
-                            " run by other processes, ", progress.waiting, " waiting"));
-    globals.exit_code = progress.failed > 0 ? 1 : 0;
-  });
-
-  add_part(*study, "status", "print the state of every run", *arguments)->callback([=] {
-    const auto stages = make_stages(arguments->file, arguments->folder);
-    for (const auto& plan : stages.plans) print_status(plan, stages.plans.size() > 1);
-  });
-
-  auto* report = add_part(*study, "report", "compare the finished runs", *arguments);
-  auto reporting = std::make_shared<ReportOptions>();
-  add_report_options(*report, *reporting);
-  report->footer(
-      "Examples:\n  cloze study report masking.yaml\n  cloze study report masking.yaml --output masking.html");
-  report->callback([=] {
-    const auto plan = make_plan(arguments->file, arguments->folder);
-    put_report(make_report(plan), *reporting, plan.root + "/report.html");
-  });
-
-  auto* commands = add_part(*study, "commands", "print one command per run, for other schedulers", *arguments);
-  auto slurm = std::make_shared<bool>(false);
-  commands->add_flag("--slurm", *slurm, "print an array job for sbatch instead");
-  commands->callback([=, &globals] {
-    const auto stages = make_stages(arguments->file, arguments->folder);
-    const auto& plan = stages.plans.front();
-    const auto runs = open_runs(stages);
-    if (runs.empty()) return log_info("study", "no run is left to start");
-    print(*slurm ? slurm_script(plan, runs, globals.program) : command_lines(plan, runs, globals.program));
-    for (const auto& later : stages.plans)
-      if (!later.waits_for.empty())
-        log_info("study", words(later.stage, ": its commands are known when ", later.waits_for, " has ended"));
-  });
+  const auto arguments = std::make_shared<StudyArguments>();
+  add_plan(*study, globals, arguments);
+  add_run(*study, globals, arguments);
+  add_status(*study, arguments);
+  add_study_report(*study, arguments);
+  add_commands(*study, globals, arguments);
 }
 
 }  // namespace cloze

@@ -243,6 +243,7 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
              const std::vector<int64_t>& seeds, int64_t length) {
   Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
   const auto& study = plan.study;
+  plan.metric = short_form(parse_objective(study.metric.objective));
   const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
   const auto base_file = fs::exists(base) ? base : study.base;  // as seen from the study, else from here
   std::vector<RunConfig> configs;

@@ -41,6 +41,8 @@ struct Plan {
   std::string root{};              ///< folder of the whole study, of which this may be one stage (study/stages.h)
   std::string stage{};
   std::string waits_for{};  ///< stage whose results decide the configs of these runs; empty: they are known
+  std::string metric{};     ///< the loss that decides, in its shortest form, as files of runs name it
+  bool compares = true;     ///< its arms are compared with the baseline; false of a search and of a split
 };
 
 /// The plan of the runs that a study file compares (stages.h has what comes before them). `folder` empty: studies/NAME.

@@ -39,7 +39,7 @@ std::string cost_rows(const Plan& plan, const std::vector<Probe>& probes, const 
   const std::vector<std::string> head{"arm", "parameters", "FLOPs", "tokens", "steps", "time", "disk"};
   std::vector<std::vector<std::string>> rows{head};
   for (size_t i = 0; i < costs.size(); ++i)
-    rows.push_back({plan.arms[i].name + (i == 0 ? " (baseline)" : ""),
+    rows.push_back({plan.arms[i].name + (i == 0 && plan.compares ? " (baseline)" : ""),
                     with_prefix(static_cast<double>(probes[i].parameters)), with_prefix(costs[i].flops),
                     with_prefix(costs[i].tokens), with_prefix(costs[i].steps), duration(costs[i].seconds),
                     bytes(costs[i].disk_bytes)});
@@ -177,7 +177,8 @@ std::string plan_table(const Plan& plan, const std::vector<Probe>& probes, int64
     text += "\n" + cost_rows(plan, probes, costs, columns);
   }
   text += "\n" + equalities(plan, costs, columns);
-  if (seeds == 1) text += labelled("warning", "one seed gives no interval and no verdict; two or more do", columns);
+  if (seeds == 1 && plan.compares)
+    text += labelled("warning", "one seed gives no interval and no verdict; two or more do", columns);
   return text;
 }
 

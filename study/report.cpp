@@ -83,42 +83,75 @@ void check_comparable(const StudyReport& report) {
   }
 }
 
-/// Values of the seeds that two arms share, in the order of the first.
+/// Runs of the seeds that two arms share, in the order of the first.
 struct Pairs {
-  std::vector<double> arm, baseline;
-  std::vector<ExampleLosses> arm_examples, baseline_examples;
+  std::vector<const RunResult*> arm{}, baseline{};
 };
-Pairs paired(const ArmReport& arm, const ArmReport& baseline, bool with_examples) {
+Pairs paired(const ArmReport& arm, const ArmReport& baseline) {
   Pairs pairs;
   for (const auto& run : arm.runs) {
     const auto other = std::find_if(baseline.runs.begin(), baseline.runs.end(),
                                     [&](const RunResult& one) { return one.seed == run.seed; });
     if (other == baseline.runs.end()) continue;
-    pairs.arm.push_back(run.value);
-    pairs.baseline.push_back(other->value);
-    if (!with_examples) continue;
-    pairs.arm_examples.push_back(run.examples);
-    pairs.baseline_examples.push_back(other->examples);
+    pairs.arm.push_back(&run);
+    pairs.baseline.push_back(&*other);
   }
   return pairs;
 }
 
-bool same_examples(const Pairs& pairs) {
-  const auto size = pairs.baseline_examples.front().sum.size();
-  const auto fits = [&](const ExampleLosses& run) { return run.sum.size() == size; };
-  return std::all_of(pairs.arm_examples.begin(), pairs.arm_examples.end(), fits) &&
-         std::all_of(pairs.baseline_examples.begin(), pairs.baseline_examples.end(), fits);
+std::vector<double> values_of(const std::vector<const RunResult*>& runs) {
+  std::vector<double> values;
+  for (const auto* run : runs) values.push_back(run->value);
+  return values;
 }
 
-Difference compare(const ArmReport& arm, const ArmReport& baseline, const ComparisonRules& rules) {
-  const auto pairs = paired(arm, baseline, true);
-  if (pairs.arm.empty()) return {};
-  auto difference = compare_seeds(pairs.arm, pairs.baseline, rules);
-  const bool same_text = arm.runs.front().text == baseline.runs.front().text;
-  if (difference.seeds > 1 && same_text && same_examples(pairs))
-    difference.bootstrap_interval = expanded_percentiles(
-        multibootstrap(pairs.arm_examples, pairs.baseline_examples, rules), difference.seeds, rules.confidence);
-  return difference;
+std::vector<const ExampleLosses*> examples_of(const std::vector<const RunResult*>& runs) {
+  std::vector<const ExampleLosses*> examples;
+  for (const auto* run : runs) examples.push_back(&run->examples);
+  return examples;
+}
+
+/// Whether all runs have losses of the same examples.
+bool same_examples(const Pairs& pairs) {
+  const auto& first = *pairs.baseline.front();
+  const auto fits = [&](const RunResult* run) {
+    return run->text == first.text && run->examples.sum.size() == first.examples.sum.size();
+  };
+  return std::all_of(pairs.arm.begin(), pairs.arm.end(), fits) &&
+         std::all_of(pairs.baseline.begin(), pairs.baseline.end(), fits);
+}
+
+/// Arms that are paired with the same runs of the baseline, by their indices.
+struct PairedAlike {
+  std::vector<size_t> arms{};
+  std::vector<Pairs> pairs{};
+};
+
+/// Differences of all arms but the first to the first. Resamples are drawn once for all arms with the same seeds.
+std::vector<Difference> differences_of(const StudyReport& report) {
+  std::vector<Difference> differences;
+  std::map<std::vector<int64_t>, PairedAlike> by_seeds;
+  for (size_t i = 1; i < report.arms.size(); ++i) {
+    const auto pairs = paired(report.arms[i], report.arms.front());
+    differences.push_back(pairs.arm.empty()
+                              ? Difference{}
+                              : compare_seeds(values_of(pairs.arm), values_of(pairs.baseline), report.rules));
+    if (differences.back().seeds < 2 || !same_examples(pairs)) continue;
+    std::vector<int64_t> seeds;
+    for (const auto* run : pairs.baseline) seeds.push_back(run->seed);
+    auto& alike = by_seeds[seeds];
+    alike.arms.push_back(i - 1);
+    alike.pairs.push_back(pairs);
+  }
+  for (const auto& [seeds, alike] : by_seeds) {
+    std::vector<std::vector<const ExampleLosses*>> arms;
+    for (const auto& pairs : alike.pairs) arms.push_back(examples_of(pairs.arm));
+    auto draws = multibootstrap(arms, examples_of(alike.pairs.front().baseline), report.rules);
+    for (size_t k = 0; k < draws.size(); ++k)
+      differences[alike.arms[k]].bootstrap_interval =
+          expanded_percentiles(std::move(draws[k]), static_cast<int64_t>(seeds.size()), report.rules.confidence);
+  }
+  return differences;
 }
 
 /// The curves of the finished runs of an arm, by seed.
@@ -174,7 +207,9 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
       if (other == of_baseline.end()) continue;
       const auto* a = loss_at(points, point.point);
       const auto* b = loss_at(other->second, point.point);
-      if (a && b) losses.push_back(a->loss), base.push_back(b->loss);
+      if (!a || !b) continue;
+      losses.push_back(a->loss);
+      base.push_back(b->loss);
     }
     if (losses.empty()) continue;
     const auto test = paired_t_test(losses, base, rules);
@@ -240,8 +275,9 @@ std::vector<std::vector<std::string>> tied_sets(const std::vector<ArmReport>& ar
   std::vector<double> p;
   for (size_t a = 0; a < ranked.size(); ++a)
     for (size_t b = a + 1; b < ranked.size(); ++b) {
-      const auto both = paired(*ranked[a], *ranked[b], false);
-      const auto test = both.arm.empty() ? Difference{} : paired_t_test(both.arm, both.baseline, rules);
+      const auto both = paired(*ranked[a], *ranked[b]);
+      const auto test =
+          both.arm.empty() ? Difference{} : paired_t_test(values_of(both.arm), values_of(both.baseline), rules);
       pairs.emplace_back(a, b);
       p.push_back(test.p.value_or(1));
     }
@@ -275,6 +311,25 @@ std::string budget_of(const Plan& plan, const PlannedRun& run) {
   return run.is_probe() ? words(network, " and ", budget_words(run.config.train.budget), " of the head") : network;
 }
 
+/// A planned run with its result, where it is done.
+ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatus& status) {
+  const auto folder = run_path(plan, planned);
+  ReportedRun run{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
+                  .state = status.state,
+                  .message = status.message,
+                  .command = words("cloze pretrain ", shell_word(config_path(plan, planned)), " --run ",
+                                   shell_word(folder + "-again"))};
+  run.budget = budget_of(plan, planned);
+  if (status.state != RunState::done) return run;
+  run.result = read_result(plan, planned);
+  run.curve = read_curve(plan, planned);
+  read_provenance(folder, run);
+  if (std::isfinite(run.result.value)) return run;
+  run.state = RunState::failed;
+  run.message = "its held-out loss is not finite";
+  return run;
+}
+
 /// What an arm without a pair of runs is told.
 std::string no_pairs(const ArmReport& arm, const ArmReport& baseline) {
   return arm.runs.empty() || baseline.runs.empty() ? "no finished pair of runs" : "no seed in common with the baseline";
@@ -302,7 +357,6 @@ void compare_arms(StudyReport& report) {
     if (run.state != RunState::done) report.notes.push_back(note_on(run));
   }
   Curves of_baseline;
-  std::vector<Difference> differences;
   for (auto& arm : report.arms) {
     arm.is_baseline = &arm == &report.arms.front();
     std::vector<double> values;
@@ -320,8 +374,8 @@ void compare_arms(StudyReport& report) {
       continue;
     }
     arm.difference_curve = difference_curve(arm, curves, of_baseline, report.rules);
-    differences.push_back(compare(arm, report.arms.front(), report.rules));
   }
+  auto differences = differences_of(report);
   judge(differences, report.rules);
   for (size_t i = 0; i < differences.size(); ++i) {
     auto& arm = report.arms[i + 1];
@@ -332,8 +386,9 @@ void compare_arms(StudyReport& report) {
   report.tied = tied_sets(report.arms, report.rules);
 }
 
-StudyReport make_report(const Plan& plan) {
-  if (!plan.study.space.items.empty()) return search_report(plan);
+StudyReport make_report(const Stages& stages) {
+  const auto& plan = stages.compared();
+  if (!plan.study.space.items.empty()) return search_report(stages);
   const auto& metric = plan.study.metric;
   StudyReport report{.name = plan.study.study,
                      .unit = unit_words(metric.unit),
@@ -353,26 +408,12 @@ StudyReport make_report(const Plan& plan) {
   }
   for (const auto& planned : plan.runs) {
     const auto status = status_of(plan, planned);
-    const auto folder = run_path(plan, planned);
-    auto& run =
-        report.runs.emplace_back(ReportedRun{.result = {.arm = planned.arm, .seed = planned.seed, .folder = folder},
-                                             .state = status.state,
-                                             .message = status.message,
-                                             .command = words("cloze pretrain ", shell_word(config_path(plan, planned)),
-                                                              " --run ", shell_word(folder + "-again"))});
-    run.budget = budget_of(plan, planned);
-    if (status.state != RunState::done) continue;
-    run.result = read_result(plan, planned);
-    run.curve = read_curve(plan, planned);
-    read_provenance(folder, run);
+    report.runs.push_back(reported(plan, planned, status));
     if (status.kept) report.notes.push_back(words("run ", planned.arm, "/", planned.seed, " ", kept_words));
-    if (std::isfinite(run.result.value)) continue;
-    run.state = RunState::failed;
-    run.message = "its held-out loss is not finite";
   }
   compare_arms(report);
   for (const auto& change : changes_since_declaration(plan)) report.notes.push_back("declared otherwise: " + change);
-  add_stages(report, plan);
+  add_stages(report, stages);
   return report;
 }
 

@@ -10,6 +10,8 @@
 
 namespace cloze {
 
+struct Stages;
+
 /// A curve of an arm: mean and spread over its finished runs at the steps that all of them have.
 struct ArmCurve {
   std::vector<CurvePoint> mean{};
@@ -66,7 +68,7 @@ inline std::string unit_words(LossUnit unit) { return unit == LossUnit::nats ? "
 
 /// The report of what is finished. Throws DataError where runs differ in held-out text, tokenizer, form of the
 /// evaluation or budget, so that they cannot be compared.
-StudyReport make_report(const Plan& plan);
+StudyReport make_report(const Stages& stages);
 
 /// Fills in what follows from `name` and `differs` of the arms and from the runs: everything else of the arms, tied
 /// sets, notes, commands. Throws DataError as make_report.

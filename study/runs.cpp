@@ -9,7 +9,6 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "run/yardstick.h"
 #include "core/fingerprint.h"
 
 namespace cloze {
@@ -98,6 +97,19 @@ std::string failure_of_source(const PlannedRun& run) {
   return record && is_own_failure(record->message) ? "its source failed: " + record->message : "";
 }
 
+RunStatus done(RunStatus status, bool kept) {
+  status.state = RunState::done;
+  status.progress = 1;
+  status.kept = kept;
+  return status;
+}
+
+RunStatus failed(RunStatus status, const std::string& message) {
+  status.state = RunState::failed;
+  status.message = message;
+  return status;
+}
+
 }  // namespace
 
 std::string run_path(const Plan& plan, const PlannedRun& run) { return plan.folder + "/" + run.folder; }
@@ -134,7 +146,7 @@ std::vector<CurvePoint> read_curve(const std::string& folder, const std::string&
 }
 
 std::vector<CurvePoint> read_curve(const Plan& plan, const PlannedRun& run) {
-  auto curve = read_curve(run_path(plan, run), "", run.config.evaluation.points);
+  auto curve = read_curve(run_path(plan, run), plan.metric, run.config.evaluation.points);
   if (!run.is_probe()) return curve;
   const auto before = read_progress(run.source, "", 0).last;
   for (auto& point : curve) add_usage(point, before);
@@ -147,7 +159,7 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   RunStatus status{.loss = std::numeric_limits<double>::quiet_NaN()};
   const auto record = read_record(record_path(plan, run));
   status.owner = owner_of(claim_path(plan, run));
-  const auto progress = read_progress(run_path(plan, run), "", 0);
+  const auto progress = read_progress(run_path(plan, run), plan.metric, 0);
   if (!progress.curve.empty()) status.loss = progress.curve.back().loss;
   status.step = progress.last.step;
   status.seconds = progress.last.seconds;
@@ -155,15 +167,15 @@ RunStatus status_of(const Plan& plan, const PlannedRun& run) {
   if (status.owner)
     status.state = RunState::running;
   else if (record && record->done && record->kept == run.fingerprint)
-    status.state = RunState::done, status.progress = 1, status.kept = true;
+    status = done(status, true);
   else if (record && (record->fingerprint != run.fingerprint || record->version != CLOZE_VERSION))
     status.state = RunState::stale;
   else if (record && record->done)
-    status.state = RunState::done, status.progress = 1;
+    status = done(status, false);
   else if (record && !record->message.empty())
-    status.state = RunState::failed, status.message = record->message;
+    status = failed(status, record->message);
   else if (const auto failure = failure_of_source(run); !failure.empty())
-    status.state = RunState::failed, status.message = failure;
+    status = failed(status, failure);
   return status;
 }
 
@@ -239,9 +251,7 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
 
 RunResult read_result(const Plan& plan, const PlannedRun& run) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
-  const auto& metric = plan.study.metric;
-  score(result, read_held_out(result.folder, "run the study again"), short_form(parse_objective(metric.objective)),
-        metric.unit);
+  score(result, read_held_out(result.folder, "run the study again"), plan.metric, plan.study.metric.unit);
   add_usage(result, read_curve(plan, run));
   return result;
 }

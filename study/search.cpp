@@ -185,7 +185,10 @@ std::vector<Rung> rungs_of(int64_t trials, int64_t halving, int64_t seeds, bool 
     whole += rung.budget;
     before = rung.used;
   }
-  for (auto& rung : rungs) rung.used /= whole, rung.budget /= whole;
+  for (auto& rung : rungs) {
+    rung.used /= whole;
+    rung.budget /= whole;
+  }
   return rungs;
 }
 
@@ -235,6 +238,7 @@ Stages search_stages(const StudyConfig& study, const std::string& file, const st
       plan.study.trials = rungs[i].trials;
     }
     plan.stage = stage;
+    plan.compares = false;
     stages.rungs.push_back(add_stage(stages, plan));
     before = decided ? std::optional(stages.plans[stages.rungs.back()]) : std::nullopt;
   }
@@ -256,12 +260,16 @@ std::vector<Trial> read_trials(const Stages& stages) {
         const auto result = finished_result(rung, run);
         if (!result) continue;
         losses.push_back(result->value);
-        now.tokens += static_cast<double>(result->tokens), now.flops += result->flops, now.seconds += result->seconds;
+        now.tokens += static_cast<double>(result->tokens);
+        now.flops += result->flops;
+        now.seconds += result->seconds;
         ++count;
       }
       if (losses.size() < rung.seeds.size()) continue;  // failed, or not done yet: what it had before counts
       now.loss = summarize(losses).mean;
-      now.tokens /= count, now.flops /= count, now.seconds /= count;
+      now.tokens /= count;
+      now.flops /= count;
+      now.seconds /= count;
       if (found == trials.end())
         trials.push_back(now);
       else

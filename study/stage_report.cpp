@@ -36,8 +36,8 @@ void add_split(StudyReport& report, const Stages& stages) {
 
 }  // namespace
 
-void add_stages(StudyReport& report, const Plan& plan) {
-  const auto stages = make_stages(plan.file, plan.root);
+void add_stages(StudyReport& report, const Stages& stages) {
+  const auto& plan = stages.compared();
   add_tuning(report, stages);
   if (const auto untuned = untuned_words(plan); !untuned.empty()) report.notes.push_back(untuned);
   add_split(report, stages);
@@ -53,8 +53,8 @@ void add_stages(StudyReport& report, const Plan& plan) {
                                  " % of the budget"));
 }
 
-StudyReport search_report(const Plan& plan) {
-  const auto stages = make_stages(plan.file, plan.root);
+StudyReport search_report(const Stages& stages) {
+  const auto& plan = stages.compared();
   StudyReport report{.name = plan.study.study,
                      .unit = unit_words(plan.study.metric.unit),
                      .metric = plan.study.metric.objective,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "core/interrupt.h"
@@ -91,7 +92,10 @@ Stages stages_of_arms(const StudyConfig& study, const std::string& file, const s
     stages.tuning = add_stage(stages, tuning_plan(study, file, folder, arms));
     tuning = read_tuning(stages.plans[*stages.tuning], arms);
     if (!tuning) waits_for = "tuning";
-    if (tuning && !tuning->lacks.empty()) waits_for = tuning->lacks, tuning.reset();
+    if (tuning && !tuning->lacks.empty()) {
+      waits_for = tuning->lacks;
+      tuning.reset();
+    }
   }
   for (size_t i = 0; tuning && i < arms.size(); ++i)
     arms[i].tuned = tuning->arms[i].candidates[tuning->arms[i].best].keys;
@@ -109,9 +113,48 @@ bool decides(const Stages& stages, size_t stage) {
   return (stages.tuning && stage <= *stages.tuning) || (!stages.rungs.empty() && stage < stages.rungs.back());
 }
 
-bool is_running(const Plan& plan) {
-  return std::any_of(plan.runs.begin(), plan.runs.end(),
-                     [&](const PlannedRun& run) { return status_of(plan, run).state == RunState::running; });
+/// Whether a process works on a run of a stage before this one.
+bool is_running_before(const Stages& stages, size_t stage) {
+  return std::any_of(stages.plans.begin(), stages.plans.begin() + static_cast<int64_t>(stage), [](const Plan& plan) {
+    return std::any_of(plan.runs.begin(), plan.runs.end(),
+                       [&](const PlannedRun& run) { return status_of(plan, run).state == RunState::running; });
+  });
+}
+
+/// Waits while other processes work on the stages before this one; false where none does.
+bool waited_for_others(const Stages& stages, size_t stage) {
+  bool waited = false;
+  for (; !interrupted && is_running_before(stages, stage); waited = true)
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  return waited;
+}
+
+/// The first stage before this one that has runs to do, else the one just before.
+const Plan& unsettled_before(const Stages& stages, size_t stage) {
+  const auto end = stages.plans.begin() + static_cast<int64_t>(stage);
+  const auto found = std::find_if(stages.plans.begin(), end, [](const Plan& plan) { return !is_settled(plan); });
+  return found == end ? stages.plans[stage - 1] : *found;
+}
+
+StudyProgress sum_of(const std::map<size_t, StudyProgress>& stages) {
+  StudyProgress all;
+  for (const auto& [stage, one] : stages) {
+    all.done += one.done;
+    all.failed += one.failed;
+    all.elsewhere += one.elsewhere;
+    all.waiting += one.waiting;
+  }
+  return all;
+}
+
+/// Says what a stage waits for. Throws DataError where nothing is left to do for it.
+void answer_waiting(const Stages& stages, size_t stage, bool whole) {
+  const auto& plan = stages.plans[stage];
+  const auto& before = unsettled_before(stages, stage);
+  const auto left = before.waits_for.empty() ? unsettled_words(before) : "";
+  require<DataError>(!whole || !left.empty(), before.folder, ": ", plan.stage, " cannot start without ",
+                     plan.waits_for);
+  log_info("study", words(plan.stage, ": waits for ", plan.waits_for, left.empty() ? "" : ", of which " + left));
 }
 
 }  // namespace
@@ -151,33 +194,28 @@ std::string new_try(const std::string& what, const Plan& plan, const PlannedRun&
 }
 
 StudyProgress run_stages(const std::string& file, const std::string& folder, const RunnerOptions& options) {
-  StudyProgress all;
   auto stages = make_stages(file, folder);
   check_names(stages, options.only);
+  std::map<size_t, StudyProgress> progress;  // of each stage, as it was left the last time
   for (size_t i = 0; i < stages.plans.size(); ++i) {
     if (i > 0) stages = make_stages(file, folder);  // with what the stages before have found
-    while (!interrupted && !stages.plans[i].waits_for.empty() && is_running(stages.plans[i - 1])) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // other processes work on the last runs
+    if (!options.only.empty() && names_in(stages.plans[i], options.only).empty()) continue;
+    if (!stages.plans[i].waits_for.empty()) {
+      if (!waited_for_others(stages, i)) {
+        answer_waiting(stages, i, options.only.empty());
+        break;
+      }
+      i = 0;  // what others have left may need more of every stage
       stages = make_stages(file, folder);
     }
     const auto& plan = stages.plans[i];
-    if (!plan.waits_for.empty()) {
-      const auto& before = stages.plans[i - 1];
-      require<DataError>(!options.only.empty() || !is_settled(before), before.folder, ": ", plan.stage,
-                         " cannot start without ", plan.waits_for);
-      log_info("study", words(plan.stage, ": waits for ", plan.waits_for,
-                              is_settled(before) ? "" : ", of which " + unsettled_words(before)));
-      break;
-    }
     auto each = options;
     each.only = names_in(plan, options.only);
     if (each.only.empty() && (!options.only.empty() || (decides(stages, i) && is_settled(plan)))) continue;
     if (stages.plans.size() > 1) log_info("study", words(plan.stage, ": ", plan.runs.size(), " runs"));
-    const auto progress = run_study(plan, each);
-    all.done += progress.done, all.failed += progress.failed;
-    all.elsewhere += progress.elsewhere, all.waiting += progress.waiting;
+    progress[i] = run_study(plan, each);
   }
-  return all;
+  return sum_of(progress);
 }
 
 Plan make_plan(const std::string& file, const std::string& folder) { return make_stages(file, folder).compared(); }

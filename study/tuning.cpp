@@ -97,6 +97,7 @@ Plan tuning_plan(const StudyConfig& study, const std::string& file, const std::s
   }
   auto plan = plan_of(each, file, folder + "/tuning", searched, seeds);
   plan.stage = "tuning";
+  plan.compares = false;
   for (const auto& run : plan.runs) check_budget(run.config, "tuning.budget over the runs of an arm");
   return plan;
 }

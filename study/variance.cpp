@@ -34,6 +34,8 @@ Plan split_plan(const Plan& comparison) {
   Plan plan{.file = comparison.file, .folder = comparison.folder + "/split", .study = comparison.study};
   plan.seeds.assign(comparison.seeds.begin() + 1, comparison.seeds.end());
   plan.stage = "split";
+  plan.metric = comparison.metric;
+  plan.compares = false;
   plan.waits_for = comparison.waits_for;
   const auto streams = split_streams(plan.study);
   for (const auto& arm : comparison.arms)

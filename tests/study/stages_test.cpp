@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "study/fit_points.h"
+#include "study/plan_table.h"
 #include "study/report.h"
 #include "study/search.h"
 #include "study/stages.h"
@@ -40,7 +41,7 @@ struct Study {
     return run_stages(folder / "study.yaml", folder / "out",
                       {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only, .stale = stale});
   }
-  StudyReport report() const { return make_report(stages().compared()); }
+  StudyReport report() const { return make_report(stages()); }
   std::string error() const {
     try {
       stages();
@@ -557,6 +558,43 @@ TEST_CASE("the runs wait for a search that another process ends, and none is don
   waitpid(other, &status, 0);
   for (const std::string run : {"runs/a/seed-1", "runs/b/seed-2", "tuning/runs/a_learning_rate=0.125/seed-100001"})
     CHECK(study.starts(run) == "started\n");
+}
+
+TEST_CASE("the runs wait for a network of the search that another process trains, and its head is made") {
+  const Study study(two_arms +
+                    "seeds: 2\nbudget: {steps: 100}\nprobe_head: {share: 0.1}\n"
+                    "tune: {optimizer.learning_rate: [0.125, 0.3]}\n");
+  study.run({"a, learning_rate=0.3", "b, learning_rate=0.3", "b, learning_rate=0.125"});
+  const pid_t other = fork();
+  if (other == 0) {
+    study.run({"a, learning_rate=0.125"});  // takes most of a second
+    _exit(0);
+  }
+  const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
+  for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
+  study.run();
+  int status = 0;
+  waitpid(other, &status, 0);
+  for (const std::string run :
+       {"tuning/probe/runs/a_learning_rate=0.125/seed-100001", "runs/a/seed-1", "probe/runs/b/seed-2"})
+    CHECK(study.starts(run) == "started\n");
+  for (const auto& plan : study.stages().plans) CHECK(is_settled(plan));
+}
+
+TEST_CASE("plans of a search and of a split name no baseline, and one seed of theirs is no warning") {
+  const Probe probe{.parameters = 100, .checkpoint_bytes = 1200, .seconds = 1, .tokens = 100, .flops = 1e9};
+  const auto text_of = [&](const Plan& plan) {
+    return plan_table(plan, std::vector<Probe>(plan.arms.size(), probe), 1, 100);
+  };
+  const Study study(two_arms + "seeds: 2\nsplit: true\ntune: {optimizer.beta1: [0.8, 0.9]}\n");
+  const auto stages = study.stages();
+  for (const size_t at : {*stages.tuning, *stages.split}) {
+    REQUIRE(stages.plans[at].seeds.size() == 1);
+    CHECK_THAT(text_of(stages.plans[at]), !Catch::Contains("(baseline)") && !Catch::Contains("warning"));
+  }
+  CHECK_THAT(text_of(stages.compared()), Catch::Contains("a (baseline)") && !Catch::Contains("warning"));
+  CHECK_THAT(text_of(Study(two_arms + "seeds: 1\n").stages().compared()),
+             Catch::Contains("warning   one seed gives no interval"));
 }
 
 TEST_CASE("tables have the same cells in every form") {

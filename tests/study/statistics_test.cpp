@@ -31,6 +31,20 @@ std::vector<double> values(const std::vector<ExampleLosses>& runs) {
   return found;
 }
 
+using Runs = std::vector<const ExampleLosses*>;
+
+Runs pointers(const std::vector<ExampleLosses>& runs) {
+  Runs found;
+  for (const auto& run : runs) found.push_back(&run);
+  return found;
+}
+
+/// The bootstrap of one arm.
+std::vector<double> bootstrap(const std::vector<ExampleLosses>& arm, const std::vector<ExampleLosses>& baseline,
+                              const ComparisonRules& rules) {
+  return multibootstrap({pointers(arm)}, pointers(baseline), rules).front();
+}
+
 Approx near(double x) { return Approx(x).epsilon(1e-9).margin(1e-12); }
 
 Difference difference_of(double p, std::optional<double> p_equivalence, Interval bootstrap) {
@@ -62,11 +76,31 @@ TEST_CASE("paired differences agree with SciPy: mean, t interval, p, equivalence
 TEST_CASE("the two-level bootstrap agrees with an independent program that draws the same numbers") {
   for (const auto& expected : reference()["comparisons"]) {
     const auto arm = runs(expected["arm"], expected["counts"]), base = runs(expected["baseline"], expected["counts"]);
-    const auto draws = multibootstrap(arm, base, {.resamples = 200, .seed = 7});
+    const auto draws = bootstrap(arm, base, {.resamples = 200, .seed = 7});
     CHECK(std::accumulate(draws.begin(), draws.end(), 0.0) / 200 == near(expected["bootstrap_mean"]));
     const auto interval = expanded_percentiles(draws, static_cast<int64_t>(arm.size()), 0.95);
     CHECK(interval.low == near(expected["bootstrap_interval"][0]));
     CHECK(interval.high == near(expected["bootstrap_interval"][1]));
+  }
+}
+
+TEST_CASE("the draws of an arm do not depend on the arms beside it, nor on counts that arms share", "[study]") {
+  std::vector<std::vector<ExampleLosses>> arms(12, std::vector<ExampleLosses>(3));
+  auto stream = Rng(2).stream("losses");
+  for (auto& arm : arms)
+    for (auto& run : arm)
+      for (int e = 0; e < 50; ++e) {
+        run.sum.push_back(stream.uniform());
+        run.count.push_back(&arm == &arms[4] ? 2 + e % 3 : 1 + e % 5);  // one arm was counted by itself
+      }
+  std::vector<Runs> others;
+  for (size_t a = 1; a < arms.size(); ++a) others.push_back(pointers(arms[a]));
+  const ComparisonRules rules{.resamples = 50};  // no multiple of the resamples that are drawn together
+  const auto together = multibootstrap(others, pointers(arms[0]), rules);
+  REQUIRE(together.size() == 11);
+  for (size_t a = 1; a < arms.size(); ++a) {
+    CHECK(together[a - 1] == bootstrap(arms[a], arms[0], rules));
+    CHECK(together[a - 1].size() == 50);
   }
 }
 
@@ -116,7 +150,7 @@ TEST_CASE("intervals of runs that differ by nothing hold zero in 95 of 100 studi
     const ComparisonRules rules{.resamples = 400};
     const auto found = compare_seeds(values(arm), values(base), rules);
     by_seeds += found.t_interval->holds(0);
-    by_both += expanded_percentiles(multibootstrap(arm, base, rules), 5, 0.95).holds(0);
+    by_both += expanded_percentiles(bootstrap(arm, base, rules), 5, 0.95).holds(0);
     p.push_back(*found.p);
   }
   CHECK(by_seeds / static_cast<double>(studies) == Approx(0.95).margin(0.03));
@@ -161,6 +195,7 @@ TEST_CASE("one seed has a difference and no interval, and says so") {
 
 TEST_CASE("runs that were scored on other examples are refused") {
   const ExampleLosses a{{1, 2}, {1, 1}}, b{{1, 2, 3}, {1, 1, 1}};
-  CHECK_THROWS_AS(multibootstrap({a}, {b}, {}), DataError);
+  CHECK_THROWS_WITH(bootstrap({a}, {b}, {}), Catch::Contains("runs have losses of 2 and of 3 examples"));
+  CHECK_THROWS_WITH(bootstrap({a, a}, {a}, {}), "a bootstrap needs pairs of runs, there are 2 and 1");
   CHECK_THROWS_AS(compare_seeds({1, 2}, {1}, {}), DataError);
 }

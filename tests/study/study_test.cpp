@@ -12,6 +12,7 @@
 #include "study/process.h"
 #include "study/report.h"
 #include "study/runner.h"
+#include "study/stages.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -46,6 +47,7 @@ struct Study {
     folder.write("study.yaml", yaml);
   }
   Plan plan() const { return make_plan(folder / "study.yaml", folder / "out"); }
+  StudyReport report() const { return make_report(make_stages(folder / "study.yaml", folder / "out")); }
   StudyProgress run(std::vector<std::string> only = {}, StaleRuns stale = StaleRuns::refuse) const {
     return run_study(plan(), {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only, .stale = stale});
   }
@@ -117,7 +119,7 @@ TEST_CASE("a study runs every run once, and the report names what is better, equ
   CHECK(first.done == 15);
   study.run();
   CHECK(read_file(study.folder / "out/runs/low/seed-1/starts") == "started\n");
-  const auto report = make_report(study.plan());
+  const auto report = study.report();
   CHECK(report.arms[1].verdict == "worse by 0.100 to 0.100 nats");
   CHECK(report.arms[2].verdict.starts_with("tied within 0.01 nats"));
   CHECK(report.arms[1].difference.bootstrap_interval->low > 0.09);
@@ -136,7 +138,7 @@ TEST_CASE("a failed run is named with its reason, the others go on, and it is tr
   const auto progress = study.run();
   CHECK(progress.done == 2);
   CHECK(progress.failed == 2);
-  const auto report = make_report(study.plan());
+  const auto report = study.report();
   CHECK(report.arms[1].verdict == "no finished pair of runs");
   CHECK_THAT(report.notes.front(), Catch::Contains("the loss is not finite at step 3"));
 }
@@ -176,7 +178,7 @@ TEST_CASE("runs of a study that has changed are refused, kept or made again as a
   CHECK(study.run({"high/2"}, StaleRuns::keep).done == 1);
   CHECK(study.run({"high/2"}).done == 1);
   CHECK(read_file(study.folder / "out/runs/high/seed-2/starts") == "started\n");
-  const auto notes = make_report(study.plan()).notes;
+  const auto notes = study.report().notes;
   const auto kept = std::count_if(notes.begin(), notes.end(),
                                   [](const auto& note) { return note.find("kept as it is") != std::string::npos; });
   CHECK(kept == 1);
@@ -200,7 +202,7 @@ TEST_CASE("held-out losses that were edited are refused with the file") {
   const auto digit = text.find("\"sum\":[") + 7;
   text[digit] = text[digit] == '9' ? '8' : '9';
   study.folder.write("out/runs/high/seed-2/held_out.json", text);
-  CHECK_THROWS_WITH(make_report(study.plan()), Catch::Contains(path) && Catch::Contains("edited"));
+  CHECK_THROWS_WITH(study.report(), Catch::Contains(path) && Catch::Contains("edited"));
 }
 
 TEST_CASE("what was declared before the first run is compared with the study file of the report") {
@@ -213,7 +215,7 @@ TEST_CASE("what was declared before the first run is compared with the study fil
   const auto changes = changes_since_declaration(study.plan());
   REQUIRE(changes.size() == 1);
   CHECK(changes.front() == "metric.better_by was 0.01 before the first run, and is 0.02");
-  const auto notes = make_report(study.plan()).notes;
+  const auto notes = study.report().notes;
   CHECK(std::find(notes.begin(), notes.end(), "declared otherwise: " + changes.front()) != notes.end());
   auto file = read_file(study.folder / "out/declaration.json");
   file.replace(file.find("\"0.01\""), 6, "\"0.02\"");
@@ -226,7 +228,7 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
   const std::string arms = "  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.0625}\n";
   const auto nats = with_arms(arms);
   nats.run();
-  CHECK_THROWS_WITH(make_report(nats.plan()), Catch::Contains("bits_per_byte"));
+  CHECK_THROWS_WITH(nats.report(), Catch::Contains("bits_per_byte"));
   const std::string unit = "metric: {objective: clm, unit: bits_per_byte}\n";
   const std::string generative =
       "set:\n  model: {kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}\n"
@@ -235,7 +237,7 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
              Catch::Contains("mlm predicts a part of the text only"));
   const auto by_bytes = with_arms(arms, generative + unit);
   by_bytes.run();
-  const auto report = make_report(by_bytes.plan());
+  const auto report = by_bytes.report();
   CHECK(report.unit == "bits per byte");
   // Every example of fake_cloze covers 40 bytes by 10 predictions.
   for (const auto& run : report.arms[0].runs) {
@@ -249,7 +251,7 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
   const auto other_text =
       with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.03125}\n", generative + unit);
   other_text.run();
-  CHECK_THROWS_WITH(make_report(other_text.plan()), Catch::Contains("were scored on different text, of "));
+  CHECK_THROWS_WITH(other_text.report(), Catch::Contains("were scored on different text, of "));
 }
 
 TEST_CASE("commands name every run once, quoted for a shell, as lines and as an array job") {
