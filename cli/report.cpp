@@ -13,7 +13,14 @@ void add_report(CLI::App& app, Globals&) {
   verb->add_option(
       "--baseline", question->baseline,
       "arm that the others are compared with: its name, or one of its runs (default: that of the first run)");
-  verb->add_option("--better-by", question->better_by, "smallest difference that matters, for verdicts of being tied")
+  std::vector<std::string> units;
+  for (const auto& choice : choices(LossUnit{})) units.emplace_back(choice.name);
+  auto unit = std::make_shared<std::string>(name_of(LossUnit::nats));
+  verb->add_option("--unit", *unit, "unit of the loss; bits_per_byte for runs with different tokenizers")
+      ->check(CLI::IsMember(units))
+      ->capture_default_str();
+  verb->add_option("--better-by", question->better_by,
+                   "smallest difference that matters, in the unit, for verdicts of being tied")
       ->check(CLI::NonNegativeNumber);
   add_report_options(*verb, *options);
   verb->footer(
@@ -21,7 +28,10 @@ void add_report(CLI::App& app, Globals&) {
       "  cloze report runs/* --metric mlm --output report.html\n\n"
       "Runs whose configs are equal but for the seed are an arm; arms are compared by\n"
       "pairs of one seed.");
-  verb->callback([=] { put_report(report_of_runs(*question), *options, "report.html"); });
+  verb->callback([=] {
+    question->unit = choice_of<LossUnit>(*unit);
+    put_report(report_of_runs(*question), *options, "report.html");
+  });
 }
 
 }  // namespace cloze

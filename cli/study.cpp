@@ -55,46 +55,48 @@ bool agrees(const std::string& question) {
   return answer == 'y' || answer == 'Y';
 }
 
+bool has_tokens(const Plan& plan) {
+  return std::none_of(plan.runs.begin(), plan.runs.end(),
+                      [](const PlannedRun& run) { return run.config.data.tokens.empty(); });
+}
+
 /// The probes of all arms; none where there are no tokens to train on.
 std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64_t jobs) {
-  for (size_t i = 0; i < plan.arms.size(); ++i)
-    if (plan.runs[i].config.data.tokens.empty()) return {};
+  if (!has_tokens(plan)) return {};
   const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
   auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
   end_progress();
   return probes;
 }
 
-/// What the known runs of all stages cost.
-struct StudyCost {
+/// Refuses a study without tokens; asks before very many runs, and before they are probed.
+void check_runs(const Stages& stages, bool yes) {
+  const auto& file = stages.plans.front().file;
   size_t runs = 0;
-  double disk_bytes = 0, run_memory = 0;
-  bool is_known = true;  ///< there are tokens to probe with
-};
+  for (const auto& plan : stages.plans) {
+    runs += plan.runs.size();
+    require<ConfigError>(has_tokens(plan), file,
+                         ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
+                         "FOLDER}`");
+  }
+  constexpr size_t many = 1000;
+  if (runs < many || yes) return;
+  require<ConfigError>(agrees(words("Train ", thousands(runs), " runs?")), file, ": asks for ", thousands(runs),
+                       " runs; if that is meant, give --yes");
+}
 
-StudyCost cost_of(const Stages& stages, const std::string& program, int64_t jobs) {
-  StudyCost cost;
+/// Refuses a study whose known runs do not fit the disk; returns the memory that the largest of them needs [bytes].
+double check_size(const Stages& stages, const std::string& program, int64_t jobs) {
+  double disk_bytes = 0, run_memory = 0;
   for (const auto& plan : stages.plans) {
     if (plan.runs.empty()) continue;
     const auto probes = probes_of(plan, program, jobs);
-    cost.is_known = cost.is_known && !probes.empty();
-    cost.runs += plan.runs.size();
-    cost.disk_bytes += disk_bytes_of(plan, probes);
-    for (const auto& probe : probes) cost.run_memory = std::max(cost.run_memory, probe.memory_bytes);
+    disk_bytes += disk_bytes_of(plan, probes);
+    for (const auto& probe : probes) run_memory = std::max(run_memory, probe.memory_bytes);
   }
-  return cost;
-}
-
-/// Refuses a study that does not fit the disk; asks before very many runs.
-void check_size(const Plan& plan, const StudyCost& cost, bool yes) {
-  require<ConfigError>(cost.is_known, plan.file,
-                       ": names no tokens to train on; prepare text with `cloze prepare` and add `set: {data.tokens: "
-                       "FOLDER}`");
-  require_disk(plan.root, cost.disk_bytes, static_cast<double>(free_bytes(plan.root)));
-  constexpr size_t many = 1000;
-  if (cost.runs < many || yes) return;
-  require<ConfigError>(agrees(words("Train ", thousands(cost.runs), " runs?")), plan.file, ": asks for ",
-                       thousands(cost.runs), " runs; if that is meant, give --yes");
+  const auto& root = stages.plans.front().root;
+  require_disk(root, disk_bytes, static_cast<double>(free_bytes(root)));
+  return run_memory;
 }
 
 /// The stages of a study, each with its runs and what they cost.
@@ -150,12 +152,11 @@ void run(const StudyArguments& arguments, RunArguments& options, Globals& global
   auto& runner = options.runner;
   runner.program = globals.program;
   runner.stale = options.redo ? StaleRuns::redo : options.keep ? StaleRuns::keep : StaleRuns::refuse;
-  const auto stages = stages_of(arguments);
-  std::filesystem::create_directories(stages.plans.front().root);
   if (runner.only.empty()) {  // a single run checks its own disk
-    const auto cost = cost_of(stages, globals.program, concurrent_runs(runner.jobs));
-    check_size(stages.plans.front(), cost, options.yes);
-    runner.run_memory = cost.run_memory;
+    const auto stages = stages_of(arguments);
+    check_runs(stages, options.yes);
+    std::filesystem::create_directories(stages.plans.front().root);
+    runner.run_memory = check_size(stages, globals.program, concurrent_runs(runner.jobs));
   }
   const auto progress = run_stages(arguments.file, arguments.folder, runner);
   log_info("study", words(progress.done, " runs done, ", progress.failed, " failed, ", progress.elsewhere,

@@ -54,6 +54,7 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   const bool differs = !evaluation.objectives.empty() || evaluation.max_seq_length > 0 ||
                        evaluation.packing != EvaluationConfig{}.packing;
   if (!differs) return;
+  for (const auto& error : ignored_options(c)) limits.forbid(true, error);
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 

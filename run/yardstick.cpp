@@ -15,13 +15,40 @@ ObjectiveConfig from_keys(const std::string& kind, const std::string& name, cons
   return decode<RunConfig>(tree).evaluation.objectives.at(0);
 }
 
-/// True for keys that affect training or the network's head only, and no held-out row.
-bool is_training_only(const std::string& key) {
-  static const std::set<std::string> keys{
-      "weight",     "from_step", "until_step", "label_smoothing", "z_loss", "transform", "initial_mlm_probability",
-      "decay_steps"};
-  const auto last = key.substr(key.rfind('.') == std::string::npos ? 0 : key.rfind('.') + 1);
-  return keys.count(last) > 0;
+/// What an option of an objective changes.
+enum class Scope { held_out, training, network };
+
+/// The scope of the option at a path of an objective.
+Scope scope_of(const std::string& kind, const std::string& path) {
+  static const std::set<std::string> of_training{
+      "weight", "from_step", "until_step", "label_smoothing", "z_loss", "initial_mlm_probability", "decay_steps"};
+  const auto last = path.substr(path.rfind('.') == std::string::npos ? 0 : path.rfind('.') + 1);
+  if (of_training.count(last) > 0) return Scope::training;
+  const bool of_networks = kind == SboConfig::kind || (kind == RtdConfig::kind && !path.starts_with("mlm."));
+  return of_networks || last == "transform" ? Scope::network : Scope::held_out;
+}
+
+/// Why an option has no effect on a held-out loss; empty where it has one.
+std::string why_ignored(Scope scope) {
+  switch (scope) {
+    case Scope::training:
+      return " changes the training, and no held-out loss; leave it out";
+    case Scope::network:
+      return " belongs to the network, which is scored as it was trained; set it under `objectives`, where it is "
+             "trained, and leave it out here";
+    case Scope::held_out:
+      break;
+  }
+  return "";
+}
+
+std::vector<config_detail::Entry> entries_of(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return entries(o); }, objective);
+}
+
+bool has_value(const std::vector<config_detail::Entry>& all, const config_detail::Entry& entry) {
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& other) { return other.path == entry.path && other.value == entry.value; });
 }
 
 /// The key of the value after the colon of a short form; empty: the kind has none.
@@ -38,6 +65,12 @@ std::string like_of(const ObjectiveConfig& objective) {
           return std::string();
       },
       objective);
+}
+
+/// The defaults of an objective's kind, and of its `like`.
+ObjectiveConfig plain_form(const ObjectiveConfig& objective) {
+  const auto kind = kind_of(objective), like = like_of(objective);
+  return from_keys(kind, kind, like.empty() ? std::vector<std::string>{} : std::vector{"like=" + like});
 }
 
 std::string list_of(const std::set<std::string>& names) {
@@ -111,7 +144,7 @@ Objectives row_objectives(const ObjectiveConfig& objective) {
   return {spans, objective};
 }
 
-ObjectiveConfig parse_objective(const std::string& text) {
+ObjectiveConfig parse_objective(const std::string& text, const std::string& source) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
@@ -119,7 +152,7 @@ ObjectiveConfig parse_objective(const std::string& text) {
     at = end + 1;
   }
   const auto colon = parts[0].find(':');
-  const auto kind = parts[0].substr(0, colon), option = "--objective " + text;
+  const auto kind = parts[0].substr(0, colon), option = source + " " + text;
   const auto known = [&] {
     std::vector<std::string> kinds;
     config_detail::kinds_of<ObjectiveConfig>(kinds);
@@ -140,36 +173,53 @@ ObjectiveConfig parse_objective(const std::string& text) {
                          "' is not KEY=VALUE; give for instance mlm:0.15,unit=word");
     changes.push_back(parts[i]);
   }
+  ObjectiveConfig objective;
   try {
-    return from_keys(kind, option, changes);
+    objective = from_keys(kind, option, changes);
   } catch (const ConfigError& e) {
     throw ConfigError(option + ": " + e.what());
   }
+  for (const auto& change : changes) {
+    const auto key = change.substr(0, change.find('='));
+    const auto why = why_ignored(scope_of(kind, key));
+    require<ConfigError>(why.empty(), option, ": '", key, "'", why);
+  }
+  return objective;
 }
 
 std::string short_form(const ObjectiveConfig& objective) {
   const auto kind = kind_of(objective), like = like_of(objective), share = share_key(objective);
-  const auto lines = [](const ObjectiveConfig& o) { return std::visit([](const auto& c) { return entries(c); }, o); };
-  const bool networks =
-      std::holds_alternative<RtdConfig>(objective);  // the networks belong to the run, not to the evaluation
-  auto plain = networks ? standard_form(objective) : from_keys(kind, kind, {});
-  std::string text;
-  if (!like.empty()) {
-    text = ",like=" + like;
-    plain = from_keys(kind, kind, {"like=" + like});
-  }
-  std::string head = kind;
-  const auto before = lines(plain), now = lines(objective);
-  for (const auto& entry : now) {
-    if (!entry.leaf || is_training_only(entry.path) || entry.key == "like") continue;
-    const auto other = std::find_if(before.begin(), before.end(), [&](const auto& e) { return e.path == entry.path; });
-    if (other != before.end() && other->value == entry.value) continue;
+  std::string text = like.empty() ? "" : ",like=" + like, head = kind;
+  const auto before = entries_of(plain_form(objective));
+  for (const auto& entry : entries_of(objective)) {
+    if (!entry.leaf || scope_of(kind, entry.path) != Scope::held_out || entry.key == "like") continue;
+    if (has_value(before, entry)) continue;
     if (entry.path == share)
       head += ":" + entry.value;
     else
       text += "," + entry.path + "=" + entry.value;
   }
   return head + text;
+}
+
+std::vector<std::string> ignored_options(const RunConfig& config) {
+  std::vector<std::string> ignored;
+  const auto is_of_own = [&](const config_detail::Entry& entry) {
+    return std::any_of(config.objectives.begin(), config.objectives.end(),
+                       [&](const auto& own) { return has_value(entries_of(own), entry); });
+  };
+  for (const auto& objective : config.evaluation.objectives) {
+    const auto plain = entries_of(plain_form(objective));
+    for (const auto& entry : entries_of(objective)) {
+      const auto scope = scope_of(kind_of(objective), entry.path);
+      // The weight counts in the sum of the held-out losses.
+      if (!entry.leaf || scope == Scope::held_out || entry.path == "weight" || has_value(plain, entry)) continue;
+      if (scope == Scope::network && is_of_own(entry)) continue;
+      ignored.push_back(words("evaluation.objectives, ", short_form(objective), ": ", entry.path, " is ", entry.value,
+                              ", which", why_ignored(scope)));
+    }
+  }
+  return ignored;
 }
 
 std::vector<std::string> evaluation_errors(const RunConfig& config) {

@@ -9,6 +9,7 @@
 
 #include "core/file.h"
 #include "run/load_config.h"
+#include "run/yardstick.h"
 #include "study/plan_table.h"
 #include "study/process.h"
 
@@ -28,14 +29,32 @@ struct LooseRun {
   HeldOutFile held_out{};
 };
 
-/// Everything by which runs of one arm are alike.
-RunConfig without_seed(RunConfig config) {
+/// Everything by which runs of one arm are alike. `tokens`: what stands for its text and tokenizer.
+RunConfig without_seed(RunConfig config, const std::string& tokens) {
   config.train.seed = 0;
   config.train.threads = 0;
   config.train.workers = 1;
   config.checkpoint = {};
-  config.data.tokens.clear();
+  config.data.tokens = tokens;
   return config;
+}
+
+/// For each run the tokens of the first run with the same tokenizer; empty where all of them have the same.
+std::vector<std::string> tokens_of(const std::vector<LooseRun>& runs) {
+  std::map<std::string, std::string> first;
+  for (const auto& loose : runs)
+    if (!loose.run.tokenizer.empty()) first.emplace(loose.run.tokenizer, loose.config.data.tokens);
+  std::vector<std::string> tokens;
+  for (const auto& loose : runs) tokens.push_back(first.size() > 1 ? first[loose.run.tokenizer] : "");
+  return tokens;
+}
+
+/// Refuses a unit that says nothing of this loss.
+void check_unit(LossUnit unit, const std::string& metric) {
+  require<ConfigError>(unit == LossUnit::nats || is_generative(parse_objective(metric, "--metric")), "--unit ", unit,
+                       ": ", metric,
+                       " predicts a part of the text only; choose a generative loss such as clm with "
+                       "--metric, or compare in nats");
 }
 
 std::string stopped_by(const std::string& folder) {
@@ -131,27 +150,34 @@ std::vector<std::pair<std::string, std::string>> leaves_of(const RunConfig& conf
   return leaves;
 }
 
-/// Keys in which arms differ, with the value of each arm; empty where an arm has no such key.
-std::vector<std::vector<std::string>> differing_keys(const std::vector<RunConfig>& arms,
-                                                     std::vector<std::string>& keys) {
+/// Runs of one config.
+struct LooseArm {
+  std::string name{};
+  RunConfig config{};
+  std::vector<std::string> keys{}, values{};  ///< in which the arms differ; an empty value: it has no such key
+  std::vector<const LooseRun*> runs{};
+};
+
+/// Fills in the keys in which arms differ.
+void find_differing_keys(std::vector<LooseArm>& arms) {
   std::vector<std::map<std::string, std::string>> values;
   std::vector<std::string> all;
   for (const auto& arm : arms) {
     auto& own = values.emplace_back();
-    for (const auto& [key, value] : leaves_of(arm)) {
+    for (const auto& [key, value] : leaves_of(arm.config)) {
       if (std::find(all.begin(), all.end(), key) == all.end()) all.push_back(key);
       own[key] = value;
     }
   }
-  std::vector<std::vector<std::string>> table(arms.size());
   for (const auto& key : all) {
     std::set<std::string> distinct;
     for (auto& own : values) distinct.insert(own.count(key) ? own[key] : "");
     if (distinct.size() < 2) continue;
-    keys.push_back(key);
-    for (size_t i = 0; i < arms.size(); ++i) table[i].push_back(values[i].count(key) ? values[i][key] : "");
+    for (size_t i = 0; i < arms.size(); ++i) {
+      arms[i].keys.push_back(key);
+      arms[i].values.push_back(values[i].count(key) ? values[i][key] : "");
+    }
   }
-  return table;
 }
 
 /// What the folders of an arm have in common, without the number of the run: runs/word-1 and runs/word-2 give `word`.
@@ -168,28 +194,51 @@ std::string name_by_folders(const std::vector<const LooseRun*>& runs) {
   return fs::path(common).filename().string();
 }
 
-std::vector<std::string> names_of(const std::vector<std::vector<const LooseRun*>>& groups,
-                                  const std::vector<std::string>& keys,
-                                  const std::vector<std::vector<std::string>>& values) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < groups.size(); ++i) {
-    std::string name;
-    if (!keys.empty() && keys.size() <= most_keys)
-      for (size_t k = 0; k < keys.size(); ++k)
-        name += (name.empty() ? "" : ", ") + keys[k].substr(keys[k].rfind('.') + 1) + "=" + values[i][k];
-    names.push_back(name.empty() ? name_by_folders(groups[i]) : name);
+/// Names arms by the keys in which they differ where these are few, else by their folders.
+void name_arms(std::vector<LooseArm>& arms) {
+  for (auto& arm : arms) {
+    if (arm.keys.size() <= most_keys)
+      for (size_t k = 0; k < arm.keys.size(); ++k)
+        arm.name +=
+            (arm.name.empty() ? "" : ", ") + arm.keys[k].substr(arm.keys[k].rfind('.') + 1) + "=" + arm.values[k];
+    if (arm.name.empty()) arm.name = name_by_folders(arm.runs);
   }
-  for (size_t i = 0; i < names.size(); ++i)
-    if (names[i].empty() || std::count(names.begin(), names.end(), names[i]) > 1) names[i] = groups[i].front()->folder;
-  return names;
+  std::map<std::string, int64_t> times;
+  for (const auto& arm : arms) ++times[arm.name];
+  for (auto& arm : arms)
+    if (arm.name.empty() || times[arm.name] > 1) arm.name = arm.runs.front()->folder;
+}
+
+/// The arms in the order of their first runs, each with its runs by seed.
+std::vector<LooseArm> arms_of(const std::vector<LooseRun>& runs) {
+  std::vector<LooseArm> arms;
+  std::map<std::string, size_t> arm_of;
+  const auto tokens = tokens_of(runs);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const auto& loose = runs[i];
+    const auto config = without_seed(loose.config, tokens[i]);
+    const auto [at, is_new] = arm_of.emplace(to_yaml(config), arms.size());
+    if (is_new) arms.push_back({.config = config});
+    auto& members = arms[at->second].runs;
+    for (const auto* other : members)
+      require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
+                           ": have the same config and seed, so that one run would count twice; leave one out");
+    members.push_back(&loose);
+  }
+  find_differing_keys(arms);
+  name_arms(arms);
+  for (auto& arm : arms)
+    std::sort(arm.runs.begin(), arm.runs.end(),
+              [](const auto* a, const auto* b) { return a->config.train.seed < b->config.train.seed; });
+  return arms;
 }
 
 /// The curve and the value of a run by the metric.
-void measure(LooseRun& loose, const std::string& metric) {
+void measure(LooseRun& loose, const std::string& metric, LossUnit unit) {
   auto& run = loose.run;
   run.curve = read_curve(loose.folder, metric, loose.config.evaluation.points);
   if (run.state != RunState::done) return;
-  score(run.result, loose.held_out, metric, LossUnit::nats);
+  score(run.result, loose.held_out, metric, unit);
   add_usage(run.result, run.curve);
   if (std::isfinite(run.result.value)) return;
   run.state = RunState::failed;
@@ -197,19 +246,30 @@ void measure(LooseRun& loose, const std::string& metric) {
 }
 
 /// The arm of the baseline, by its name or a folder.
-size_t baseline_of(const std::vector<std::string>& names, const std::vector<std::vector<const LooseRun*>>& groups,
-                   const std::string& wanted) {
+size_t baseline_of(const std::vector<LooseArm>& arms, const std::string& wanted) {
   if (wanted.empty()) return 0;
   const auto folder = (fs::path(wanted) / "").lexically_normal().parent_path().string();
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == wanted) return i;
-    for (const auto* run : groups[i])
-      if (run->folder == folder) return i;
-  }
+  std::vector<std::string> names;
   std::string all;
-  for (const auto& name : names) all += (all.empty() ? "" : "; ") + name;
+  for (size_t i = 0; i < arms.size(); ++i) {
+    const auto& arm = arms[i];
+    if (arm.name == wanted) return i;
+    if (std::any_of(arm.runs.begin(), arm.runs.end(), [&](const auto* run) { return run->folder == folder; })) return i;
+    names.push_back(arm.name);
+    all += (all.empty() ? "" : "; ") + arm.name;
+  }
   fail<ConfigError>("--baseline ", wanted, ": is no arm of these runs", did_you_mean(wanted, names),
                     "; the arms are: ", all);
+}
+
+void add_arm(StudyReport& report, const LooseArm& arm) {
+  auto& one = report.arms.emplace_back(ArmReport{.name = arm.name});
+  for (size_t k = 0; k < arm.keys.size(); ++k)
+    if (!arm.values[k].empty()) one.differs.push_back(arm.keys[k] + ": " + arm.values[k]);
+  for (const auto* loose : arm.runs) {
+    report.runs.push_back(loose->run);
+    report.runs.back().result.arm = arm.name;
+  }
 }
 
 }  // namespace
@@ -217,39 +277,20 @@ size_t baseline_of(const std::vector<std::string>& names, const std::vector<std:
 StudyReport report_of_runs(const RunsQuestion& question) {
   auto runs = open_runs(question.folders);
   const auto metric = common_metric(runs, question.metric);
-  std::vector<std::vector<const LooseRun*>> groups;
-  std::vector<RunConfig> configs;
-  std::map<std::string, size_t> group_of;
-  for (auto& loose : runs) {
-    measure(loose, metric);
-    const auto config = without_seed(loose.config);
-    const auto [at, is_new] = group_of.emplace(to_yaml(config), groups.size());
-    if (is_new) groups.emplace_back(), configs.push_back(config);
-    for (const auto* other : groups[at->second])
-      require<ConfigError>(other->config.train.seed != loose.config.train.seed, other->folder, " and ", loose.folder,
-                           ": have the same config and seed, so that one run would count twice; leave one out");
-    groups[at->second].push_back(&loose);
-  }
-  std::vector<std::string> keys;
-  const auto values = differing_keys(configs, keys);
-  const auto names = names_of(groups, keys, values);
-  const auto baseline = baseline_of(names, groups, question.baseline);
+  check_unit(question.unit, metric);
+  for (auto& loose : runs) measure(loose, metric, question.unit);
+  const auto arms = arms_of(runs);
+  const auto baseline = baseline_of(arms, question.baseline);
 
-  StudyReport report{.name = "comparison", .unit = "nats", .metric = metric, .baseline = names[baseline]};
+  StudyReport report{.name = "comparison",
+                     .unit = unit_words(question.unit),
+                     .metric = metric,
+                     .baseline = arms[baseline].name,
+                     .loss_unit = question.unit};
   report.rules.margin = question.better_by;
-  std::vector<size_t> order(groups.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::rotate(order.begin(), order.begin() + static_cast<int64_t>(baseline),
-              order.begin() + static_cast<int64_t>(baseline) + 1);
-  for (const size_t i : order) {
-    auto& arm = report.arms.emplace_back(ArmReport{.name = names[i]});
-    for (size_t k = 0; k < keys.size(); ++k)
-      if (!values[i][k].empty()) arm.differs.push_back(keys[k] + ": " + values[i][k]);
-    auto sorted = groups[i];
-    std::sort(sorted.begin(), sorted.end(),
-              [](const auto* a, const auto* b) { return a->config.train.seed < b->config.train.seed; });
-    for (const auto* loose : sorted) report.runs.push_back(loose->run), report.runs.back().result.arm = names[i];
-  }
+  add_arm(report, arms[baseline]);
+  for (size_t i = 0; i < arms.size(); ++i)
+    if (i != baseline) add_arm(report, arms[i]);
   compare_arms(report);
   return report;
 }

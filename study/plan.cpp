@@ -56,8 +56,11 @@ Keys keys_of(const StudyConfig& study, const std::string& name, std::vector<std:
                          "' starts from '", from->text, "', which is no arm", did_you_mean(from->text, names));
     keys = keys_of(study, from->text, chain);
   }
-  for (const auto& [key, value] : node.items)
+  for (const auto& [key, value] : node.items) {
+    require<ConfigError>(key != "<<", value.key_where, ": arm '", name,
+                         "' merges keys by '<<', which is not read; start from another arm with `from: ARM`");
     if (key != "from") keys.emplace_back(key, value);
+  }
   return keys;
 }
 
@@ -68,10 +71,25 @@ int64_t shared_length(const std::vector<RunConfig>& configs) {
   return length;
 }
 
-/// The config of an arm before its seed.
-RunConfig arm_config(const StudyConfig& study, const std::string& base, const Arm& arm) {
-  auto tree = ConfigTree::load(base);
+/// The base config with the keys that every arm has.
+ConfigTree common_tree(const StudyConfig& study, const std::string& file) {
+  const auto beside = (fs::path(file).parent_path() / study.base).lexically_normal().string();
+  auto tree = ConfigTree::load(fs::exists(beside) ? beside : study.base);  // as seen from the study, else from here
   for (const auto& [key, value] : study.set.items) tree.set(key, value);
+  return tree;
+}
+
+/// The objective of the metric. Throws ConfigError for one that the unit cannot measure.
+ObjectiveConfig metric_of(const StudyConfig& study, const std::string& file) {
+  auto objective = parse_objective(study.metric.objective, file + ": metric.objective");
+  require<ConfigError>(study.metric.unit == LossUnit::nats || is_generative(objective), file, ": metric.unit is ",
+                       study.metric.unit, ", and ", study.metric.objective,
+                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
+  return objective;
+}
+
+/// The config of an arm before its seed. `tree`: what all arms have in common.
+RunConfig arm_config(const StudyConfig& study, ConfigTree tree, const ObjectiveConfig& metric, const Arm& arm) {
   for (const auto& [key, value] : arm.keys) tree.set(key, value);
   for (const auto& [key, value] : arm.tuned) tree.set(key, value);
   auto config = decode<RunConfig>(tree);
@@ -79,11 +97,8 @@ RunConfig arm_config(const StudyConfig& study, const std::string& base, const Ar
   const double probed = study.probe_head.share;
   if (probed > 0) config.train.budget = scaled(config.train.budget, 1 - probed);
   config.evaluation.objectives.clear();  // a network that is probed lacks the head for the metric
-  if (probed == 0) config.evaluation.objectives = {parse_objective(study.metric.objective)};
+  if (probed == 0) config.evaluation.objectives = {metric};
   const bool by_bytes = study.metric.unit == LossUnit::bits_per_byte;
-  require<ConfigError>(!by_bytes || is_generative(parse_objective(study.metric.objective)), "metric.unit is ",
-                       study.metric.unit, ", and ", study.metric.objective,
-                       " predicts a part of the text only; choose a generative objective such as clm, or nats");
   config.evaluation.sequences = by_bytes ? all_sequences : study.metric.sequences;
   config.evaluation.seed = study.metric.seed;
   config.evaluation.points = study.points;
@@ -243,11 +258,11 @@ Plan plan_of(const StudyConfig& of, const std::string& file, const std::string& 
              const std::vector<int64_t>& seeds, int64_t length) {
   Plan plan{.file = file, .folder = folder, .study = of, .arms = std::move(arms), .seeds = seeds, .root = folder};
   const auto& study = plan.study;
-  plan.metric = short_form(parse_objective(study.metric.objective));
-  const auto base = (fs::path(file).parent_path() / study.base).lexically_normal().string();
-  const auto base_file = fs::exists(base) ? base : study.base;  // as seen from the study, else from here
+  const auto metric = metric_of(study, file);
+  plan.metric = short_form(metric);
+  const auto tree = common_tree(study, file);
   std::vector<RunConfig> configs;
-  for (const auto& arm : plan.arms) configs.push_back(arm_config(study, base_file, arm));
+  for (const auto& arm : plan.arms) configs.push_back(arm_config(study, tree, metric, arm));
   check_distinct(plan.arms, configs);
   if (length == 0) length = shared_length(configs);
   std::string mistakes;

@@ -43,12 +43,15 @@ double bytes_of(const RunResult& run) {
 /// Why losses were taken from texts that cannot be compared; empty where they were not.
 std::string difference_of_texts(const ReportedRun& a, const ReportedRun& b, LossUnit unit) {
   const auto remedy =
-      "; train all arms on one folder of tokens, or compare them in a study by `metric: {unit: bits_per_byte}`";
+      "; train all arms on one folder of tokens, or compare a generative loss in bits per byte (metric.unit of a "
+      "study, "
+      "--unit of `cloze report`)";
   if (unit == LossUnit::bits_per_byte) {
     const double covered = bytes_of(a.result), other = bytes_of(b.result);
     if (std::abs(covered - other) <= 0.02 * covered) return "";
     return words("were scored on different text, of ", bytes(covered), " and ", bytes(other),
-                 "; prepare both folders of tokens from one text with the same held-out share");
+                 "; prepare both folders of tokens from one text with the same held-out share, and score all of it "
+                 "(evaluation.sequences)");
   }
   if (!a.tokenizer.empty() && !b.tokenizer.empty() && a.tokenizer != b.tokenizer)
     return words("have different tokenizers (", a.tokenizer, " and ", b.tokenizer,

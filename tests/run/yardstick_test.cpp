@@ -104,6 +104,40 @@ TEST_CASE("the short form of an objective parses back to itself", "[train][yards
   CHECK_THROWS_WITH(parse_objective("mlm,unti=word"), Catch::Contains("did you mean 'unit'?"));
 }
 
+TEST_CASE("an option that has no effect on a held-out loss is refused, in the short form and in a config",
+          "[train][yardstick]") {
+  for (const std::string text : {"mlm,weight=2", "mlm,from_step=3", "clm,z_loss=1e-4", "clm,label_smoothing=0.1",
+                                 "mlm,initial_mlm_probability=0.3", "rtd,mlm.decay_steps=5"})
+    CHECK_THROWS_WITH(parse_objective(text), Catch::Contains("--objective " + text + ": '") &&
+                                                 Catch::Contains("' changes the training, and no held-out loss"));
+  for (const std::string text :
+       {"rtd,replace_by=uniform", "rtd,temperature=2", "clm,transform=true", "sbo,max_pair_targets=3"})
+    CHECK_THROWS_WITH(parse_objective(text), Catch::Contains("' belongs to the network, which is scored as it was"));
+  CHECK_THROWS_WITH(parse_objective("rtd,replace_by=uniform", "s.yaml: metric.objective"),
+                    Catch::StartsWith("s.yaml: metric.objective rtd,replace_by=uniform: 'replace_by' belongs"));
+  CHECK(short_form(parse_objective("rtd:0.25,mlm.unit=word")) == "rtd:0.25,mlm.unit=word");
+
+  TempDir dir;
+  auto config = tiny_run(dir, 1);
+  MlmConfig mlm;
+  mlm.weight = 2;  // counts in the sum of the losses
+  config.evaluation.objectives = {mlm};
+  CHECK_NOTHROW(validate(config));
+  mlm.from_step = 3;
+  config.evaluation.objectives = {mlm};
+  CHECK_THROWS_WITH(validate(config), Catch::Contains("evaluation.objectives, mlm: from_step is 3, which changes the "
+                                                      "training, and no held-out loss; leave it out"));
+  RtdConfig rtd;
+  rtd.temperature = 2;
+  config.objectives = {rtd};
+  config.evaluation.objectives = {rtd};
+  CHECK(ignored_options(config).empty());  // the networks of the run itself, as a run.yaml has them
+  config.objectives = {RtdConfig{}};
+  REQUIRE(ignored_options(config).size() == 1);
+  CHECK_THAT(ignored_options(config).front(),
+             Catch::Contains("evaluation.objectives, rtd: temperature is 2, which belongs to the network"));
+}
+
 TEST_CASE("a held-out objective without a head in the network is rejected before a run starts", "[train][yardstick]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);

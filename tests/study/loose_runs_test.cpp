@@ -7,6 +7,7 @@
 
 #include "core/log.h"
 #include "core/fingerprint.h"
+#include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -15,13 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-const char* base_yaml = R"(
-model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
-objectives: [{kind: mlm}]
-train: {batch_size: 4, budget: {steps: 100}}
-data: {max_seq_length: 32}
-)";
-
 struct Made {
   std::vector<std::string> set{};
   std::string measured = "mlm, 3 sequences of 32 tokens, packing document, seed 1, tokens abc";
@@ -29,13 +23,14 @@ struct Made {
   double value = 3;
   int64_t step = 100, logged = 100;
   std::string tokenizer = "t1";
+  double bytes = 0;  ///< of each example; 0: not known
   bool finished = true;
 };
 
 struct Runs {
   Runs() { set_log_level(LogLevel::quiet); }
   std::string make(const std::string& name, const Made& made = {}) {
-    const auto tree = ConfigTree::parse(base_yaml, "base.yaml", made.set);
+    const auto tree = ConfigTree::parse(small_run_yaml, "base.yaml", made.set);
     folder.write(name + "/run.yaml", to_yaml(decode<RunConfig>(tree)));
     folder.write(name + "/metrics.jsonl", json{{"step", made.logged}, {"tokens", 7}}.dump() + "\n" +
                                               json{{"step", made.logged}, {"held_out_loss", made.value}}.dump() + "\n");
@@ -44,6 +39,8 @@ struct Runs {
     json losses = json::object();
     for (const auto& loss : made.losses)
       losses[loss] = {{"sum", {made.value, made.value + 0.1, made.value - 0.1}}, {"count", {1, 1, 1}}};
+    if (made.bytes > 0)
+      for (auto& loss : losses) loss["bytes"] = {made.bytes, made.bytes, made.bytes};
     const json all{
         {"step", made.step}, {"measured", made.measured}, {"losses", losses}, {"xxh3", hash_hex(losses.dump())}};
     if (made.finished) folder.write(name + "/held_out.json", all.dump());
@@ -52,12 +49,7 @@ struct Runs {
   }
   StudyReport report() const { return report_of_runs(question); }
   std::string error() const {
-    try {
-      report();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
+    return error_of([&] { report(); });
   }
   TempDir folder;
   RunsQuestion question;
@@ -171,6 +163,63 @@ TEST_CASE("runs by hand that cannot be compared are refused") {
   CHECK_THAT(with({.set = third, .losses = {"clm"}}), Catch::Contains("were scored by different losses (mlm; clm)"));
   CHECK_THAT(with({.set = {"train.seed=1", "checkpoint.keep=9"}}),
              Catch::Contains("have the same config and seed, so that one run would count twice"));
+}
+
+TEST_CASE("runs by hand with different tokenizers are compared in bits per byte, each tokenizer an arm") {
+  const std::vector<std::string> generative{
+      "model={kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}", "objectives=[{kind: clm}]"};
+  const auto with = [&](const std::string& seed, const std::string& tokens, double value, double bytes) {
+    auto set = generative;
+    set.push_back("train.seed=" + seed);
+    set.push_back("data.tokens=" + tokens);
+    return Made{.set = set,
+                .measured = "clm, 3 sequences of 32 tokens, packing document, seed 1, tokens " + tokens,
+                .losses = {"clm"},
+                .value = value,
+                .tokenizer = tokens,
+                .bytes = bytes};
+  };
+  Runs runs;
+  runs.make("small-1", with("1", "small", 3.0, 4));
+  runs.make("large-1", with("1", "large", 3.6, 4.02));
+  runs.make("small-2", with("2", "small", 3.2, 4));
+  runs.make("large-2", with("2", "large", 3.7, 4.02));
+  CHECK_THAT(runs.error(),
+             Catch::Contains("large-1: have the same config and seed"));  // in nats the tokens do not tell
+  runs.question.unit = LossUnit::bits_per_byte;
+  const auto report = runs.report();
+  REQUIRE(report.arms.size() == 2);
+  CHECK(report.unit == "bits per byte");
+  CHECK(report.arms[0].name == "tokens=small");
+  CHECK(report.arms[1].differs == std::vector<std::string>{"data.tokens: large"});
+  CHECK(report.arms[0].runs[1].value == Approx(3.2 / 4 / std::log(2.0)));
+  CHECK(report.arms[1].difference.mean == Approx(((3.6 + 3.7) / 4.02 - 6.2 / 4) / 2 / std::log(2.0)));
+  CHECK_FALSE(report.arms[1].difference.bootstrap_interval);  // the sequences are not the same text
+
+  runs.make("large-3", with("3", "large", 3.7, 5));
+  CHECK_THAT(runs.error(), Catch::Contains("were scored on different text, of ") &&
+                               Catch::Contains("score all of it (evaluation.sequences)"));
+  runs.question.folders.pop_back();
+  runs.make("large-4", with("4", "large", 3.7, 0));
+  CHECK_THAT(runs.error(), Catch::Contains("has no byte counts, since its tokens were prepared without them"));
+
+  TwoArms masked;
+  masked.question.unit = LossUnit::bits_per_byte;
+  CHECK_THAT(masked.error(), Catch::Contains("--unit bits_per_byte: mlm predicts a part of the text only; choose a "
+                                             "generative loss such as clm with --metric, or compare in nats"));
+}
+
+TEST_CASE("a curve ends before a line of the metrics that was cut, and the run counts by its held-out losses") {
+  TwoArms runs;
+  const auto whole = read_file(runs.folder / "low-1/metrics.jsonl");
+  runs.folder.write("low-1/metrics.jsonl", whole.substr(0, whole.size() - 5));
+  const auto report = runs.report();
+  CHECK(report.arms[0].runs.size() == 2);
+  CHECK(report.runs[0].result.folder == runs.folder / "low-1");
+  CHECK(report.runs[0].curve.empty());
+  CHECK(report.runs[1].curve.size() == 1);
+  runs.folder.write("low-1/metrics.jsonl", "");
+  CHECK(runs.report().arms[0].runs.size() == 2);
 }
 
 TEST_CASE("among several held-out losses the metric has to be named") {

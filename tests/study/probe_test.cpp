@@ -7,19 +7,13 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "study/plan_table.h"
+#include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 
 namespace {
-
-constexpr const char* base_yaml = R"(
-model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
-objectives: [{kind: mlm}]
-train: {batch_size: 4, budget: {steps: 100}}
-data: {max_seq_length: 32}
-)";
 
 /// Counts its calls in the file `calls`; fails for batches of 8.
 constexpr const char* program = R"(#!/bin/bash
@@ -32,7 +26,7 @@ echo '{"parameters": 10, "checkpoint_bytes": 120, "peak_rss_mb": 50, "ms_per_ste
 
 struct Arms {
   explicit Arms(const std::string& arms) {
-    folder.write("base.yaml", base_yaml);
+    folder.write("base.yaml", small_run_yaml);
     folder.write("study.yaml", "study: s\nbase: base.yaml\nseeds: 2\nbudget: {steps: 50}\npoints: 1\narms:\n" + arms);
     folder.write("cloze", program);
     std::filesystem::permissions(folder / "cloze", std::filesystem::perms::owner_all);

@@ -14,6 +14,7 @@
 #include "study/stages.h"
 #include "study/tuning.h"
 #include "study/variance.h"
+#include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -21,18 +22,10 @@ using namespace cloze;
 
 namespace {
 
-const char* base_yaml = R"(
-model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
-objectives: [{kind: mlm}]
-optimizer: {weight_decay: 0.03}
-train: {batch_size: 4, budget: {steps: 100}}
-data: {max_seq_length: 32}
-)";
-
 struct Study {
   explicit Study(const std::string& yaml) {
     set_log_level(LogLevel::quiet);
-    folder.write("base.yaml", base_yaml);
+    folder.write("base.yaml", std::string(small_run_yaml) + "optimizer: {weight_decay: 0.03}\n");
     write(yaml);
   }
   void write(const std::string& yaml) const { folder.write("study.yaml", "study: s\nbase: base.yaml\n" + yaml); }
@@ -43,12 +36,7 @@ struct Study {
   }
   StudyReport report() const { return make_report(stages()); }
   std::string error() const {
-    try {
-      stages();
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
+    return error_of([&] { stages(); });
   }
   std::string starts(const std::string& run) const { return read_file(folder / ("out/" + run + "/starts")); }
   TempDir folder;

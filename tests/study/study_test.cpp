@@ -13,19 +13,13 @@
 #include "study/report.h"
 #include "study/runner.h"
 #include "study/stages.h"
+#include "tests/study/study_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 
 namespace {
-
-const char* base_yaml = R"(
-model: {kind: bert, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2, intermediate_size: 64}
-objectives: [{kind: mlm}]
-train: {batch_size: 4, budget: {steps: 100}}
-data: {max_seq_length: 32}
-)";
 
 /// A study file of three arms: the second is worse by 0.1, the third equals the baseline to 0.0001.
 const char* study_yaml = R"(study: rates
@@ -43,7 +37,7 @@ metric: {objective: mlm, better_by: 0.01}
 struct Study {
   explicit Study(const std::string& yaml = study_yaml) {
     set_log_level(LogLevel::quiet);
-    folder.write("base.yaml", base_yaml);
+    folder.write("base.yaml", small_run_yaml);
     folder.write("study.yaml", yaml);
   }
   Plan plan() const { return make_plan(folder / "study.yaml", folder / "out"); }
@@ -52,12 +46,7 @@ struct Study {
     return run_study(plan(), {.program = BINARY_DIR "/fake_cloze", .jobs = 2, .only = only, .stale = stale});
   }
   std::string error() const {
-    try {
-      plan();
-    } catch (const ConfigError& e) {
-      return e.what();
-    }
-    return "";
+    return error_of([&] { plan(); });
   }
   TempDir folder;
 };
@@ -111,6 +100,29 @@ TEST_CASE("mistakes of a study are answered with their line before any run") {
   CHECK_THAT(with_arms("  a: {}\n  b: {model.num_attention_heads: 3}\n").error(), Catch::Contains("arm 'b': "));
   CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "metric: {objective: clm}\n").error(),
              Catch::Contains("clm"));
+  CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "metric: {objective: mml}\n").error(),
+             Catch::Contains("study.yaml: metric.objective mml: there is no objective 'mml'; did you mean 'mlm'?"));
+  CHECK_THAT(
+      with_arms("  a: {}\n  b: {train.batch_size: 8}\n", "metric: {objective: 'rtd,replace_by=uniform'}\n").error(),
+      Catch::Contains("metric.objective rtd,replace_by=uniform: 'replace_by' belongs to the network"));
+}
+
+TEST_CASE("a study file may use anchors, and one that would grow without bound is refused") {
+  const auto anchored = with_arms("  a: &small {model.hidden_size: 64}\n  b: {<<: *small}\n");
+  CHECK_THAT(anchored.error(),
+             Catch::Contains("study.yaml:5:7: arm 'b' merges keys by '<<'") && Catch::Contains("`from: ARM`"));
+  const auto plan =
+      with_arms("  a: {optimizer.learning_rate: &rate 0.1}\n  b: {optimizer.weight_decay: *rate}\n").plan();
+  CHECK(plan.runs[1].config.optimizer.weight_decay == 0.1);
+  std::string bomb = "x0: &x0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (int i = 1; i < 9; ++i) {
+    const auto before = "*x" + std::to_string(i - 1) + " , ";
+    bomb += words("x", i, ": &x", i, " [");
+    for (int k = 0; k < 10; ++k) bomb += before;
+    bomb += "1]\n";
+  }
+  CHECK_THAT(with_arms("  a: {}\n  b: {train.batch_size: 8}\n", bomb).error(),
+             Catch::Contains("study.yaml: more than 100000 values once aliases are followed"));
 }
 
 TEST_CASE("a study runs every run once, and the report names what is better, equal and worse") {
@@ -188,7 +200,7 @@ TEST_CASE("runs of a study that has changed are refused, kept or made again as a
 TEST_CASE("a run without a result cannot be kept when the study has changed") {
   const auto study = with_arms("  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.5}\n");
   study.run();
-  study.folder.write("base.yaml", std::string(base_yaml) + "optimizer: {weight_decay: 0.02}\n");
+  study.folder.write("base.yaml", std::string(small_run_yaml) + "optimizer: {weight_decay: 0.02}\n");
   CHECK_THROWS_WITH(study.run({}, StaleRuns::keep), Catch::Contains("no result that --keep could leave: b/1, b/2") &&
                                                         Catch::Contains("--redo and --only"));
   CHECK_THROWS_WITH(study.run(), Catch::Contains("a/1, b/1, a/2, b/2"));  // nothing was kept
