@@ -240,7 +240,7 @@ TEST_CASE("arms with different tokenizers are refused in nats and compared in bi
   const std::string arms = "  a: {optimizer.learning_rate: 0.1}\n  b: {optimizer.learning_rate: 0.0625}\n";
   const auto nats = with_arms(arms);
   nats.run();
-  CHECK_THROWS_WITH(nats.report(), Catch::Contains("bits_per_byte"));
+  CHECK_THROWS_WITH(nats.report(), Catch::Contains("in bits per byte (metric.unit of a study"));
   const std::string unit = "metric: {objective: clm, unit: bits_per_byte}\n";
   const std::string generative =
       "set:\n  model: {kind: gpt2, hidden_size: 32, num_hidden_layers: 1, num_attention_heads: 2}\n"
