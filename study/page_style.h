@@ -98,6 +98,7 @@ svg svg { overflow: hidden; }
 .interval { stroke: var(--c); stroke-width: 5; stroke-linecap: butt; opacity: .5; }
 .boot { stroke: var(--c); stroke-width: 1.5; }
 .dot { fill: var(--c); }
+.ring { fill: var(--page); stroke: var(--c); stroke-width: 2; }
 .run { fill: var(--c); opacity: .62; }
 .outlying { fill: none; stroke: var(--c); stroke-width: 1.5; opacity: 1; }
 .mean { stroke: var(--ink); stroke-width: 2; }

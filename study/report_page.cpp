@@ -1,10 +1,10 @@
-// A report as one page that needs nothing outside it: no script, no font, no picture from elsewhere.
+// A report as one page.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "core/log.h"
-#include "study/page_style.h"
+#include "study/page.h"
 #include "study/plot.h"
 #include "study/report_rows.h"
 #include "study/text.h"
@@ -23,10 +23,6 @@ std::string signed_text(const std::string& number) {
   return escaped_html(text);
 }
 
-std::string section(const std::string& heading, const std::string& body) {
-  return words("<section>\n<h2>", heading, "</h2>\n", body, "</section>\n");
-}
-
 /// The classes that give an arm its colour, and its dashes where there are more arms than colours.
 std::string style_of(size_t arm) {
   if (arm == 0) return "a0";
@@ -43,9 +39,14 @@ size_t index_of(const StudyReport& report, const std::string& arm) {
 struct Range {
   double low = INFINITY, high = -INFINITY;
   void add(double x) {
-    if (std::isfinite(x)) low = std::min(low, x), high = std::max(high, x);
+    if (!std::isfinite(x)) return;
+    low = std::min(low, x);
+    high = std::max(high, x);
   }
-  void add(const Interval& interval) { add(interval.low), add(interval.high); }
+  void add(const Interval& interval) {
+    add(interval.low);
+    add(interval.high);
+  }
 };
 
 std::string head_of(const StudyReport& report) {
@@ -123,18 +124,12 @@ std::string verdict_table(const StudyReport& report) {
   return html + "</tbody>\n</table></div>\n";
 }
 
-std::string list_of(const std::vector<std::string>& sentences) {
-  std::string html = "<ul>\n";
-  for (const auto& sentence : sentences) html += "<li>" + shown(sentence) + "</li>\n";
-  return html + "</ul>\n";
-}
-
 std::string verdicts_of(const StudyReport& report) {
   std::string html;
   if (report.arms.size() > 1) html += forest_of(report);
   html += verdict_table(report);
-  if (!report.tied.empty()) html += list_of(tied_words(report));
-  return section("Verdicts", html);
+  if (!report.tied.empty()) html += html_list(tied_words(report));
+  return html_section("Verdicts", html);
 }
 
 /// What a curve is drawn over.
@@ -205,7 +200,10 @@ std::string loss_chart(const StudyReport& report, const Scale& scale) {
     const auto mean = points_of(curve.mean, scale, mean_points);
     const auto sd = thinned(curve.sd, mean_points);
     PlotBand band{.style = style_of(i), .low = mean, .high = mean};
-    for (size_t p = 0; p < mean.size(); ++p) band.low[p].y -= sd[p], band.high[p].y += sd[p];
+    for (size_t p = 0; p < mean.size(); ++p) {
+      band.low[p].y -= sd[p];
+      band.high[p].y += sd[p];
+    }
     if (report.arms[i].runs.size() > 1) chart.bands.push_back(band);
     chart.lines.push_back({.style = style_of(i), .title = "mean of " + report.arms[i].name, .points = mean});
   }
@@ -246,12 +244,10 @@ std::string difference_chart(const StudyReport& report, const Scale& scale) {
   return "<div class=\"plot low\">" + to_svg(chart) + "</div>\n";
 }
 
-std::string key_of(const StudyReport& report) {
-  std::string html = "<ul class=\"key\">";
-  for (size_t i = 0; i < report.arms.size(); ++i)
-    html += words("<li><svg aria-hidden=\"true\"><line class=\"", style_of(i),
-                  "\" x1=\"0\" x2=\"100%\" y1=\"50%\" y2=\"50%\"/></svg>", shown(report.arms[i].name), "</li>");
-  return html + "</ul>\n";
+std::string legend_of(const StudyReport& report) {
+  std::vector<LegendEntry> entries;
+  for (size_t i = 0; i < report.arms.size(); ++i) entries.push_back({style_of(i), report.arms[i].name});
+  return html_legend(entries);
 }
 
 std::string curves_of(const StudyReport& report) {
@@ -262,7 +258,7 @@ std::string curves_of(const StudyReport& report) {
     picks +=
         words("<input class=\"pick\" type=\"radio\" name=\"by\" id=\"by-", currency.id, "\"",
               picks.empty() ? " checked" : "", "><label for=\"by-", currency.id, "\">by ", currency.name, "</label>\n");
-    charts += words("<div class=\"by by-", currency.id, "\">\n", key_of(report), "<p class=\"soft\">held-out ",
+    charts += words("<div class=\"by by-", currency.id, "\">\n", legend_of(report), "<p class=\"soft\">held-out ",
                     shown(report.metric), " loss [nats]</p>\n", loss_chart(report, scale));
     if (report.arms.size() > 1 && report.loss_unit == LossUnit::nats)
       charts += words("<p class=\"soft\">paired difference to ", shown(report.baseline), " [", shown(report.unit),
@@ -270,11 +266,12 @@ std::string curves_of(const StudyReport& report) {
     charts += "</div>\n";
   }
   if (charts.empty()) return "";
-  return section("Along training",
-                 words("<figure>\n", picks, charts, "<figcaption>Thick: means over finished runs, with a band of one ",
-                       "standard deviation in the upper chart and of the ", row_heads(report).interval,
-                       " in the lower. Thin: single runs. Steep losses of the first tenth may leave the charts.",
-                       "</figcaption>\n</figure>\n"));
+  return html_section(
+      "Along training",
+      words("<figure>\n", picks, charts, "<figcaption>Thick: means over finished runs, with a band of one ",
+            "standard deviation in the upper chart and of the ", row_heads(report).interval,
+            " in the lower. Thin: single runs. Steep losses of the first tenth may leave the charts.",
+            "</figcaption>\n</figure>\n"));
 }
 
 /// The value of each run, a row for each arm.
@@ -328,7 +325,7 @@ std::string runs_of(const StudyReport& report) {
   for (const auto& arm : report.arms)
     for (const auto& run : report.runs)
       if (run.result.arm == arm.name) html += run_row(run, decimals_of(report), flops);
-  return section("Runs", html + "</tbody>\n</table></div>\n");
+  return html_section("Runs", html + "</tbody>\n</table></div>\n");
 }
 
 std::string keys_of(const StudyReport& report) {
@@ -339,23 +336,15 @@ std::string keys_of(const StudyReport& report) {
     html += words("<tr><th scope=\"row\">", shown(arm.name), "</th><td class=\"wide\">",
                   keys.empty() ? "the base as it is" : keys, "</td></tr>\n");
   }
-  return section("What the arms differ in", html + "</tbody>\n</table></div>\n");
+  return html_section("What the arms differ in", html + "</tbody>\n</table></div>\n");
 }
 
 /// The tables of tuning, splits and searches.
 std::string tables_of(const StudyReport& report) {
   std::string html;
   for (const auto& table : report.tables) {
-    std::string rows = "<div class=\"scroll\"><table>\n<thead><tr>";
-    for (const auto& head : table.header) rows += "<th>" + shown(head) + "</th>";
-    rows += "</tr></thead>\n<tbody>\n";
-    for (const auto& row : table.rows) {
-      rows += "<tr>";
-      for (const auto& cell : row) rows += "<td>" + shown(cell) + "</td>";
-      rows += "</tr>\n";
-    }
     const auto picture = table.picture.empty() ? "" : "<div class=\"plot\">" + table.picture + "</div>\n";
-    html += section(table.title, picture + rows + "</tbody>\n</table></div>\n");
+    html += html_section(table.title, picture + html_table(table.header, table.rows, table.header.size()));
   }
   return html;
 }
@@ -364,7 +353,7 @@ std::string commands_of(const StudyReport& report) {
   std::string html =
       "<p>In the working directory of the runs:</p>\n<div class=\"scroll tall\" tabindex=\"0\"><pre><code>";
   for (const auto& command : report.commands) html += shown(command) + "\n";
-  return section("Every run again", html + "</code></pre></div>\n");
+  return html_section("Every run again", html + "</code></pre></div>\n");
 }
 
 }  // namespace
@@ -372,16 +361,13 @@ std::string commands_of(const StudyReport& report) {
 std::string to_html(const StudyReport& report) {
   const bool compares = !report.arms.empty();  // a search has trials alone
   const auto comparison = compares ? curves_of(report) + runs_of(report) + keys_of(report) : "";
-  return words("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" ",
-               "content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"cloze\">\n<title>",
-               shown(report.name), ": ", shown(question_of(report)), "</title>\n<style>", page_style,
-               "</style>\n</head>\n<body>\n<main>\n",
-               compares ? head_of(report) + verdicts_of(report)
-                        : words("<h1>", shown(report.name), "</h1>\n<p class=\"question\">", shown(question_of(report)),
-                                "</p>\n"),
-               report.notes.empty() ? "" : section("Notes", list_of(report.notes)), tables_of(report), comparison,
-               compares ? commands_of(report) + section("How it was computed", list_of(methods_of(report))) : "",
-               "</main>\n</body>\n</html>\n");
+  const auto head = compares ? head_of(report) + verdicts_of(report)
+                             : words("<h1>", shown(report.name), "</h1>\n<p class=\"question\">",
+                                     shown(question_of(report)), "</p>\n");
+  const auto notes = report.notes.empty() ? "" : html_section("Notes", html_list(report.notes));
+  const auto methods =
+      compares ? commands_of(report) + html_section("How it was computed", html_list(methods_of(report))) : "";
+  return html_page(report.name + ": " + question_of(report), head + notes + tables_of(report) + comparison + methods);
 }
 
 }  // namespace cloze

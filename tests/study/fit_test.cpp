@@ -213,8 +213,9 @@ TEST_CASE("the forms of a fit agree, and the page needs nothing outside it", "[s
   for (const auto* outside : {"http", "<script", "<link", "@import", "nan", "inf\""})
     CHECK(page.find(outside) == std::string::npos);
   size_t dots = 0;
-  for (size_t at = page.find("<circle class=\"dot"); at != std::string::npos;
-       at = page.find("<circle class=\"dot", at + 1))
+  for (size_t at = page.find("<circle class=\"dot a"); at != std::string::npos;
+       at = page.find("<circle class=\"dot a", at + 1))
     ++dots;
   CHECK(dots == 18);
+  CHECK_THAT(page, Catch::Contains("<circle class=\"dot ring a1\"") && Catch::Contains("prefers-color-scheme: dark"));
 }

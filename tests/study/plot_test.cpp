@@ -46,6 +46,24 @@ TEST_CASE("points stand where their values are, and points that are not finite a
   CHECK_THAT(to_svg(chart), Catch::Contains("d=\"M0 1500l3000 -1500\""));
 }
 
+TEST_CASE("a logarithmic axis has ticks at round numbers, its ends where no two of these lie between them") {
+  CHECK(texts_of(log_axis(900, 60'000)) == Texts{"1 k", "2 k", "5 k", "10 k", "20 k", "50 k"});
+  CHECK(texts_of(log_axis(1e3, 1e9)) == Texts{"1 k", "10 k", "100 k", "1 M", "10 M", "100 M", "1 G"});
+  CHECK(log_axis(2.2, 4).ticks == std::vector<double>{2.2, 4});
+  const auto axis = log_axis(10, 1000);
+  CHECK(axis.share(100) == Approx(0.5));
+  CHECK(axis.at(0.5) == Approx(100));
+}
+
+TEST_CASE("dots outside the axes, and points that a logarithm does not have, are left out") {
+  LineChart chart{.title = "t", .x = log_axis(1, 100), .y = nice_axis(0, 10, 5, true)};
+  chart.dots = {{.style = "a1", .at = {10, 5}}, {.style = "a1", .at = {1000, 5}}, {.style = "a1", .at = {-1, 5}}};
+  chart.lines.push_back({.style = "a1", .points = {{0, 1}, {1, 0}, {100, 10}}});
+  const auto svg = to_svg(chart);
+  CHECK_THAT(svg, Catch::Contains("cx=\"50.00%\"") && Catch::Contains("d=\"M0 1500l3000 -1500\""));
+  CHECK(svg.find("<circle") == svg.rfind("<circle"));
+}
+
 TEST_CASE("titles of plots are escaped") {
   LineChart chart{.title = "<script> & \"q\" 'a'\n", .x = nice_axis(0, 1, 5, true), .y = nice_axis(0, 1, 5, true)};
   chart.lines.push_back({.style = "a1", .title = "</title><b>", .points = {{0, 0}, {1, 1}}});
