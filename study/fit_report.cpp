@@ -49,7 +49,8 @@ void measure_deviations(FitReport& report) {
   for (const auto& point : report.points) {
     all.push_back(std::abs(std::log(point.loss / report.fit.law.loss(point.size, point.tokens))));
     if (all.back() < report.largest_deviation) continue;
-    report.largest_deviation = all.back(), report.farthest = point.name;
+    report.largest_deviation = all.back();
+    report.farthest = point.name;
   }
   std::sort(all.begin(), all.end());
   report.deviation = quantile(all, 0.5);

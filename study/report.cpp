@@ -27,10 +27,12 @@ using nlohmann::json;
 std::vector<std::string> parts_of(const std::string& measured) {
   std::vector<std::string> parts{""};
   for (size_t i = 0; i < measured.size(); ++i)
-    if (measured.compare(i, 2, ", ") == 0)
-      parts.emplace_back(), ++i;
-    else
+    if (measured.compare(i, 2, ", ") == 0) {
+      parts.emplace_back();
+      ++i;
+    } else {
       parts.back() += measured[i];
+    }
   if (parts.size() > 1) parts.erase(parts.begin());
   return parts;
 }

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "study/report.h"
+#include "study/report_rows.h"
 #include "study/text.h"
 
 namespace cloze {
@@ -34,20 +34,44 @@ std::string number(const std::optional<T>& value) {
 struct Line {
   std::string kind, arm{}, seed{}, state{}, value{}, mean{}, sd{}, difference{}, difference_sd{}, t_low{}, t_high{},
       bootstrap_low{}, bootstrap_high{}, p{}, p_holm{}, p_equivalence{}, effect_size{}, detectable{}, seeds_needed{},
-      step{}, tokens{}, seconds{}, flops{}, verdict{}, run{}, note{};
+      step{}, tokens{}, predicted_tokens{}, epochs{}, seconds{}, flops{}, verdict{}, run{}, note{};
 };
 
 constexpr const char* heads =
     "kind,arm,seed,state,value,mean,sd,difference,difference_sd,t_low,t_high,bootstrap_low,bootstrap_high,p,p_holm,"
-    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,seconds,flops,verdict,run,note\n";
+    "p_equivalence,effect_size,detectable,seeds_needed,step,tokens,predicted_tokens,epochs,seconds,flops,verdict,run,"
+    "note\n";
 
 std::string text_of(const Line& l) {
   std::string text;
-  for (const auto* cell :
-       {&l.kind,       &l.arm,           &l.seed,        &l.state,      &l.value,         &l.mean,           &l.sd,
-        &l.difference, &l.difference_sd, &l.t_low,       &l.t_high,     &l.bootstrap_low, &l.bootstrap_high, &l.p,
-        &l.p_holm,     &l.p_equivalence, &l.effect_size, &l.detectable, &l.seeds_needed,  &l.step,           &l.tokens,
-        &l.seconds,    &l.flops,         &l.verdict,     &l.run,        &l.note})
+  for (const auto* cell : {&l.kind,
+                           &l.arm,
+                           &l.seed,
+                           &l.state,
+                           &l.value,
+                           &l.mean,
+                           &l.sd,
+                           &l.difference,
+                           &l.difference_sd,
+                           &l.t_low,
+                           &l.t_high,
+                           &l.bootstrap_low,
+                           &l.bootstrap_high,
+                           &l.p,
+                           &l.p_holm,
+                           &l.p_equivalence,
+                           &l.effect_size,
+                           &l.detectable,
+                           &l.seeds_needed,
+                           &l.step,
+                           &l.tokens,
+                           &l.predicted_tokens,
+                           &l.epochs,
+                           &l.seconds,
+                           &l.flops,
+                           &l.verdict,
+                           &l.run,
+                           &l.note})
     text += (cell == &l.kind ? "" : ",") + escaped_csv(*cell);
   return text + "\n";
 }
@@ -75,16 +99,40 @@ std::string setting_lines(const StudyReport& report) {
   return text;
 }
 
+void add_usage(Line& line, const Usage& used) {
+  line.step = number(used.steps);
+  line.tokens = number(used.tokens);
+  line.predicted_tokens = number(used.predicted_tokens);
+  line.epochs = number(used.epochs);
+  line.seconds = number(used.seconds);
+  line.flops = number(used.flops);
+}
+
 Line arm_line(const ArmReport& arm) {
   const auto& d = arm.difference;
   Line line{.kind = "arm", .arm = arm.name, .verdict = arm.verdict};
-  if (!arm.runs.empty()) line.mean = number(arm.summary.mean), line.sd = number(arm.summary.sd);
-  if (!arm.is_baseline && d.seeds > 0) line.difference = number(d.mean), line.difference_sd = number(d.sd);
-  if (d.t_interval) line.t_low = number(d.t_interval->low), line.t_high = number(d.t_interval->high);
-  if (d.bootstrap_interval)
-    line.bootstrap_low = number(d.bootstrap_interval->low), line.bootstrap_high = number(d.bootstrap_interval->high);
-  line.p = number(d.p), line.p_holm = number(d.p_holm), line.p_equivalence = number(d.p_equivalence);
-  line.effect_size = number(d.effect_size), line.detectable = number(d.detectable);
+  if (!arm.runs.empty()) {
+    line.mean = number(arm.summary.mean);
+    line.sd = number(arm.summary.sd);
+    add_usage(line, mean_usage(arm));
+  }
+  if (!arm.is_baseline && d.seeds > 0) {
+    line.difference = number(d.mean);
+    line.difference_sd = number(d.sd);
+  }
+  if (d.t_interval) {
+    line.t_low = number(d.t_interval->low);
+    line.t_high = number(d.t_interval->high);
+  }
+  if (d.bootstrap_interval) {
+    line.bootstrap_low = number(d.bootstrap_interval->low);
+    line.bootstrap_high = number(d.bootstrap_interval->high);
+  }
+  line.p = number(d.p);
+  line.p_holm = number(d.p_holm);
+  line.p_equivalence = number(d.p_equivalence);
+  line.effect_size = number(d.effect_size);
+  line.detectable = number(d.detectable);
   line.seeds_needed = number(d.seeds_needed);
   for (const auto& key : arm.differs) line.note += (line.note.empty() ? "" : "; ") + key;
   return line;
@@ -99,8 +147,8 @@ Line run_line(const ReportedRun& run) {
             .run = result.folder,
             .note = run.outlying ? "outlier" : run.message};
   if (run.state != RunState::done) return line;
-  line.value = number(result.value), line.seconds = number(result.seconds), line.flops = number(result.flops);
-  line.step = std::to_string(result.step), line.tokens = std::to_string(result.tokens);
+  line.value = number(result.value);
+  add_usage(line, usage_of(result));
   return line;
 }
 
@@ -108,7 +156,8 @@ std::string curve_lines(const ArmReport& arm, LossUnit unit) {
   std::string text;
   for (size_t i = 0; i < arm.curve.mean.size(); ++i) {
     auto line = point_line("mean_curve", arm.name, arm.curve.mean[i]);
-    line.mean = number(arm.curve.mean[i].loss), line.sd = number(arm.curve.sd[i]);
+    line.mean = number(arm.curve.mean[i].loss);
+    line.sd = number(arm.curve.sd[i]);
     text += text_of(line);
   }
   if (unit != LossUnit::nats) return text;  // curves are in nats by token
@@ -116,8 +165,10 @@ std::string curve_lines(const ArmReport& arm, LossUnit unit) {
   for (size_t i = 0; i < differences.mean.size(); ++i) {
     auto line = point_line("difference_curve", arm.name, differences.mean[i]);
     line.difference = number(differences.mean[i].loss);
-    if (!differences.t_interval.empty())
-      line.t_low = number(differences.t_interval[i].low), line.t_high = number(differences.t_interval[i].high);
+    if (!differences.t_interval.empty()) {
+      line.t_low = number(differences.t_interval[i].low);
+      line.t_high = number(differences.t_interval[i].high);
+    }
     text += text_of(line);
   }
   return text;
@@ -134,7 +185,8 @@ std::string to_csv(const StudyReport& report) {
   for (const auto& run : report.runs)
     for (const auto& point : run.curve) {
       auto line = point_line("curve", run.result.arm, point);
-      line.seed = std::to_string(run.result.seed), line.value = number(point.loss);
+      line.seed = std::to_string(run.result.seed);
+      line.value = number(point.loss);
       text += text_of(line);
     }
   for (const auto& table : report.tables)
@@ -143,6 +195,7 @@ std::string to_csv(const StudyReport& report) {
       for (size_t i = 0; i < row.size(); ++i) line.note += words(i == 0 ? "" : "; ", table.header[i], ": ", row[i]);
       text += text_of(line);
     }
+  for (const auto& set : tied_words(report)) text += text_of({.kind = "tied", .note = set});
   for (const auto& note : report.notes) text += text_of({.kind = "note", .note = note});
   return text;
 }

@@ -328,6 +328,12 @@ std::string runs_of(const StudyReport& report) {
   return html_section("Runs", html + "</tbody>\n</table></div>\n");
 }
 
+/// What the arms used up in other currencies than that of the budget.
+std::string usage_of(const StudyReport& report) {
+  const auto usage = usage_table(report);
+  return usage.rows.empty() ? "" : html_section(usage.title, html_table(usage.header, usage.rows, 1));
+}
+
 std::string keys_of(const StudyReport& report) {
   std::string html = "<div class=\"scroll\"><table>\n<thead><tr><th>arm</th><th>keys</th></tr></thead>\n<tbody>\n";
   for (const auto& arm : report.arms) {
@@ -360,7 +366,7 @@ std::string commands_of(const StudyReport& report) {
 
 std::string to_html(const StudyReport& report) {
   const bool compares = !report.arms.empty();  // a search has trials alone
-  const auto comparison = compares ? curves_of(report) + runs_of(report) + keys_of(report) : "";
+  const auto comparison = compares ? curves_of(report) + runs_of(report) + usage_of(report) + keys_of(report) : "";
   const auto head = compares ? head_of(report) + verdicts_of(report)
                              : words("<h1>", shown(report.name), "</h1>\n<p class=\"question\">",
                                      shown(question_of(report)), "</p>\n");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/config.h"
+#include "core/log.h"
 #include "study/text.h"
 
 namespace cloze {
@@ -168,6 +169,58 @@ std::vector<std::string> methods_of(const StudyReport& report) {
     sentences.push_back(words("Runs were made by ", in_one_line(made_by), "."));
   sentences.push_back(words("This report was made by cloze ", CLOZE_VERSION, "."));
   return sentences;
+}
+
+Usage usage_of(const RunResult& run) {
+  return {.steps = static_cast<double>(run.step),
+          .tokens = static_cast<double>(run.tokens),
+          .predicted_tokens = static_cast<double>(run.predicted_tokens),
+          .epochs = run.epochs,
+          .seconds = run.seconds,
+          .flops = run.flops};
+}
+
+Usage mean_usage(const ArmReport& arm) {
+  Usage mean;
+  for (const auto field :
+       {&Usage::steps, &Usage::tokens, &Usage::predicted_tokens, &Usage::epochs, &Usage::seconds, &Usage::flops}) {
+    for (const auto& run : arm.runs) mean.*field += usage_of(run).*field;
+    mean.*field /= static_cast<double>(arm.runs.size());
+  }
+  return mean;
+}
+
+Table usage_table(const StudyReport& report) {
+  const auto short_number = [](double value) { return with_prefix(value); };
+  struct Column {
+    const char* name;
+    double Usage::* field;
+    std::string (*text)(double);
+  };
+  const std::vector<Column> columns{{"time", &Usage::seconds, duration},
+                                    {"FLOPs", &Usage::flops, short_number},
+                                    {"tokens", &Usage::tokens, short_number},
+                                    {"steps", &Usage::steps, short_number},
+                                    {"predicted", &Usage::predicted_tokens, short_number},
+                                    {"epochs", &Usage::epochs, short_number}};
+  Table table{.title = "What a run used up, mean of each arm", .header = {"arm"}};
+  for (const auto& arm : report.arms)
+    if (!arm.runs.empty()) table.rows.push_back({in_one_line(arm.name)});
+  for (const auto& [name, field, text] : columns) {
+    std::vector<std::string> cells;
+    bool known = false;
+    for (const auto& arm : report.arms) {
+      if (arm.runs.empty()) continue;
+      const double used = mean_usage(arm).*field;
+      known = known || used > 0;
+      cells.push_back(used > 0 ? text(used) : "");
+    }
+    if (!known) continue;
+    table.header.emplace_back(name);
+    for (size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
+  }
+  if (table.header.size() == 1) table.rows.clear();
+  return table;
 }
 
 }  // namespace cloze

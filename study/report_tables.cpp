@@ -59,6 +59,27 @@ std::string latex_math(std::string cell) {
   return cell.empty() ? cell : "$" + cell + "$";
 }
 
+size_t width_of(const Table& table) {
+  size_t sum = 0;
+  for (size_t k = 0; k < table.header.size(); ++k) {
+    size_t widest = width_of(table.header[k]);
+    for (const auto& row : table.rows) widest = std::max(widest, width_of(row[k]));
+    sum += widest + 2;
+  }
+  return sum - 2;
+}
+
+/// What runs used up, in as many currencies as fit.
+std::string usage_text(const StudyReport& report, int64_t columns) {
+  auto usage = usage_table(report);
+  if (usage.rows.empty()) return "";
+  while (usage.header.size() > 2 && static_cast<int64_t>(width_of(usage)) > columns) {
+    usage.header.pop_back();
+    for (auto& row : usage.rows) row.pop_back();
+  }
+  return "\n" + to_text(usage);
+}
+
 /// Notes as a list, and the tables of tuning, splits and searches.
 std::string tables_and_notes(const StudyReport& report) {
   std::string text;
@@ -85,6 +106,7 @@ std::string to_text(const StudyReport& report, int64_t columns) {
     text += "\n";
     for (size_t i = 1; i < rows.size(); ++i) text += paragraph(rows[i].arm + ": " + rows[i].verdict, columns);
   }
+  text += usage_text(report, columns);
   for (const auto& one : report.tables) text += "\n" + to_text(one);
   if (!report.tied.empty()) text += "\n";
   for (const auto& set : tied_words(report)) text += paragraph(set, columns);
@@ -109,6 +131,7 @@ std::string to_markdown(const StudyReport& report) {
   text += "\n";
   for (const auto& set : tied_words(report)) text += "- " + escaped_markdown(set) + "\n";
   text += tables_and_notes(report);
+  if (const auto usage = usage_table(report); !usage.rows.empty()) text += "\n" + to_markdown(usage);
   text += "\nThe arms differ in these keys:\n\n";
   for (const auto& arm : report.arms) {
     std::string keys;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/log.h"
 #include "core/random.h"
 #include "study/process.h"
 #include "study/report_rows.h"
@@ -29,6 +30,7 @@ StudyReport made_up(const std::vector<std::string>& arms, int64_t seeds, int64_t
         run.curve.push_back({.point = i,
                              .step = i,
                              .tokens = 10 * i,
+                             .predicted_tokens = 2 * i,
                              .seconds = 0.5 * static_cast<double>(i),
                              .loss = run.result.value + 5.0 / static_cast<double>(i) + 0.01 * stream.normal()});
       run.result.examples = {{run.result.value, run.result.value}, {1, 1}};
@@ -174,6 +176,38 @@ TEST_CASE("every number of the table and of the curves stands in the CSV") {
   }
 }
 
+TEST_CASE("what runs used up stands in every form, in the currencies that they logged") {
+  auto report = made_up({"token", "word"}, 3);
+  for (auto& run : report.runs)
+    if (run.result.arm == "word") run.result.tokens = 400;
+  report = compared(report);
+  const auto table = usage_table(report);
+  CHECK(table.header == std::vector<std::string>{"arm", "time", "tokens", "steps", "predicted"});
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[1] == std::vector<std::string>{"word", duration(10), "400", "20", "40"});
+  CHECK_THAT(to_text(report, 100), Catch::Contains("What a run used up, mean of each arm\n\narm"));
+  CHECK_THAT(to_markdown(report), Catch::Contains("| word | "));
+  CHECK_THAT(to_html(report), Catch::Contains("<h2>What a run used up, mean of each arm</h2>"));
+  std::istringstream lines(to_csv(report));
+  std::string heads, line;
+  std::getline(lines, heads);
+  CHECK_THAT(heads, Catch::Contains(",step,tokens,predicted_tokens,epochs,seconds,flops,"));
+  while (std::getline(lines, line) && !line.starts_with("arm,word,")) continue;
+  CHECK_THAT(line, Catch::Contains(",20,400,40,0,10,0,"));
+}
+
+TEST_CASE("arms that no test tells apart stand together in every form") {
+  auto report = made_up({"token", "word"}, 5);
+  const std::vector<double> values{3.0, 3.1, 3.2, 3.1, 3.0, 3.1, 3.0, 3.1, 3.2, 3.0};  // differences of mean 0
+  for (size_t i = 0; i < values.size(); ++i) report.runs[i].result.value = values[i];
+  report = compared(report);
+  REQUIRE(report.tied.size() == 1);
+  CHECK(report.tied[0].size() == 2);
+  for (const auto& text : {to_text(report, 100), to_markdown(report), to_html(report), to_csv(report)})
+    CHECK_THAT(text, Catch::Contains("not told apart: "));
+  CHECK(to_json(report)["tied"].size() == 1);
+}
+
 TEST_CASE("the difference along training is that of pairs of runs, its end that of the table") {
   auto report = made_up({"token", "word"}, 4);
   for (auto& run : report.runs) run.curve.back().loss = run.result.value;
@@ -192,7 +226,10 @@ TEST_CASE("a report of one seed has differences and no interval") {
 
 TEST_CASE("a report without a finished run is a page of runs and notes") {
   auto report = made_up({"token", "word"}, 2);
-  for (auto& run : report.runs) run.state = RunState::waiting, run.curve.clear();
+  for (auto& run : report.runs) {
+    run.state = RunState::waiting;
+    run.curve.clear();
+  }
   const auto html = to_html(compared(report));
   CHECK(fault_of(html) == "");
   CHECK(count(html, "has not finished; it is not in the table") == 4);

@@ -292,7 +292,8 @@ TEST_CASE("draws of a space follow their distributions, each key by a stream of 
     const auto keys = draw_trial(space, 3, i);
     const double a = std::stod(keys[0].second.text), b = std::stod(keys[1].second.text);
     CHECK((a >= 1e-5 && a <= 1e-2 && b >= 2 && b <= 4));
-    logs += std::log10(a) / draws, uniforms += b / draws;
+    logs += std::log10(a) / draws;
+    uniforms += b / draws;
     ++integers[keys[2].second.text], ++words[keys[3].second.text];
     CHECK(draw_trial(alone, 3, i)[0].second.text == keys[1].second.text);
   }
