@@ -838,6 +838,7 @@ TEST_CASE("a report of runs goes to the file that is named, in the form of its e
   check_refused("report " + run, 2, "name the one to compare by with --metric");
   check_refused("report " + run + "-none", 1, "is no run directory");
   check_refused("report " + run + " --format pdf", 2, "pdf not in");
+  check_refused("report " + run + " --metric mlm --unit bits_per_byte", 2, "mlm predicts a part of the text only");
   const auto written = cloze("report " + run + " --metric mlm --output " + page);
   CHECK(written.code == 0);
   CHECK(written.text == page + "\n");
@@ -898,7 +899,7 @@ TEST_CASE("a study without tokens and one of a thousand runs are refused before 
   dir.write("many.yaml", arms + set + "seeds: 500\narms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");
   check_refused("study run " + dir / "many.yaml" + " --out " + dir / "many < /dev/null", 2,
                 "asks for 1,000 runs; if that is meant, give --yes");
-  CHECK_FALSE(fs::exists(dir / "many/runs"));
+  CHECK_FALSE(fs::exists(dir / "many"));  // nothing was probed either
   dir.write("two.yaml", arms + set +
                             "seeds: 1\nmetric: {objective: mlm, sequences: 4}\n"
                             "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\n");
