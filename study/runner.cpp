@@ -36,7 +36,7 @@ void copy_run(const std::string& source, const std::string& folder) {
 
 struct Child {
   const PlannedRun* run;
-  Claim claim;
+  Lock claim;
 };
 
 class Runner {
@@ -87,7 +87,7 @@ class Runner {
   }
 
   void remove(const PlannedRun& run) const {
-    const auto claim = Claim::take(claim_path(plan_, run));
+    const auto claim = Lock::take(claim_path(plan_, run));
     require<Error>(claim.has_value(), run_path(plan_, run), ": another process works on it; stop that one first");
     fs::remove_all(run_path(plan_, run));
     fs::remove(record_path(plan_, run));
@@ -110,7 +110,7 @@ class Runner {
       if (!run->source.empty() && !fs::exists(run->source + "/held_out.json")) continue;  // has not ended
       if (state == RunState::done) continue;
       fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
-      auto claim = Claim::take(claim_path(plan_, *run));
+      auto claim = Lock::take(claim_path(plan_, *run));
       if (!claim) continue;                  // another process works on it
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto config = run->config;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "study/claim.h"
+#include "core/lock.h"
 #include "study/plan.h"
 #include "study/statistics.h"
 
