@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
-# Checks that every #include follows an arrow declared in CMakeLists.txt.
+# Checks that every #include follows an arrow declared in CMakeLists.txt, and that every arrow is followed by one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 status=0
 while read -r folder arrows; do
+  used=" "
   for file in "$folder"/*.h "$folder"/*.cpp "$folder"/*.inc; do
     [ -e "$file" ] || continue
     while read -r included; do
       target=$(dirname "$included")
+      used="$used$target "
       case " $folder $arrows " in *" $target "*) ;; *) echo "$file includes $included, but $folder has no arrow to $target"; status=1 ;; esac
     done < <(sed -nE 's/^#include "([^"]+)".*/\1/p' "$file")
+  done
+  for arrow in $arrows; do
+    case "$used" in *" $arrow "*) ;; *) echo "$folder has an arrow to $arrow, but includes nothing of it"; status=1 ;; esac
   done
 done < <(sed -nE 's/^set\(ARROWS_([^ ]+) "?([^)"]*)"?\)$/\1 \2/p' CMakeLists.txt)
 # Only core/log.cpp uses spdlog, and folders without LibTorch do not include it.
