@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "data/encode_pass.h"
 #include "data/manifest.h"
@@ -34,6 +35,57 @@ void require_own_folder(const PrepareOptions& options) {
   if (!fs::exists(options.out) || fs::exists(manifest_of(options))) return;
   require<ConfigError>(fs::is_directory(options.out) && fs::is_empty(options.out), options.out,
                        ": exists and is not prepared text; name another --out");
+}
+
+/// The folder in which tokens are made; a sibling of the output folder also where that is named `out/`.
+std::string partial_of(const std::string& out) {
+  auto name = out;
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name + ".partial";
+}
+
+/// The old tokens while new ones take their folder.
+std::string replaced_folder(const std::string& out) { return partial_of(out) + ".old"; }
+
+void move_folder(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  require<DataError>(!error, from, ": cannot be renamed to ", to, " (", error.message(), ")");
+}
+
+void remove_folder(const std::string& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  require<DataError>(!error, folder, ": cannot be removed (", error.message(), ")");
+}
+
+/// Removes the temporary files that a killed process left in `folder`.
+void sweep(const std::string& folder) {
+  if (!fs::is_directory(folder)) return;
+  std::vector<fs::path> left;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().filename().string().find(".tmp-") != std::string::npos) left.push_back(entry.path());
+  for (const auto& path : left) remove_folder(path.string());
+}
+
+/// Ends what a killed process began when it put new tokens in place of old ones, and removes what it left.
+void mend(const std::string& out, const std::string& partial) {
+  const auto replaced = replaced_folder(out);
+  const bool is_complete = fs::exists(partial + "/manifest.json");
+  sweep(partial);
+  if (!fs::exists(out) && is_complete) move_folder(partial, out);
+  if (!fs::exists(out) && fs::exists(replaced)) move_folder(replaced, out);
+  remove_folder(replaced);
+}
+
+/// The lock on the output folder, with the folder that is to have both. Throws Error that names the process that works
+/// there.
+Lock lock_folder(const std::string& out, const std::string& partial) {
+  const auto parent = fs::path(partial).parent_path();
+  std::error_code error;
+  if (!parent.empty()) fs::create_directories(parent, error);
+  require(!error, parent.string(), ": cannot be created (", error.message(), ")");
+  return Lock::take_or_fail(partial + ".lock", out);
 }
 
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
@@ -114,16 +166,18 @@ json as_json(const PrepareReport& report) {
           {"invalid_utf8", report.invalid_utf8}};
 }
 
-/// Makes the complete `partial` the output folder.
+/// Makes the complete `partial` the output folder. What stood there is renamed first and removed last, so that at every
+/// moment the old tokens or the new ones are whole; `mend` ends what a killed process began.
 void put_in_place(const std::string& partial, const std::string& out, const std::map<std::string, Spooled>& spooled,
                   const Manifest& manifest) {
   for (const auto* file : {"/progress.json", "/key.json"}) fs::remove(partial + file);
   for (const auto& [name, copy] : spooled) fs::remove(copy.path);
-  write_manifest(partial, manifest);
-  if (fs::exists(out)) fs::remove_all(out);
-  std::error_code error;
-  fs::rename(partial, out, error);
-  require(!error, out, ": cannot be renamed to its final path (", error.message(), ")");
+  write_manifest(partial, manifest);  // the last file: a folder that has it is complete
+  const auto replaced = replaced_folder(out);
+  remove_folder(replaced);
+  if (fs::exists(out)) move_folder(out, replaced);
+  move_folder(partial, out);
+  remove_folder(replaced);
 }
 
 void warn_of_duplicates(const PrepareOptions& options, const Split& split, const PrepareReport& report) {
@@ -170,24 +224,11 @@ void warn(const PrepareOptions& options, const Split& split, const PrepareReport
                               " tokens are unknown; the tokenizer does not fit the text"));
 }
 
-}  // namespace
-
-PrepareReport prepare(const PrepareOptions& given) {
+/// Makes tokens in `partial` and puts them in place. `named`: the options as given; in `options`, inputs that can be
+/// read only once are replaced by copies.
+PrepareReport make_tokens(const PrepareOptions& options, const PrepareOptions& named, const std::string& partial,
+                          const std::map<std::string, Spooled>& spooled) {
   const auto start = Clock::now();
-  check_options(given);
-  require_own_folder(given);
-  PrepareOptions options = given;
-  const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
-  for (auto* inputs : all_inputs)
-    if (!inputs->empty()) *inputs = expand_inputs(*inputs);
-  const PrepareOptions named = options;  // in `options`, inputs that can be read only once are replaced by copies
-  if (const auto report = existing(named)) return *report;
-
-  const std::string partial = options.out + ".partial";
-  std::error_code error;
-  fs::create_directories(partial, error);
-  require(!error, partial, ": cannot be created (", error.message(), ")");
-  const auto spooled = spool(all_inputs, partial);
   const json key = made_from(named, spooled);
   const Split split = split_text(options, partial);
   require<DataError>(!split.documents.empty(), options.inputs.front(), ": has no text; name files with text");
@@ -214,6 +255,28 @@ PrepareReport prepare(const PrepareOptions& given) {
                 .fingerprint = {}});
   warn(options, split, report);
   return report;
+}
+
+}  // namespace
+
+PrepareReport prepare(const PrepareOptions& given) {
+  check_options(given);
+  require_own_folder(given);
+  PrepareOptions options = given;
+  const std::array all_inputs{&options.inputs, &options.targets, &options.valid_inputs, &options.valid_targets};
+  for (auto* inputs : all_inputs)
+    if (!inputs->empty()) *inputs = expand_inputs(*inputs);
+  const PrepareOptions named = options;
+  if (const auto report = existing(named)) return *report;
+  const std::string partial = partial_of(options.out);
+  const auto lock = lock_folder(options.out, partial);
+  mend(options.out, partial);
+  if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed
+  std::error_code error;
+  fs::create_directories(partial, error);
+  require(!error, partial, ": cannot be created (", error.message(), ")");
+  const auto spooled = spool(all_inputs, partial);
+  return make_tokens(options, named, partial, spooled);
 }
 
 }  // namespace cloze
