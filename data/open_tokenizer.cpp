@@ -112,9 +112,23 @@ std::unique_ptr<TokenizerModel> open_model(const std::string& file, FolderFacts&
                              : open_sentencepiece(std::move(content), file, facts);
 }
 
+/// True if the folder of `file` is opened by it; another one next to it has a fingerprint of its own.
+bool is_main_file(const fs::path& file) {
+  const auto folder = file.parent_path().empty() ? fs::path(".") : file.parent_path();
+  return fs::path(model_file(folder.string())).filename() == file.filename();
+}
+
+/// Throws DataError unless the tokenizer is the one that was saved in its folder.
+void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, const std::string& file) {
+  require<DataError>(recorded.empty() || tokenizer.has_fingerprint(recorded), file,
+                     ": has changed since it was saved (", facts_file, " records the fingerprint ", recorded,
+                     ", it is ", tokenizer.fingerprint(), "); restore it, or remove ", facts_file,
+                     " to take it as it is");
+}
+
 }  // namespace
 
-Tokenizer Tokenizer::open(const std::string& path) {
+Tokenizer Tokenizer::open(const std::string& path) try {
   require<DataError>(fs::exists(path), path,
                      ": no such tokenizer; name a folder, a SentencePiece .model, a vocab.txt, or a vocab.json");
   const auto file = model_file(path);
@@ -124,7 +138,12 @@ Tokenizer Tokenizer::open(const std::string& path) {
     facts.extras.sentinels = 0;  // they are in its vocabulary, or missing
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(std::move(model), std::move(facts.extras), file);
+  if (is_main_file(file)) require_recorded(tokenizer, facts.fingerprint, file);
   return tokenizer;
+} catch (const nlohmann::json::exception& e) {
+  const std::string why = e.what();  // [json.exception.type_error.302] type must be string, but is number
+  fail<DataError>(path, ": a value of its files is not of the kind that a tokenizer has there (",
+                  why.substr(why.find(']') == std::string::npos ? 0 : why.find(']') + 2), "); get it again");
 }
 
 }  // namespace cloze

@@ -53,12 +53,12 @@ std::vector<std::pair<const char*, int64_t>> ids_of_roles(SpecialIds special) {
 /// Cloze's own facts. `unchanged`: the files of transformers are kept as they were read.
 OrderedJson facts_of(const Tokenizer& tokenizer, const Tokenizer::Impl& parts, bool unchanged) {
   const auto& extras = parts.extras;
-  OrderedJson facts{{"format", "cloze-tokenizer"},
-                    {"version", 2},
-                    {"kind", tokenizer.kind()},
-                    {"size", tokenizer.size()},
-                    {"fingerprint", tokenizer.fingerprint()},
-                    {"do_lower_case", parts.model->lowercase}};
+  OrderedJson facts{
+      {"format", "cloze-tokenizer"}, {"version", 2}, {"kind", tokenizer.kind()}, {"size", tokenizer.size()}};
+  // A tokenizer.json that takes over tokens found outside of it has another fingerprint when it is opened.
+  const bool takes_over = !unchanged && !parts.in_text.empty() && parts.model->files().contains("tokenizer.json");
+  if (!takes_over) facts["fingerprint"] = tokenizer.fingerprint();
+  facts["do_lower_case"] = parts.model->lowercase;
   for (const auto& [role, id] : ids_of_roles(parts.special)) facts["special"][role] = id;
   if (extras.sentinels > 0) facts["sentinels"] = extras.sentinels;
   Json added = Json::object();

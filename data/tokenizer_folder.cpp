@@ -99,6 +99,7 @@ FolderFacts facts_of_cloze(const fs::path& folder) {
   FolderFacts found;
   auto& extras = found.extras;
   extras.saved_by_cloze = true;
+  found.fingerprint = text_at(facts, "fingerprint");
   found.lowercase = flag(facts, "do_lower_case");
   found.add_prefix_space = flag(facts, "add_prefix_space").value_or(false);
   if (fs::exists(folder / "vocab.txt")) read_word_rules(facts, path, true, found);
@@ -108,6 +109,7 @@ FolderFacts facts_of_cloze(const fs::path& folder) {
   found.rules.join_spaces = flag(facts, "join_spaces").value_or(false);
   found.rules.lowercase = found.rules.split_digit_commas && found.lowercase.value_or(true);
   extras.family = family_called(text_at(facts, "family"));
+  if (extras.family && extras.family->name == "deberta_v2") found.rules.lowercase = found.lowercase.value_or(false);
   extras.language = text_at(facts, "language");
   extras.belongs_to_model = flag(facts, "belongs_to_model").value_or(false);
   const auto special = facts.value("special", Json::object());
@@ -176,9 +178,13 @@ std::map<std::string, std::string> roles_of_transformers(const TransformersFiles
 std::map<int64_t, AddedToken> added_of_transformers(const TransformersFiles& files) {
   std::map<int64_t, AddedToken> found;
   const auto more = more_special_tokens(files.config, files.map);
-  for (const auto& [piece, id] : files.added.items())
-    if (id.is_number_integer())
-      found[id.get<int64_t>()] = AddedToken{.content = piece, .special = more.contains(piece)};
+  for (const auto& [piece, number] : files.added.items()) {
+    if (!number.is_number_integer()) continue;
+    const auto id = number.get<int64_t>();
+    const auto [at, is_new] = found.emplace(id, AddedToken{.content = piece, .special = more.contains(piece)});
+    require<DataError>(is_new, files.path("added_tokens.json"), ": '", at->second.content, "' and '", piece,
+                       "' have the same id, ", id, "; give each token its own");
+  }
   const auto path = files.path("tokenizer_config.json");
   const auto decoder = files.config.value("added_tokens_decoder", Json::object());
   for (const auto& [id, token] : decoder.items())

@@ -16,6 +16,7 @@ struct FolderFacts {
   SentencePieceRules rules;
   WordPieceRules words;  ///< except for `lowercase`, which is above
   bool add_prefix_space = false;
+  std::string fingerprint{};          ///< as recorded in the folder; empty: none
   std::string unknown_class;          ///< the class or model type of an unknown family
   std::vector<std::string> warnings;  ///< about options that are ignored
 };

@@ -58,8 +58,10 @@ Tokenizer::Impl::Impl(std::shared_ptr<const TokenizerModel> tokenizer_model, Ext
     is_special.push_back(model->is_control(id));
     starts_word.push_back(model->starts_word(id));
   }
-  if (find({"<extra_id_0>"}) >= 0) extras.sentinels = 0;
-  for (int64_t k = extras.sentinels - 1; k >= 0; --k) append("<extra_id_" + std::to_string(k) + ">");
+  const bool has_sentinels = find({"<extra_id_0>"}) >= 0;
+  // A saved tokenizer.json has those that were appended, and its recorded fingerprint counts them.
+  if (has_sentinels && !extras.saved_by_cloze) extras.sentinels = 0;
+  for (int64_t k = has_sentinels ? 0 : extras.sentinels; k > 0; --k) append("<extra_id_" + std::to_string(k - 1) + ">");
   add_tokens(path);
   find_roles();
   append_roles();

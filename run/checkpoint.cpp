@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/log.h"
 #include "core/tensor/safetensors.h"
+#include "data/tokenizer.h"
 #include "objectives/collator.h"
 #include "run/run.h"
 
@@ -251,6 +252,9 @@ void verify_run(const std::string& run) {
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
     log_info("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
+  if (!fs::exists(run + "/tokenizer")) return;
+  const auto tokenizer = Tokenizer::open(run + "/tokenizer");  // compares its fingerprint with the recorded one
+  log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer.fingerprint()));
 }
 
 }  // namespace cloze

@@ -69,12 +69,14 @@ struct ByteBpe final : TokenizerModel {
     if (!json.is_object() || json.empty())
       fail<DataError>(path, ": is not a JSON object of tokens and ids", json_fault(vocabulary), "; it is damaged");
     pieces.resize(json.size());
+    std::vector<bool> taken(json.size());  // a token may be empty
     for (const auto& [piece, id] : json.items()) {
       require<DataError>(id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<size_t>() < pieces.size() &&
-                             pieces[id.get<size_t>()].empty(),
+                             !taken[id.get<size_t>()],
                          path, ": token '", piece, "' has id ", id.dump(), ", which is taken or beyond the ",
                          pieces.size(), " tokens; ids must be 0, 1, 2, ...");
       pieces[id.get<size_t>()] = piece;
+      taken[id.get<size_t>()] = true;
       ids.emplace(piece, id.get<int32_t>());
     }
     for (size_t b = 0; b < 256; ++b) {

@@ -23,6 +23,11 @@ class Charsmap {
   std::string written_;  // texts, each with a zero byte after it
 };
 
+/// Throws DataError with `where` unless the SentencePiece library, which checks no index, reads within `bytes` whatever
+/// the text. Source: google/sentencepiece, normalizer.cc, `NormalizePrefix`; third_party/darts_clone,
+/// `commonPrefixSearch`.
+void require_readable_charsmap(std::string_view bytes, const std::string& where);
+
 /// Decodes base64. Throws DataError with `where` for invalid input.
 std::string from_base64(std::string_view text, const std::string& where);
 

@@ -44,6 +44,10 @@ void read_vocabulary(const Field& field, Vocabulary& vocabulary) {
   std::sort(sorted.begin(), sorted.end());
   vocabulary.pieces.reserve(sorted.size());
   vocabulary.ids.reserve(sorted.size());
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i].first == sorted[i - 1].first)
+      field.refuse(words("gives '", *sorted[i].second, "' the id ", sorted[i].first, ", which '", *sorted[i - 1].second,
+                         "' has"));
   for (const auto& [id, piece] : sorted) vocabulary.add(*piece, id, field);
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/tokenizers/charsmap.h"
 #include "data/tokenizers/piece_trie.h"
 #include "data/tokenizers/sentencepiece_file.h"
 #include "data/tokenizers/sentencepiece_json.h"
@@ -34,11 +35,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 struct SentencePiece final : TokenizerModel {
   SentencePiece(std::string model_file, const std::string& path, const SentencePieceRules& given)
       : model(std::move(model_file)), about(sentencepiece_facts(model)), rules(given) {
-    const auto status = library.LoadFromSerializedProto(model);
-    require<DataError>(status.ok() && library.GetPieceSize() > 0, path,
-                       ": is not a SentencePiece model, or it is damaged; get or train it again");
+    load(path);
     for (int id = 0; id < library.GetPieceSize(); ++id) {
       pieces.push_back(library.IdToPiece(id));
+      require<DataError>(find_invalid_utf8(pieces.back()) == std::string_view::npos, path, ": piece ", id,
+                         " is not UTF-8; the model is damaged, get or train it again");
       scores.push_back(static_cast<double>(library.GetScore(id)));
       if (!is_control(id) && !library.IsByte(id) && !library.IsUnused(id)) trie.add(pieces.back(), id);
     }
@@ -125,6 +126,15 @@ struct SentencePiece final : TokenizerModel {
   }
 
  private:
+  /// Gives the model to the library, when everything that the library reads without checks has been checked.
+  void load(const std::string& path) {
+    const auto tables = sentencepiece_charsmaps(model);
+    for (const auto table : tables.value_or(std::vector<std::string_view>{}))
+      require_readable_charsmap(table, path + ": its normalisation table");
+    require<DataError>(tables && library.LoadFromSerializedProto(model).ok() && library.GetPieceSize() > 0, path,
+                       ": is not a SentencePiece model, or it is damaged; get or train it again");
+  }
+
   /// Changes the ids of a text to those of the continuation of a word. Differs from XLNet's code: a piece that exists
   /// only at the start of words is kept, there it becomes unknown.
   void continue_word(std::vector<int32_t>& ids) const {

@@ -4,9 +4,9 @@ namespace cloze {
 
 namespace {
 
-/// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops at damaged data.
+/// Calls `f(field, number, bytes)` for each field of a protocol buffer message; stops at damaged data with false.
 template <class F>
-void each_field(std::string_view message, const F& f) {
+bool each_field(std::string_view message, const F& f) {
   size_t at = 0;
   const auto varint = [&] {
     uint64_t value = 0;
@@ -21,13 +21,26 @@ void each_field(std::string_view message, const F& f) {
     const uint64_t tag = varint(), wire = tag & 7;
     const uint64_t number = wire == 0 || wire == 2 ? varint() : 0;
     const uint64_t size = wire == 2 ? number : wire == 5 ? 4 : wire == 1 ? 8 : 0;
-    if (size > message.size() - at || wire == 3 || wire == 4 || wire > 5) return;
+    if (size > message.size() - at || wire == 3 || wire == 4 || wire > 5) return false;
     f(tag >> 3, number, message.substr(at, size));
     at += size;
   }
+  return true;
 }
 
 }  // namespace
+
+std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string_view model) {
+  std::vector<std::string_view> found;
+  bool whole = true;
+  const bool all = each_field(model, [&](uint64_t part, uint64_t, std::string_view content) {
+    if (part != 3 && part != 5) return;  // the normalizer spec and the denormalizer spec
+    whole &= each_field(content, [&](uint64_t field, uint64_t, std::string_view table) {
+      if (field == 2 && !table.empty()) found.push_back(table);
+    });
+  });
+  return all && whole ? std::optional(found) : std::nullopt;
+}
 
 SentencePieceFacts sentencepiece_facts(std::string_view model) {
   SentencePieceFacts facts;

@@ -1,6 +1,7 @@
 #pragma once
 // What a SentencePiece file says that the library does not expose.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ struct SentencePieceFacts {
   bool joins_spaces = true;        ///< spaces at the ends are removed, runs of spaces are collapsed
   std::vector<uint64_t> types;     ///< of the pieces: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
 };
+
+/// The normalisation tables of a file's content, also those that a later one replaces: the library reads some of them
+/// without checks. None if the content is not made of whole fields.
+std::optional<std::vector<std::string_view>> sentencepiece_charsmaps(std::string_view model);
 
 /// The facts of a file's content; the defaults where it is damaged.
 SentencePieceFacts sentencepiece_facts(std::string_view model);

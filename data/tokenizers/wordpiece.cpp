@@ -110,6 +110,9 @@ struct WordPiece final : TokenizerModel {
                        ": the vocabulary has more than 16 million lines; it is not a vocabulary");
     for (size_t id = 0; id < pieces.size(); ++id) {
       std::string_view piece = pieces[id];
+      const size_t bad = find_invalid_utf8(piece);
+      require<DataError>(bad == std::string_view::npos, name, ":", id + 1, ": byte ", bad + 1,
+                         " of the line is not UTF-8; convert the vocabulary (iconv -t utf-8), or get it again");
       const bool continues = !starts_word(static_cast<int64_t>(id));
       if (continues) piece.remove_prefix(2);
       const bool fresh = (continues ? continuing : starting).emplace(piece, static_cast<int32_t>(id)).second;
