@@ -40,57 +40,82 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                            " duplicate and ", thousands(r.near_duplicates), " near-duplicate documents"));
 }
 
+/// An option whose value is a choice by name.
+template <class E>
+void add_choice(CLI::App& verb, const char* option, E& value, const std::string& help) {
+  const auto set = [&value, option](const std::string& name) { value = choice_of_option<E>(option, name); };
+  verb.add_option_function<std::string>(std::string("--") + option, set, help)->default_str(name_of(value));
+}
+
+void add_text_options(CLI::App& verb, PrepareOptions& options) {
+  add_choice(verb, "format", options.format,
+             "auto, text (empty lines separate documents), lines (one sentence per line), jsonl, wiki "
+             "(WikiExtractor), pairs (source and target: two columns, two of several with --columns, JSON lines, "
+             "or a second file with --target)");
+  verb.add_option("--target", options.targets, "pairs: target files, aligned line by line with the sources");
+  verb.add_option(
+          "--field", options.field,
+          "jsonl: key of the text, meta.text for one of an inner object; pairs in JSON lines: both keys, source,target")
+      ->capture_default_str();
+  verb.add_option("--columns", options.columns,
+                  "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
+                  "two keys");
+}
+
+void add_tokenizer_options(CLI::App& verb, PrepareOptions& options) {
+  verb.add_option("--tokenizer", options.tokenizer,
+                  "existing tokenizer to use: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt "
+                  "(byte-level BPE), tokenizer.json, or a folder with one of these");
+  add_choice(verb, "train", options.train_kind,
+             "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
+             "(GPT-2, RoBERTa)");
+  verb.add_option("--vocab-size", options.vocab_size, "vocabulary size of the trained tokenizer")
+      ->capture_default_str();
+  verb.add_option("--sentinels", options.sentinels,
+                  "number of sentinel tokens <extra_id_0>, <extra_id_1>, ... appended to the vocabulary for span "
+                  "corruption; T5 "
+                  "has 100")
+      ->capture_default_str();
+  verb.add_flag("--special-tokens", options.special_tokens,
+                "append missing [PAD], [CLS], [SEP] and [MASK] to the tokenizer of a model (GPT-2, T5); a bare "
+                "vocabulary always gets them");
+  verb.add_flag("--lowercase", options.lowercase, "fold case in the trained tokenizer");
+  verb.add_flag("--byte-fallback", options.byte_fallback,
+                "unigram and bpe: characters outside of the vocabulary become bytes instead of unknown tokens");
+  verb.add_option(
+          "--character-coverage", options.character_coverage,
+          "unigram and bpe: share of the text that the characters of the vocabulary cover; 0.9995 suits Chinese "
+          "and Japanese, 1 suits alphabets")
+      ->capture_default_str();
+}
+
+void add_split_options(CLI::App& verb, PrepareOptions& options) {
+  verb.add_option(
+          "--held-out", options.held_out,
+          "share of the text to hold out; documents are chosen by a hash of their content, with copies and near "
+          "copies kept together")
+      ->capture_default_str();
+  verb.add_flag(
+      "--dedup", options.dedup,
+      "remove duplicate and near-duplicate documents (MinHash), and training documents that duplicate held-out ones");
+  verb.add_option("--valid", options.valid_inputs, "files of held-out text, instead of --held-out");
+  verb.add_option("--valid-target", options.valid_targets, "pairs: target files of --valid");
+}
+
 }  // namespace
 
 void add_prepare(CLI::App& app, Globals&) {
   auto* verb = app.add_subcommand("prepare", "tokenize text files into a token store");
   auto options = std::make_shared<PrepareOptions>();
   auto json = std::make_shared<bool>(false);
-  verb->add_option("text", options->inputs, "files, globs, or - for standard input; .gz and .xz are decompressed")
+  verb->add_option("text", options->inputs,
+                   "files, folders, globs, or - for standard input; .gz and .xz are decompressed")
       ->required();
   verb->add_option("--out", options->out, "folder to create")->required();
-  verb->add_option("--format", options->format,
-                   "auto, text (blank lines separate documents), lines (one sentence per line), jsonl, wiki "
-                   "(WikiExtractor), pairs (source and target: two columns, two of several with --columns, JSON lines, "
-                   "or a second file with --target)")
-      ->capture_default_str();
-  verb->add_option("--target", options->targets, "pairs: target files, aligned line by line with the sources");
-  verb->add_option("--field", options->field, "jsonl: key of the text; pairs in JSON lines: both keys, source,target")
-      ->capture_default_str();
-  verb->add_option(
-      "--columns", options->columns,
-      "pairs: NAME,NAME, the source and target columns by the header line of each file; in JSON lines, the "
-      "two keys");
-  verb->add_option("--tokenizer", options->tokenizer,
-                   "existing tokenizer to use: SentencePiece .model, WordPiece vocab.txt, vocab.json with merges.txt "
-                   "(byte-level BPE), tokenizer.json, or a folder with one of these");
-  verb->add_option("--train", options->train_kind,
-                   "without --tokenizer, the kind to train: unigram or bpe (SentencePiece), wordpiece (BERT), byte_bpe "
-                   "(GPT-2, RoBERTa)")
-      ->capture_default_str();
-  verb->add_option("--vocab-size", options->vocab_size, "vocabulary size of the trained tokenizer")
-      ->capture_default_str();
-  verb->add_option("--sentinels", options->sentinels,
-                   "number of sentinel tokens <extra_id_0>, <extra_id_1>, ... appended to the vocabulary for span "
-                   "corruption; T5 "
-                   "has 100")
-      ->capture_default_str();
-  verb->add_flag("--special-tokens", options->special_tokens,
-                 "append missing [PAD], [CLS], [SEP] and [MASK] to the tokenizer of a model (GPT-2, T5); a bare "
-                 "vocabulary always gets them");
-  verb->add_flag("--lowercase", options->lowercase, "fold case in the trained tokenizer");
-  verb->add_option(
-          "--held-out", options->held_out,
-          "share of the text to hold out; documents are chosen by a hash of their content, with copies and near "
-          "copies kept together")
-      ->capture_default_str();
-  verb->add_flag(
-      "--dedup", options->dedup,
-      "remove duplicate and near-duplicate documents (MinHash), and training documents that duplicate held-out ones");
-  verb->add_option("--valid", options->valid_inputs, "files of held-out text, instead of --held-out");
-  verb->add_option("--valid-target", options->valid_targets, "pairs: target files of --valid");
-  verb->add_option("--invalid-utf8", options->invalid_utf8, "invalid UTF-8: replace (and count) or refuse")
-      ->capture_default_str();
+  add_text_options(*verb, *options);
+  add_tokenizer_options(*verb, *options);
+  add_split_options(*verb, *options);
+  add_choice(*verb, "invalid-utf8", options->invalid_utf8, "invalid UTF-8: replace (and count) or refuse");
   verb->add_option("--threads", options->threads, "number of threads; 0 = one per core")->capture_default_str();
   verb->add_option("--seed", options->seed, "random seed for the sentences that the tokenizer is trained on")
       ->capture_default_str();

@@ -20,7 +20,9 @@ struct Totals {
 /// Prints the tokens of one text, and adds them to `totals`.
 void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json, Totals& totals) {
   const auto tokens = tokenizer.encode_with_offsets(text);
-  ++totals.texts, totals.bytes += text.size(), totals.tokens += tokens.size();
+  ++totals.texts;
+  totals.bytes += text.size();
+  totals.tokens += tokens.size();
   for (const auto& token : tokens) totals.unknown += token.id == tokenizer.special().unk;
   if (as_json) {
     json ids = json::array(), names = json::array(), offsets = json::array();

@@ -175,7 +175,7 @@ void EncodePass::write(const std::vector<EncodedDocument>& documents) {
   for (const auto& document : documents) {
     progress_.documents_read = document.number + 1;
     if (document.lengths.empty()) continue;
-    if (options_.format == "pairs" && document.lengths.size() != 2) {  // a side without a token
+    if (options_.format == TextFormat::pairs && document.lengths.size() != 2) {  // a side without a token
       ++progress_.report.incomplete_pairs;
       continue;
     }
@@ -190,7 +190,7 @@ void EncodePass::put(const EncodedDocument& document, size_t first, size_t last,
   if (first == last) return;
   auto& out = writer(split);
   const bool valid = split == "valid";
-  const bool running = options_.format != "pairs";  // the two sides of a pair have no separator
+  const bool running = options_.format != TextFormat::pairs;  // the two sides of a pair have no separator
   size_t at = 0;
   for (size_t s = 0; s < first; ++s) at += document.lengths[s];
   for (size_t s = first; s < last; at += document.lengths[s++]) {

@@ -16,6 +16,31 @@ void check(std::string_view line, const LineReader& reader) {
     fail<DataError>(reader.where(), ": a NUL byte: the file looks binary; name a text file (UTF-8)");
 }
 
+/// A kind of file that is not text: how it begins, and what to do about it.
+struct OtherKind {
+  std::string_view start, name, remedy;
+};
+constexpr OtherKind other_kinds[] = {
+    {"PAR1", "a Parquet table", "write its text as JSON lines (pandas: to_json with orient='records', lines=True)"},
+    {"PK\x03\x04", "a zip archive", "unpack it, or pipe its text: unzip -p FILE | cloze prepare -"},
+    {"\x28\xB5\x2F\xFD", "compressed with zstd", "pipe its text: zstdcat FILE | cloze prepare -"},
+    {"BZh", "compressed with bzip2", "pipe its text: bzcat FILE | cloze prepare -"},
+    {"\x1F\x8B", "compressed with gzip",
+     "give it a name that ends in .gz, or pipe its text: zcat FILE | cloze prepare -"},
+    {"\xFD\x37zXZ", "compressed with xz",
+     "give it a name that ends in .xz, or pipe its text: xzcat FILE | cloze prepare -"},
+    {"%PDF-", "a PDF", "extract its text: pdftotext FILE"},
+    {"\xFF\xFE", "UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE"},
+    {"\xFE\xFF", "UTF-16", "convert it: iconv -f utf-16 -t utf-8 FILE"}};
+
+/// Throws DataError for a file that begins like one of another kind.
+void require_text(std::string_view begin, const std::string& name) {
+  for (const auto& kind : other_kinds) {
+    const bool is_word = kind.start == "BZh" && (begin.size() < 10 || begin.substr(4, 6) != "1AY&SY");
+    require<DataError>(!begin.starts_with(kind.start) || is_word, name, ": is ", kind.name, "; ", kind.remedy);
+  }
+}
+
 }  // namespace
 
 LineReader::LineReader(const std::string& file_name)
@@ -55,6 +80,7 @@ void LineReader::refill() {
   const size_t got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   ended_ = got == 0;
   end_ += got;
+  if (bytes == 0) require_text({buffer_.data(), got}, name);
   bytes += got;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -15,8 +16,10 @@
 #include "core/lock.h"
 #include "core/log.h"
 #include "data/encode_pass.h"
+#include "data/line_reader.h"
 #include "data/manifest.h"
 #include "data/split.h"
+#include "data/text_lines.h"
 #include "data/tokenizer.h"
 #include "data/train_tokenizer.h"
 
@@ -88,6 +91,33 @@ Lock lock_folder(const std::string& out, const std::string& partial) {
   return Lock::take_or_fail(partial + ".lock", out);
 }
 
+/// What two folders are made from, as far as it differs: `held_out was 0.1, is 0.2; inputs`.
+std::string differences(const json& was, const json& is) {
+  std::set<std::string> keys;
+  for (const auto* side : {&was, &is})
+    for (const auto& [key, value] : side->items()) keys.insert(key);
+  std::string list;
+  for (const auto& key : keys) {
+    const auto before = was.value(key, json()), after = is.value(key, json());
+    if (before == after) continue;
+    const auto old_text = before.is_null() ? "none" : before.dump(), new_text = after.is_null() ? "none" : after.dump();
+    const bool is_short = !before.is_structured() && !after.is_structured() && old_text.size() + new_text.size() < 80;
+    list += (list.empty() ? "" : "; ") + key;
+    if (is_short) list += words(" was ", old_text, ", is ", new_text);
+    if (before.is_object() && after.is_object()) list += ": " + differences(before, after);
+  }
+  return list;
+}
+
+/// How to get the same tokens with sentinels without training a tokenizer again, where that is all that is wanted.
+std::string remedy(json was, json is, const std::string& out) {
+  was.erase("sentinels");
+  if (!is.contains("sentinels") || is["sentinels"] == 0) return "";
+  is.erase("sentinels");
+  if (was != is) return "";
+  return words("; sentinels need no new tokenizer: --tokenizer ", out, "/tokenizer with another --out");
+}
+
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if
 /// it is of others and may not be overwritten.
 std::optional<PrepareReport> existing(const PrepareOptions& options) {
@@ -96,8 +126,10 @@ std::optional<PrepareReport> existing(const PrepareOptions& options) {
     require<ConfigError>(std::all_of(inputs->begin(), inputs->end(), can_be_read_again), options.out,
                          ": exists; name another --out, or overwrite it with --force");
   const auto manifest = read_manifest(options.out);
-  require<ConfigError>(manifest.made_from == made_from(options, {}), options.out,
-                       ": has tokens of other text or options; name another --out, or overwrite it with --force");
+  const auto wanted = made_from(options, {});
+  require<ConfigError>(manifest.made_from == wanted, options.out, ": has tokens of other text or options (",
+                       differences(manifest.made_from, wanted), "); name another --out, or overwrite it with --force",
+                       remedy(manifest.made_from, wanted, options.out));
   const auto count = [&](const char* name) { return manifest.report.value(name, uint64_t{0}); };
   PrepareReport report;
   report.reused = true;
@@ -219,9 +251,50 @@ void warn(const PrepareOptions& options, const Split& split, const PrepareReport
     log_warning("data", words(thousands(report.incomplete_pairs), " pairs lack a side and were skipped"));
   if (report.invalid_utf8 > 0)
     log_warning("data", words(thousands(report.invalid_utf8), " invalid UTF-8 sequences were replaced by U+FFFD"));
+  const uint64_t tokens = report.tokens + (options.valid_inputs.empty() ? report.valid_tokens : 0);
+  constexpr uint64_t few_tokens = 1000;  // too few for a rate
+  if (!options.tokenizer.empty() && tokens > few_tokens && 3 * tokens > 2 * report.bytes) {
+    char rate[32];
+    std::snprintf(rate, sizeof rate, "%.2f", static_cast<double>(report.bytes) / static_cast<double>(tokens));
+    log_warning("data", words("a token covers ", rate,
+                              " bytes of text; the tokenizer does not fit the text, which 3 to 5 "
+                              "bytes would: train one with --train, or name another --tokenizer"));
+  }
   if (report.unknown_tokens * 20 > report.tokens)
     log_warning("data", words(thousands(report.unknown_tokens), " of ", thousands(report.tokens),
                               " tokens are unknown; the tokenizer does not fit the text"));
+}
+
+/// What a text looks like that is no prose, though it would be read as prose; empty for prose.
+std::string seems_to_be(const std::string& file) {
+  LineReader lines(file);
+  std::string_view line;
+  while (lines.next(line))
+    if (!is_blank(line)) break;
+  const auto first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || line.starts_with("<doc id=")) return "";
+  const auto next = line.substr(first + 1);
+  const bool is_list = line[first] == '[' && (is_blank(next) || std::string_view("{[\"").find(next[0]) != next.npos);
+  const bool is_object = line[first] == '{' && !nlohmann::json::accept(line);  // a whole object is read as JSON lines
+  if (is_list || is_object) return "JSON";
+  const bool named_table = file.ends_with(".csv") || file.ends_with(".tsv");
+  return named_table || std::count(line.begin(), line.end(), '\t') > 1 ? "a table" : "";
+}
+
+/// Warns of the first files if they look like tables or JSON and are read as prose.
+void warn_of_tables(const PrepareOptions& options) {
+  constexpr size_t looked_at = 8;
+  if (options.format != TextFormat::automatic) return;
+  for (size_t i = 0; i < std::min(options.inputs.size(), looked_at); ++i) {
+    const auto& file = options.inputs[i];
+    if (!can_be_read_again(file) || file.ends_with(".jsonl") || file.ends_with(".ndjson")) continue;
+    const auto kind = seems_to_be(file);
+    if (kind.empty()) continue;
+    log_warning("data", words(file, " looks like ", kind,
+                              " and is read as prose, markup and all; write its text as JSON "
+                              "lines, or as pairs with --format pairs, or confirm it with --format text"));
+    return;
+  }
 }
 
 /// Makes tokens in `partial` and puts them in place. `named`: the options as given; in `options`, inputs that can be
@@ -269,6 +342,7 @@ PrepareReport prepare(const PrepareOptions& given) {
   const PrepareOptions named = options;
   if (const auto report = existing(named)) return *report;
   const std::string partial = partial_of(options.out);
+  warn_of_tables(named);
   const auto lock = lock_folder(options.out, partial);
   mend(options.out, partial);
   if (const auto report = existing(named)) return *report;  // of a process that has ended meanwhile, or was killed

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -14,18 +13,9 @@ using nlohmann::json;
 
 namespace {
 
-void check_choice(const std::string& option, const std::string& value, std::initializer_list<const char*> allowed) {
-  std::string list;
-  for (const auto* a : allowed) {
-    if (value == a) return;
-    list += (list.empty() ? "" : ", ") + std::string(a);
-  }
-  fail<ConfigError>("--", option, " is '", value, "', must be one of ", list);
-}
-
 /// The two sides of pairs.
 void check_pairs(const PrepareOptions& o) {
-  require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == "pairs",
+  require<ConfigError>((o.targets.empty() && o.valid_targets.empty()) || o.format == TextFormat::pairs,
                        "--target names the other side of pairs; add --format pairs");
   require<ConfigError>(o.valid_targets.empty() || (!o.valid_inputs.empty() && !o.targets.empty()),
                        "--valid-target names the other side of --valid; give --valid and --target too");
@@ -41,9 +31,30 @@ void check_columns(const PrepareOptions& o) {
                         o.columns.find(',', comma + 1) == std::string::npos),
                        "--columns is '", o.columns,
                        "', must be two names with a comma between them: --columns sentence1,sentence2");
-  require<ConfigError>((o.format == "pairs" && o.targets.empty()),
+  require<ConfigError>((o.format == TextFormat::pairs && o.targets.empty()),
                        "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   require<ConfigError>(o.field == "text", "--columns and --field both name the keys of pairs; leave --field out");
+}
+
+/// What only a tokenizer that is trained can have.
+void check_training(const PrepareOptions& o) {
+  require<ConfigError>(o.character_coverage > 0.9 && o.character_coverage <= 1, "--character-coverage is ",
+                       o.character_coverage, ", must be in (0.9, 1]");
+  const bool sentencepiece = o.train_kind == TokenizerKind::unigram || o.train_kind == TokenizerKind::bpe;
+  const bool has_coverage = o.character_coverage != PrepareOptions().character_coverage;
+  if (!o.tokenizer.empty()) {
+    require<ConfigError>(!o.lowercase, "--lowercase is of a tokenizer that is trained, and ", o.tokenizer,
+                         " folds case or keeps it by its own rules; leave --lowercase out");
+    require<ConfigError>(!o.byte_fallback && !has_coverage,
+                         "--byte-fallback and --character-coverage are of a tokenizer that is trained; leave them out, "
+                         "or --tokenizer");
+    return;
+  }
+  require<ConfigError>(
+      !o.lowercase || o.train_kind != TokenizerKind::byte_bpe,
+      "--lowercase is not of byte_bpe, which keeps every byte; choose another --train, or leave it out");
+  require<ConfigError>(sentencepiece || (!o.byte_fallback && !has_coverage),
+                       "--byte-fallback and --character-coverage are of unigram and bpe; --train is ", o.train_kind);
 }
 
 /// Files by path, size and modification time, copies of streams by their content.
@@ -65,9 +76,6 @@ json facts_of(const std::vector<std::string>& inputs, const std::map<std::string
 }  // namespace
 
 void check_options(const PrepareOptions& o) {
-  check_choice("format", o.format, {"auto", "text", "lines", "jsonl", "wiki", "pairs"});
-  check_choice("train", o.train_kind, {"unigram", "bpe", "wordpiece", "byte_bpe"});
-  check_choice("invalid-utf8", o.invalid_utf8, {"replace", "refuse"});
   require<ConfigError>(!o.out.empty(), "no output folder was given; name one with --out");
   require<ConfigError>(o.held_out >= 0 && o.held_out < 1, "--held-out is ", o.held_out, ", must be in [0, 1)");
   require<ConfigError>(o.vocab_size >= 16 && o.vocab_size <= 1000000, "--vocab-size is ", o.vocab_size,
@@ -76,6 +84,7 @@ void check_options(const PrepareOptions& o) {
                        ", must be in [0, 10000]");
   check_pairs(o);
   check_columns(o);
+  check_training(o);
   require<ConfigError>(o.threads >= 0 && o.threads <= 1024, "--threads is ", o.threads, ", must be in [0, 1024]");
 }
 
@@ -86,16 +95,16 @@ ReaderOptions reader_of(const PrepareOptions& options, const std::vector<std::st
           .format = options.format,
           .field = options.field,
           .columns = options.columns,
-          .refuse_invalid_utf8 = options.invalid_utf8 == "refuse"};
+          .refuse_invalid_utf8 = options.invalid_utf8 == InvalidUtf8::refuse};
 }
 
 json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& spooled) {
   const auto files = [&](const std::vector<std::string>& inputs) { return facts_of(inputs, spooled); };
   json j{{"inputs", files(o.inputs)},
-         {"format", o.format},
+         {"format", name_of(o.format)},
          {"field", o.field},
          {"held_out", o.held_out},
-         {"invalid_utf8", o.invalid_utf8}};
+         {"invalid_utf8", name_of(o.invalid_utf8)}};
   if (o.dedup) j["dedup"] = true;
   if (!o.columns.empty()) j["columns"] = o.columns;
   if (!o.valid_inputs.empty()) j["valid_inputs"] = files(o.valid_inputs);
@@ -103,9 +112,13 @@ json made_from(const PrepareOptions& o, const std::map<std::string, Spooled>& sp
   if (!o.valid_targets.empty()) j["valid_targets"] = files(o.valid_targets);
   if (o.sentinels > 0) j["sentinels"] = o.sentinels;
   if (o.tokenizer.empty())
-    j["train"] = {{"kind", o.train_kind}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
+    j["train"] = {
+        {"kind", name_of(o.train_kind)}, {"vocab_size", o.vocab_size}, {"lowercase", o.lowercase}, {"seed", o.seed}};
   else
     j["tokenizer"] = Tokenizer::open(o.tokenizer).fingerprint();
+  if (o.byte_fallback) j["train"]["byte_fallback"] = true;
+  if (o.character_coverage != PrepareOptions().character_coverage)
+    j["train"]["character_coverage"] = o.character_coverage;
   if (o.special_tokens) j["special_tokens"] = true;
   return j;
 }

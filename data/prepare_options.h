@@ -6,11 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "core/config_rule.h"
+#include "core/error.h"
 #include "data/reader.h"
 #include "data/shard.h"
 #include "data/spool.h"
 
 namespace cloze {
+
+/// The tokenizer that is trained.
+enum class TokenizerKind { unigram, bpe, wordpiece, byte_bpe };
+constexpr auto choices(TokenizerKind) {
+  using enum TokenizerKind;
+  return std::array{Choice{unigram, "unigram", "SentencePiece's unigram model"},
+                    Choice{bpe, "bpe", "SentencePiece's byte pair encoding"},
+                    Choice{wordpiece, "wordpiece", "the vocabulary of BERT"},
+                    Choice{byte_bpe, "byte_bpe", "the byte-level vocabulary of GPT-2 and RoBERTa"}};
+}
+
+/// What becomes of bytes that are not UTF-8.
+enum class InvalidUtf8 { replace, refuse };
+constexpr auto choices(InvalidUtf8) {
+  using enum InvalidUtf8;
+  return std::array{Choice{replace, "replace", "by U+FFFD, and counted"},
+                    Choice{refuse, "refuse", "with an error that names the line"}};
+}
 
 struct PrepareOptions {
   std::vector<std::string> inputs;        ///< files, globs, `-` for standard input; .gz and .xz are read directly
@@ -18,28 +38,40 @@ struct PrepareOptions {
   std::vector<std::string> targets{},
       valid_targets{};  ///< format pairs in two files: the other side of `inputs` and of `valid_inputs`
   std::string out;      ///< the output folder
-  std::string format =
-      "auto";  ///< auto, text, lines (one sentence a line), jsonl, wiki (WikiExtractor), pairs (source and target)
+  TextFormat format = TextFormat::automatic;
   std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
   std::string
       columns;  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
-  std::string tokenizer;               ///< an existing tokenizer; empty: one is trained
-  std::string train_kind = "unigram";  ///< unigram, bpe, wordpiece or byte_bpe
+  std::string tokenizer;  ///< an existing tokenizer; empty: one is trained
+  TokenizerKind train_kind = TokenizerKind::unigram;
   int64_t vocab_size = 8000;
-  bool lowercase = false;  ///< of a trained tokenizer
+  bool lowercase = false;              ///< of a trained tokenizer
+  bool byte_fallback = false;          ///< of a trained unigram or bpe: rare characters become bytes, not unknown
+  double character_coverage = 0.9995;  ///< of a trained unigram or bpe: share of the text that its characters cover
   bool special_tokens =
       false;  ///< add missing [PAD], [CLS], [SEP], [MASK] to the tokenizer of a model; other tokenizers always get them
   int64_t sentinels = 0;   ///< number of <extra_id_0> ... for span corruption
   double held_out = 0.01;  ///< share of the text, in documents chosen by a hash of their content
   bool dedup = false;  ///< remove duplicates and near-duplicates, and training documents that duplicate held-out ones
-  std::string invalid_utf8 = "replace";  ///< replace (and count) or refuse
-  int64_t threads = 0;                   ///< 0: one for each core
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::replace;
+  int64_t threads = 0;  ///< 0: one for each core
   uint64_t seed = 1;
   bool for_scoring = false;  ///< the text is scored, not trained on: source bytes are counted in every split, not only
                              ///< in the held-out one, and duplicates cause no warning
   bool force = false;        ///< overwrite an existing folder
   uint64_t file_tokens = shard_tokens;  ///< tokens after which a file is closed; a resumed run keeps closed files
 };
+
+/// The choice of an option of the command line. Throws ConfigError for another name.
+template <class E>
+E choice_of_option(const char* option, const std::string& name) {
+  std::string names;
+  for (const auto& choice : choices(E{})) {
+    if (name == choice.name) return choice.value;
+    names += (names.empty() ? "" : ", ") + std::string(choice.name);
+  }
+  fail<ConfigError>("--", option, " is '", name, "', must be one of ", names);
+}
 
 /// Throws ConfigError for values out of range, and for options that contradict each other.
 void check_options(const PrepareOptions& options);

@@ -21,14 +21,61 @@ namespace {
 
 constexpr size_t max_document = 16 << 20;
 
-std::string detect_format(const std::string& name, std::string_view first) {
+TextFormat detect_format(const std::string& name, std::string_view first) {
   std::string plain = name;
   for (const std::string_view end : {".gz", ".xz"})
     if (plain.ends_with(end)) plain.resize(plain.size() - end.size());
-  if (first.substr(0, 8) == "<doc id=") return "wiki";
-  if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return "jsonl";
-  if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return "jsonl";
-  return "text";
+  if (first.substr(0, 8) == "<doc id=") return TextFormat::wiki;
+  if (plain.ends_with(".jsonl") || plain.ends_with(".ndjson")) return TextFormat::jsonl;
+  if (!first.empty() && first[0] == '{' && nlohmann::json::accept(first)) return TextFormat::jsonl;
+  return TextFormat::text;
+}
+
+/// Appends the files of a folder and of the folders in it, sorted by path, without hidden ones.
+void add_folder(const std::string& folder, std::vector<std::string>& files) {
+  const size_t before = files.size();
+  std::error_code error, ignored;  // a link to nothing is no file
+  auto entry = fs::recursive_directory_iterator(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const bool hidden = entry->path().filename().string().starts_with(".");
+    if (hidden && entry->is_directory(ignored)) entry.disable_recursion_pending();
+    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
+  }
+  require<DataError>(!error, folder, ": cannot be read (", error.message(), ")");
+  require<DataError>(files.size() > before, folder, ": is a folder without files; name one with text");
+  std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+}
+
+/// The text under a key of an object, or under a path of keys: `meta.text`. Null where there is none.
+const nlohmann::json* value_at(const nlohmann::json& object, const std::string& field) {
+  if (const auto found = object.find(field); found != object.end()) return &*found;
+  const auto* value = &object;
+  for (size_t begin = 0; begin <= field.size();) {
+    const size_t end = std::min(field.find('.', begin), field.size());
+    const auto found = value->is_object() ? value->find(field.substr(begin, end - begin)) : value->end();
+    if (found == value->end()) return nullptr;
+    value = &*found;
+    begin = end + 1;
+  }
+  return value;
+}
+
+/// Appends the keys whose value is a text, those of inner objects as paths.
+void collect_texts(const nlohmann::json& object, const std::string& prefix, std::vector<std::string>& keys) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_string()) keys.push_back(prefix + key);
+    if (value.is_object()) collect_texts(value, prefix + key + ".", keys);
+  }
+}
+
+/// The keys whose value is a text, for a message.
+std::string texts_of(const nlohmann::json& object) {
+  std::vector<std::string> keys;
+  collect_texts(object, "", keys);
+  if (keys.empty()) return "no text at all";
+  std::string list;
+  for (size_t i = 0; i < std::min<size_t>(keys.size(), 8); ++i) list += (i > 0 ? ", " : "") + keys[i].substr(0, 60);
+  return list + (keys.size() > 8 ? ", ..." : "");
 }
 
 }  // namespace
@@ -40,8 +87,10 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& inputs) {
       files.push_back(input);
       continue;
     }
-    require<DataError>(!fs::is_directory(input), input, ": is a folder; name its files, for instance '", input,
-                       "/*.txt'");
+    if (fs::is_directory(input)) {
+      add_folder(input, files);
+      continue;
+    }
     glob_t found{};
     const int status = glob(input.c_str(), GLOB_MARK, nullptr, &found);
     const bool pattern = input.find_first_of("*?[") != std::string::npos;
@@ -62,7 +111,8 @@ struct DocumentReader::Impl {
   size_t next_file = 0;
   std::unique_ptr<LineReader> lines;
   std::unique_ptr<PairReader> pairs;
-  std::string format, title;
+  TextFormat format = TextFormat::automatic;
+  std::string title;
   bool in_document = false;
   uint64_t documents = 0, done_bytes = 0, invalid = 0, split = 0, incomplete = 0;
 
@@ -70,10 +120,10 @@ struct DocumentReader::Impl {
     if (lines) done_bytes += lines->bytes;
     lines.reset();
     if (next_file == files.size()) return false;
-    if (options.format == "pairs")
+    if (options.format == TextFormat::pairs)
       pairs = std::make_unique<PairReader>(options, options.targets.empty() ? "" : options.targets[next_file]);
     lines = std::make_unique<LineReader>(files[next_file++]);
-    format = options.format == "auto" ? "" : options.format;
+    format = options.format;
     in_document = false;
     return true;
   }
@@ -102,9 +152,18 @@ struct DocumentReader::Impl {
 
   /// Reads one line; true if it completes a document, or starts the next.
   bool take(std::string_view line, RawDocument& document) {
-    if (format == "pairs") return take_pair(line, document);
-    if (format == "jsonl") return take_json(line, document);
-    if (format == "wiki") return take_wiki(line, document);
+    switch (format) {
+      case TextFormat::pairs:
+        return take_pair(line, document);
+      case TextFormat::jsonl:
+        return take_json(line, document);
+      case TextFormat::wiki:
+        return take_wiki(line, document);
+      case TextFormat::automatic:
+      case TextFormat::text:
+      case TextFormat::lines:
+        break;
+    }
     if (is_blank(line)) return !document.lines.empty();
     add(line, document);
     return false;
@@ -141,11 +200,10 @@ struct DocumentReader::Impl {
     const auto object = parse_json(line);
     if (!object.is_object())
       fail<DataError>(where, ": not a JSON object", json_fault(line), "; JSON lines have one object per line");
-    const auto found = object.find(options.field);
-    require<DataError>(found != object.end(), where, ": has no key '", options.field,
-                       "'; name the key of the text with --field");
-    require<DataError>(found->is_string(), where, ": '", options.field,
-                       "' is not a text; name the key of the text with --field");
+    const auto* found = value_at(object, options.field);
+    if (!found || !found->is_string())
+      fail<DataError>(where, found ? ": '" : ": has no key '", options.field, found ? "' is not a text" : "'",
+                      "; name the key of the text with --field; its texts: ", texts_of(object));
     const auto& text = found->get_ref<const std::string&>();
     require_no_nul(text, where);
     for (size_t begin = 0; begin <= text.size();) {
@@ -169,7 +227,7 @@ struct DocumentReader::Impl {
         if (!document.lines.empty()) return true;  // the end of a file ends its document
         continue;
       }
-      if (format.empty()) {
+      if (format == TextFormat::automatic) {
         if (is_blank(line)) continue;
         format = detect_format(lines->name, line);
       }
@@ -197,7 +255,7 @@ bool DocumentReader::next(RawDocument& document) {
   return true;
 }
 bool DocumentReader::sentences_given() const {
-  return impl_->options.format == "lines" || impl_->options.format == "pairs";
+  return impl_->options.format == TextFormat::lines || impl_->options.format == TextFormat::pairs;
 }
 uint64_t DocumentReader::incomplete_pairs() const { return impl_->incomplete; }
 uint64_t DocumentReader::bytes() const { return impl_->done_bytes + (impl_->lines ? impl_->lines->bytes : 0); }

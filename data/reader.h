@@ -5,7 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "core/config_rule.h"
+
 namespace cloze {
+
+/// What the files of a text look like.
+enum class TextFormat { automatic, text, lines, jsonl, wiki, pairs };
+constexpr auto choices(TextFormat) {
+  using enum TextFormat;
+  return std::array{Choice{automatic, "auto", "by the name and the first line of each file"},
+                    Choice{text, "text", "paragraphs, one a line; empty lines separate documents"},
+                    Choice{lines, "lines", "sentences, one a line; empty lines separate documents"},
+                    Choice{jsonl, "jsonl", "one JSON object a line"},
+                    Choice{wiki, "wiki", "the output of WikiExtractor"},
+                    Choice{pairs, "pairs", "a source and a target"}};
+}
 
 /// A document: paragraphs, or single sentences if `sentences_given`.
 struct RawDocument {
@@ -23,8 +37,8 @@ struct RawDocument {
 struct ReaderOptions {
   std::vector<std::string> inputs;     ///< files, globs, `-`
   std::vector<std::string> targets{};  ///< pairs in two files: line n of the second belongs to line n of the first
-  std::string format = "auto";         ///< auto, text, lines, jsonl, wiki, pairs
-  std::string field = "text";          ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
+  TextFormat format = TextFormat::automatic;
+  std::string field = "text";  ///< jsonl: the key of the text; pairs in JSON lines: two keys, source,target
   std::string
       columns{};  ///< pairs: NAME,NAME, two columns of a table whose first line names them, or two keys of JSON lines
   bool refuse_invalid_utf8 = false;

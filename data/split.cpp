@@ -187,7 +187,7 @@ void hold_out(const PrepareOptions& options, const std::vector<Facts>& documents
     groups = grouped(documents, split.documents, grouping);
     held = hold_out_groups(groups.all, share);
     longest = none;
-    for (uint32_t d = 0; options.format != "pairs" && d < documents.size(); ++d) {
+    for (uint32_t d = 0; options.format != TextFormat::pairs && d < documents.size(); ++d) {
       const bool open = split.documents[d] != Fate::removed && !groups.all[groups.of[d]].held_out;
       if (open && documents[d].divisible && (longest == none || rank(d) > rank(longest))) longest = d;
     }

@@ -93,13 +93,13 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
                          thousands(static_cast<uint64_t>(options.vocab_size)), " pieces on ",
                          thousands(sentences.size()), " sentences"));
   std::filesystem::create_directories(folder);
-  if (options.train_kind == "byte_bpe") {
+  if (options.train_kind == TokenizerKind::byte_bpe) {
     const auto files = train_byte_bpe(sentences, options.vocab_size);
     write_atomic(folder + "/vocab.json", files.vocabulary);
     write_atomic(folder + "/merges.txt", files.merges);
     return;
   }
-  if (options.train_kind == "wordpiece") {
+  if (options.train_kind == TokenizerKind::wordpiece) {
     write_atomic(folder + "/vocab.txt", train_wordpiece(sentences, options.vocab_size, options.lowercase));
     write_atomic(folder + "/tokenizer_config.json",
                  words("{\"do_lower_case\": ", options.lowercase ? "true" : "false", "}\n"));
@@ -107,13 +107,17 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
   }
   constexpr int64_t threads =
       8;  // fixed: SentencePiece partitions its sums by threads, so that scores depend on their number
-  const std::string spec =
+  std::string spec =
       words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
             " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "
             "--eos_piece=[SEP]"
             " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"
             " --normalization_rule_name=",
             options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
+  // Said only where they differ from the library's own: it writes what it is told into the model.
+  if (options.byte_fallback) spec += " --byte_fallback=true";
+  if (options.character_coverage != PrepareOptions().character_coverage)
+    spec += words(" --character_coverage=", options.character_coverage);
   Sentences iterator(sentences);
   std::string model;
   std::string trouble;

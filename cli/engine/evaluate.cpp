@@ -67,8 +67,11 @@ GeneratedPairs generate_pairs(const LoadedRun& run, const TokenStore& store, con
                        "--generate needs pairs of sources and targets; prepare the tokens with --format pairs");
   GeneratedPairs found;
   if (!c.text.empty()) {  // the raw text of the files
-    DocumentReader reader(
-        {.inputs = texts.sources, .targets = texts.targets, .format = "pairs", .field = c.field, .columns = c.columns});
+    DocumentReader reader({.inputs = texts.sources,
+                           .targets = texts.targets,
+                           .format = TextFormat::pairs,
+                           .field = c.field,
+                           .columns = c.columns});
     for (RawDocument pair; static_cast<int64_t>(found.sources.size()) < max_pairs && reader.next(pair);) {
       found.sources.push_back(pair.lines[0]);
       found.references.push_back(pair.lines[1]);
@@ -189,7 +192,7 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
       options.tokenizer = one.run.folder + "/tokenizer";
       options.held_out = 0;
       options.for_scoring = true;
-      options.format = as_pairs ? "pairs" : c.format;
+      options.format = as_pairs ? TextFormat::pairs : choice_of_option<TextFormat>("format", c.format);
       options.field = c.field;
       options.columns = c.columns;
       if (is_new) prepare(options);

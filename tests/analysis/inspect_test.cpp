@@ -49,7 +49,7 @@ RunConfig subword_run(const TempDir& dir) {
   options.inputs = {dir.write("pieces.txt", text)};
   options.tokenizer = dir.write("pieces-vocab.txt", vocabulary);
   options.out = config.data.tokens = dir / "pieces";
-  options.format = "lines", options.threads = 1, options.sentinels = 20;
+  options.format = TextFormat::lines, options.threads = 1, options.sentinels = 20;
   if (!std::filesystem::exists(options.out)) prepare(options);
   return config;
 }
@@ -279,7 +279,7 @@ TEST_CASE("XLNet predicts at most all candidates, unknown tokens included", "[in
   auto config = subword_run(dir);
   PrepareOptions options;  // of a vocabulary that lacks most of the text
   options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
-  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = "lines",
+  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = TextFormat::lines,
   options.held_out = 0, options.threads = 1;
   prepare(options);
   PlmConfig plm;

@@ -23,7 +23,7 @@ PrepareOptions options_for(const TempDir& dir, const std::string& out, double he
   options.inputs = {dir / "text.txt"};
   options.out = dir / out;
   options.tokenizer = dir / "vocab.txt";
-  options.format = "lines";
+  options.format = TextFormat::lines;
   options.held_out = held_out;
   options.threads = 1;
   return options;

@@ -219,7 +219,7 @@ TEST_CASE("of many duplicates of one document some are held out and counted as l
   CHECK(few.valid_documents == 1);
   CHECK(few.leaked_documents == 1);
   // A pair has no end that could be held out.
-  f.options.format = "pairs", f.options.out = f.dir / "pairs";
+  f.options.format = TextFormat::pairs, f.options.out = f.dir / "pairs";
   std::string pairs;
   for (int i = 0; i < 5; ++i) pairs += "w1q w2q\tw3q\n";
   f.options.inputs = {f.dir.write("pairs.tsv", pairs)};
@@ -260,7 +260,7 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
     documents.push_back(text + "\n");
   }
   f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.3;
-  f.options.tokenizer.clear(), f.options.train_kind = "byte_bpe", f.options.vocab_size = 4000;
+  f.options.tokenizer.clear(), f.options.train_kind = TokenizerKind::byte_bpe, f.options.vocab_size = 4000;
   const auto split = split_text(f.options, f.dir.path.string());
   REQUIRE(count(split.documents, Fate::valid) > 10);
   prepare(f.options);
@@ -279,7 +279,7 @@ TEST_CASE("a file that has changed since its documents were compared is named, a
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 30; ++d) documents.push_back(document_of(d, 60));
   const auto still = f.text("still.txt", documents), text = f.text("text.txt", documents), before = read_file(text);
-  f.options.inputs = {still, text}, f.options.train_kind = "byte_bpe", f.options.vocab_size = 300;
+  f.options.inputs = {still, text}, f.options.train_kind = TokenizerKind::byte_bpe, f.options.vocab_size = 300;
   const auto words = text + ": has changed while it was prepared (" + std::to_string(before.size()) + " bytes before, ";
   for (const std::string& now : {before + before, before.substr(0, before.size() / 2)}) {
     f.dir.write("text.txt", before);

@@ -76,7 +76,9 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "none.txt"}}),
                     Catch::Contains("none.txt: no such file; check the name"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir / "*.zzz"}}), Catch::Contains("no file matches this pattern"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.path.string()}}), Catch::Contains("is a folder; name its files"));
+  fs::create_directories(dir / "empty/.hidden");
+  CHECK_THROWS_WITH(read_all({.inputs = {dir / "empty"}}),
+                    Catch::EndsWith("empty: is a folder without files; name one with text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("b", std::string("ab\0c\n", 5))}}),
                     Catch::Contains("b:1: a NUL byte: the file looks binary; name a text file"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("long", std::string(40 << 20, 'x'))}}),
@@ -84,8 +86,10 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("u", "ok\na\xFFz\n")}, .refuse_invalid_utf8 = true}),
                     Catch::Contains("u:2: byte 2 of the line is not valid UTF-8"));
   CHECK(read_all({.inputs = {dir.write("u", "a\xFF\xFEz\n")}}) == std::vector<std::vector<std::string>>{{"a\uFFFDz"}});
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}),
-                    Catch::Contains("j.jsonl:1: has no key 'text'; name the key of the text with --field"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("j.jsonl", "{\"txt\": 1}\n")}}),
+      Catch::EndsWith("j.jsonl:1: has no key 'text'; name the key of the text with --field; its texts: no "
+                      "text at all"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": 1}\n")}}),
                     Catch::Contains("'text' is not a text"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \n")}}),
@@ -93,21 +97,22 @@ TEST_CASE("unusable text is refused with a message", "[data][reader]") {
   const std::string deep = std::string(200000, '[') + std::string(200000, ']');
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"text\": \"a\"}\n{\"text\": " + deep + "}\n")}}),
                     Catch::Contains("d.jsonl:2: not a JSON object (line 1, column 73: nested deeper than 64 lists"));
-  CHECK_THROWS_WITH(read_all({.inputs = {dir.write("d.jsonl", "{\"source\": " + deep + "}\n")}, .format = "pairs"}),
-                    Catch::Contains("d.jsonl:1: not a JSON object (line 1, column 75: nested deeper than 64 lists"));
+  CHECK_THROWS_WITH(
+      read_all({.inputs = {dir.write("d.jsonl", "{\"source\": " + deep + "}\n")}, .format = TextFormat::pairs}),
+      Catch::Contains("d.jsonl:1: not a JSON object (line 1, column 75: nested deeper than 64 lists"));
   CHECK_THROWS_WITH(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\u0000b\"}\n")}}),
                     Catch::Contains("j.jsonl:1: the text contains a NUL; remove it"));
   CHECK_THROWS_WITH(
       read_all({.inputs = {dir.write("p.jsonl", "{\"source\": \"a\", \"target\": \"b\"}\n{\"source\": \"a\tb\"\n")},
-                .format = "pairs"}),
+                .format = TextFormat::pairs}),
       Catch::Contains("p.jsonl:2: not a JSON object, unlike the lines before"));
   CHECK(read_all({.inputs = {dir.write("j.jsonl", "{\"text\": \"a\\r\\n\\r\\nb\"}\n")}}) ==
         std::vector<std::vector<std::string>>{{"a", "b"}});
   const auto one = dir.write("one.en", "a\n"), two = dir.write("two.en", "b\n");
   CHECK_THROWS_WITH(
-      read_all({.inputs = {one, two}, .targets = {one}, .format = "pairs"}),
+      read_all({.inputs = {one, two}, .targets = {one}, .format = TextFormat::pairs}),
       Catch::Contains("one.en: 2 source files were given with 1 target files; name one target for each source"));
-  CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = "pairs"}), ConfigError);
+  CHECK_THROWS_AS(read_all({.inputs = {one}, .targets = {one, two}, .format = TextFormat::pairs}), ConfigError);
 }
 
 TEST_CASE("pairs are the columns of a table of two, or named columns, never the first two of more", "[data][reader]") {
@@ -116,31 +121,33 @@ TEST_CASE("pairs are the columns of a table of two, or named columns, never the 
   const auto two = dir.write("two.tsv", "a\tb\n\nc\td\n");
   const auto four = dir.write(
       "four.tsv", "\xEF\xBB\xBFindex\tsentence1\tsentence2\tlabel\r\n0\ta \"quoted\tb\tyes\r\n1\tc\td\tno\r\n");
-  CHECK(read_all({.inputs = {two}, .format = "pairs"}) == Documents{{"a", "b"}, {"c", "d"}});
-  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs"}),
+  CHECK(read_all({.inputs = {two}, .format = TextFormat::pairs}) == Documents{{"a", "b"}, {"c", "d"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs}),
                     Catch::EndsWith("four.tsv:1: has 4 columns, but a pair has two; write two, or select two with "
                                     "--columns NAME,NAME by the names in the file's first line"));
-  CHECK(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence2"}) ==
+  CHECK(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "sentence1,sentence2"}) ==
         Documents{{"a \"quoted", "b"}, {"c", "d"}});
-  CHECK(read_all({.inputs = {four, four}, .format = "pairs", .columns = "label,index"}) ==
+  CHECK(read_all({.inputs = {four, four}, .format = TextFormat::pairs, .columns = "label,index"}) ==
         Documents{{"yes", "0"}, {"no", "1"}, {"yes", "0"}, {"no", "1"}});
   const auto twice = dir.write("twice.tsv", "en\ten\tde\n0\ta\tb\n");
-  CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = "pairs", .columns = "en,de"}),
+  CHECK_THROWS_WITH(read_all({.inputs = {twice}, .format = TextFormat::pairs, .columns = "en,de"}),
                     Catch::Contains("twice.tsv:1: two columns are named 'en'; give each column a name of its own"));
-  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "label,label"}),
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "label,label"}),
                     Catch::Contains("four.tsv:1: --columns label,label names one column twice; a pair has two"));
-  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = "pairs", .columns = "sentence1,sentence3"}),
+  CHECK_THROWS_WITH(read_all({.inputs = {four}, .format = TextFormat::pairs, .columns = "sentence1,sentence3"}),
                     Catch::Contains("four.tsv:1: no column is named 'sentence3'; --columns takes two names of this "
                                     "first line: index\tsentence1\tsentence2\tlabel"));
   CHECK_THROWS_WITH(
-      read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")}, .format = "pairs", .columns = "x,z"}),
+      read_all({.inputs = {dir.write("short.tsv", "x\ty\tz\n1\t2\t3\n1\t2\n")},
+                .format = TextFormat::pairs,
+                .columns = "x,z"}),
       Catch::EndsWith("short.tsv:3: has 2 columns, the file's first line has 3; write the same number in every line"));
   const auto json = dir.write("p.jsonl", "{\"x\": \"a\", \"y\": \"b\", \"z\": \"c\"}\n");
-  CHECK(read_all({.inputs = {json}, .format = "pairs", .columns = "z,x"}) == Documents{{"c", "a"}});
-  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = "pairs"}),
+  CHECK(read_all({.inputs = {json}, .format = TextFormat::pairs, .columns = "z,x"}) == Documents{{"c", "a"}});
+  CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = TextFormat::pairs}),
                     Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
   PrepareOptions options;
-  options.inputs = {four}, options.out = dir / "out", options.format = "pairs", options.columns = "sentence1";
+  options.inputs = {four}, options.out = dir / "out", options.format = TextFormat::pairs, options.columns = "sentence1";
   CHECK_THROWS_WITH(
       prepare(options),
       "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
@@ -214,7 +221,7 @@ TEST_CASE("preparing gives the same bytes for any number of threads", "[data][pr
     PrepareOptions options;
     options.inputs = {dir / "text.txt"}, options.out = dir / ("t" + std::to_string(threads)),
     options.tokenizer = dir / "vocab.txt", options.threads = threads, options.held_out = 0.1;
-    options.format = "lines";
+    options.format = TextFormat::lines;
     prepare(options);
     bytes[threads > 1] = read_file(options.out + "/train-00000.tokens");
   }
@@ -228,12 +235,19 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
   }
   PrepareOptions options;
   options.inputs = {dir / "text.txt"}, options.out = dir / "tokens", options.tokenizer = dir / "vocab.txt",
-  options.held_out = 0.1, options.format = "lines";
+  options.held_out = 0.1, options.format = TextFormat::lines;
   CHECK(prepare(options).reused);
   options.held_out = 0.2;
   CHECK_THROWS_WITH(
       prepare(options),
-      Catch::Contains("has tokens of other text or options; name another --out, or overwrite it with --force"));
+      Catch::EndsWith(
+          "has tokens of other text or options (held_out was 0.1, is 0.2); name another --out, or overwrite "
+          "it with --force"));
+  options.held_out = 0.1, options.sentinels = 5;
+  CHECK_THROWS_WITH(prepare(options), Catch::Contains("(sentinels was none, is 5)") &&
+                                          Catch::EndsWith("sentinels need no new tokenizer: --tokenizer " +
+                                                          options.out + "/tokenizer with another --out"));
+  options.held_out = 0.2, options.sentinels = 0;
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
 }
@@ -322,7 +336,7 @@ TEST_CASE("a resumed preparation has the same report as an uninterrupted one, sk
   }
   PrepareOptions options;
   options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)},
-  options.format = "pairs";
+  options.format = TextFormat::pairs;
   options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
   options.out = dir / "whole";
   const auto whole = prepare(options);
@@ -349,7 +363,7 @@ TEST_CASE("preparation of standard input is resumed only with the same text", "[
   };
   const auto first = dir.write("first.txt", text_of("x")), second = dir.write("second.txt", text_of("y"));
   PrepareOptions options;
-  options.inputs = {"-"}, options.train_kind = "byte_bpe", options.vocab_size = 280, options.threads = 1,
+  options.inputs = {"-"}, options.train_kind = TokenizerKind::byte_bpe, options.vocab_size = 280, options.threads = 1,
   options.file_tokens = 20000;
   const auto prepared = [&](const std::string& file, const std::string& out) {
     const StandardInput in(file);
@@ -417,8 +431,9 @@ TEST_CASE("source bytes of pairs are those of their sides, without a separator",
   for (const std::string kind : {"byte_bpe", "wordpiece", "unigram"}) {
     INFO(kind);
     PrepareOptions options;
-    options.inputs = {dir.write("pairs.tsv", pairs)}, options.valid_inputs = options.inputs, options.format = "pairs",
-    options.out = dir / kind, options.train_kind = kind, options.vocab_size = kind == "byte_bpe" ? 280 : 50;
+    options.inputs = {dir.write("pairs.tsv", pairs)}, options.valid_inputs = options.inputs,
+    options.format = TextFormat::pairs, options.out = dir / kind, options.train_kind = choice_of<TokenizerKind>(kind),
+    options.vocab_size = kind == "byte_bpe" ? 280 : 50;
     prepare(options);
     const TokenStore store(options.out, "valid");
     REQUIRE(store.num_sentences() == bytes.size());
@@ -506,7 +521,7 @@ TEST_CASE("every token is read once an epoch, for all packings, short sequences 
   }
   PrepareOptions options;
   options.inputs = {dir.write("long.txt", text)}, options.out = dir / "long", options.tokenizer = dir / "vocab.txt",
-  options.format = "lines", options.held_out = 0, options.threads = 1;
+  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
   prepare(options);
   for (const auto& store : {tiny, TokenStore(dir / "long", "train")})
     for (const auto packing : every_packing)

@@ -272,7 +272,7 @@ TEST_CASE("segment pairs of a single document are rejected with a message", "[ob
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(20));
   options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")}, options.out = dir / "one",
-  options.format = "lines", options.held_out = 0, options.threads = 1;
+  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
   prepare(options);
   const TokenStore store(dir / "one", "train");
   REQUIRE(store.num_documents() == 1);

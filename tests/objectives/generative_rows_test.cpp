@@ -48,7 +48,7 @@ TokenStore store_with_sentinels(const TempDir& dir, int64_t sentinels) {
   PrepareOptions options;
   options.inputs = {dir / "text.txt"};
   options.out = dir / "marked";
-  options.format = "lines";
+  options.format = TextFormat::lines;
   options.tokenizer = dir / "vocab.txt";
   options.sentinels = sentinels;
   options.threads = 1;
@@ -368,7 +368,8 @@ TEST_CASE("pairs are the same from two columns, JSON lines, or two files", "[obj
   const auto stores = [&] {
     std::vector<TokenStore> found;
     PrepareOptions options;
-    options.format = "pairs", options.tokenizer = dir / "vocab.txt", options.held_out = 0, options.threads = 1;
+    options.format = TextFormat::pairs, options.tokenizer = dir / "vocab.txt", options.held_out = 0,
+    options.threads = 1;
     std::string columns, lines, source, target;
     for (int i = 0; i < 20; ++i) {
       const auto a = "w" + std::to_string(i) + "q w1q. w2q", b = "w" + std::to_string(49 - i) + "q";
@@ -431,8 +432,8 @@ TEST_CASE(
     text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) +
             "\n";  // the two words identify the pair
   PrepareOptions options;
-  options.inputs = {dir.write("a.tsv", text)}, options.format = "pairs", options.tokenizer = dir / "vocab.txt",
-  options.out = dir / "a", options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("a.tsv", text)}, options.format = TextFormat::pairs,
+  options.tokenizer = dir / "vocab.txt", options.out = dir / "a", options.held_out = 0, options.threads = 1;
   prepare(options);
   const TokenStore store(options.out, "train");
   const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);

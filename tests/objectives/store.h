@@ -31,7 +31,7 @@ inline cloze::TokenStore tiny_store(const TempDir& dir, int documents = 40, int 
   cloze::PrepareOptions options;
   options.inputs = {dir.write("text.txt", text)};
   options.out = dir / "tokens";
-  options.format = "lines";
+  options.format = cloze::TextFormat::lines;
   options.tokenizer = dir / "vocab.txt";
   options.held_out = 0.1;
   options.threads = 1;

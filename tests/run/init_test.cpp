@@ -10,12 +10,12 @@ TEST_CASE("an encoder-decoder for pairs is initialized from one that was trained
   auto config = tiny_run(dir, 3);
   PrepareOptions options;
   options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked",
-  options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  options.format = TextFormat::lines, options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
   prepare(options);
   std::string pairs;
   for (int i = 0; i < 40; ++i)
     pairs += std::string("w") + static_cast<char>('a' + i % 16) + " wa\tw" + static_cast<char>('a' + i % 7) + "\n";
-  options.inputs = {dir.write("pairs.tsv", pairs)}, options.out = dir / "pairs", options.format = "pairs",
+  options.inputs = {dir.write("pairs.tsv", pairs)}, options.out = dir / "pairs", options.format = TextFormat::pairs,
   options.held_out = 0.2;
   prepare(options);
   T5Config model;

@@ -371,7 +371,7 @@ TEST_CASE("a warning tells if the balance of pairs differs much from the configu
   }
   PrepareOptions options;
   options.inputs = {dir.write("short.txt", text)}, options.tokenizer = dir / "vocab.txt", options.out = dir / "short",
-  options.format = "lines", options.held_out = 0.2, options.threads = 1;
+  options.format = TextFormat::lines, options.held_out = 0.2, options.threads = 1;
   prepare(options);
   config.data.tokens = dir / "short";
   configured = 0.5;

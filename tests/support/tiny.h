@@ -31,7 +31,7 @@ inline cloze::RunConfig tiny_run(const TempDir& dir, int64_t steps) {
   options.inputs = {dir.write("text.txt", synthetic_text(60, 12))};
   options.tokenizer = dir.write("vocab.txt", vocabulary);
   options.out = dir / "tokens";
-  options.format = "lines";
+  options.format = cloze::TextFormat::lines;
   options.held_out = 0.1;
   options.threads = 1;
   if (!std::filesystem::exists(options.out)) cloze::prepare(options);

@@ -55,7 +55,7 @@ TEST_CASE("words are those of the training text between white space, each time t
   PrepareOptions options;
   options.inputs = {dir.write("text.txt", text)};
   options.out = dir / "tokens";
-  options.train_kind = "wordpiece";
+  options.train_kind = TokenizerKind::wordpiece;
   options.vocab_size = 60;
   options.held_out = 0.25;
   options.threads = 1;

@@ -8,7 +8,7 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   auto base = tiny_run(dir, 400);
   PrepareOptions marked;
   marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked",
-  marked.format = "lines", marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
+  marked.format = TextFormat::lines, marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
   prepare(marked);
   const auto small = [](auto model) {
     model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,

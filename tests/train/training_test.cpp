@@ -71,7 +71,7 @@ TEST_CASE("the unigram baseline takes frequencies of special tokens from the tar
   const auto base = tiny_run(dir, 1);
   PrepareOptions options;
   options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked",
-  options.format = "lines", options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  options.format = TextFormat::lines, options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
   prepare(options);
   const TokenStore train(options.out, "train"), store(options.out, "valid");
   const Collator collator(store, {SpanCorruptionConfig{}}, base.data, Rng(1), "valid", T5Config{});
@@ -228,7 +228,7 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
   TempDir elsewhere;
   PrepareOptions late;
   late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))}, late.out = elsewhere / "tokens",
-  late.format = "lines", late.threads = 1;
+  late.format = TextFormat::lines, late.threads = 1;
   late.tokenizer = elsewhere.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[MASK]\nwa\nwb\nwc\n");
   prepare(late);
   other = config;
@@ -269,7 +269,7 @@ TEST_CASE("span corruption with too few sentinels is rejected before training", 
   TempDir dir;
   auto config = tiny_run(dir, 2);
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.out = dir / "few", options.format = "lines",
+  options.inputs = {dir / "text.txt"}, options.out = dir / "few", options.format = TextFormat::lines,
   options.tokenizer = dir / "vocab.txt", options.sentinels = 1, options.threads = 1;
   prepare(options);
   config.model = T5Config{}, config.data.short_seq_prob = 0, config.objectives = {SpanCorruptionConfig{}},
@@ -384,7 +384,7 @@ TEST_CASE("bits per byte count the bytes of the source text, for any tokenizer, 
   const auto file = dir.write("text.txt", text);
   for (const std::string kind : {"byte_bpe", "unigram", "wordpiece"}) {
     PrepareOptions options;
-    options.inputs = {file}, options.out = dir / kind, options.train_kind = kind,
+    options.inputs = {file}, options.out = dir / kind, options.train_kind = choice_of<TokenizerKind>(kind),
     options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
     options.sentinels = 100, options.lowercase = kind == "wordpiece", options.for_scoring = true;
     prepare(options);

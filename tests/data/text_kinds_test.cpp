@@ -1,0 +1,152 @@
+// What is given as text: folders, files of other kinds, keys of JSON lines, and options that do not fit.
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "data/prepare.h"
+#include "data/reader.h"
+#include "data/token_store.h"
+#include "tests/support/catch.h"
+#include "tests/support/temp_dir.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
+  DocumentReader reader(options);
+  std::vector<std::vector<std::string>> found;
+  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
+  return found;
+}
+
+/// What is logged meanwhile.
+template <class F>
+std::string logged(const TempDir& dir, const F& f) {
+  const auto path = dir / "log";
+  fs::remove(path);
+  set_log_file(path);
+  f();
+  set_log_file("");
+  return read_file(path);
+}
+
+std::string many(const std::string& line, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += line;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a folder stands for its files, sorted, without hidden ones", "[data][reader]") {
+  TempDir dir;
+  dir.write("in/b.txt", "b\n");
+  dir.write("in/a/2.txt", "2\n");
+  dir.write("in/a/1.txt", "1\n");
+  dir.write("in/.git/config", "no\n");
+  dir.write("in/.hidden", "no\n");
+  CHECK(read_all({.inputs = {dir / "in"}}) == std::vector<std::vector<std::string>>{{"1"}, {"2"}, {"b"}});
+}
+
+TEST_CASE("files that are no text are named, with the way out", "[data][reader]") {
+  TempDir dir;
+  const auto refused = [&](const std::string& begin, const std::string& words) {
+    INFO(words);
+    CHECK_THROWS_WITH(read_all({.inputs = {dir.write("file", begin + std::string("\0\1\2 rest", 8))}}),
+                      Catch::Contains("file: is " + words));
+  };
+  refused("PAR1", "a Parquet table; write its text as JSON lines");
+  refused("PK\x03\x04", "a zip archive; unpack it, or pipe its text: unzip -p FILE");
+  refused("\x28\xB5\x2F\xFD", "compressed with zstd; pipe its text: zstdcat FILE");
+  refused("BZh91AY&SY", "compressed with bzip2; pipe its text: bzcat FILE");
+  refused("\x1F\x8B", "compressed with gzip; give it a name that ends in .gz");
+  refused("\xFD\x37zXZ", "compressed with xz; give it a name that ends in .xz");
+  refused("%PDF-1.7", "a PDF; extract its text: pdftotext FILE");
+  refused("\xFF\xFE", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
+  refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
+  CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
+}
+
+TEST_CASE("the text of JSON lines may be in an inner object, and the texts that are there are named",
+          "[data][reader]") {
+  TempDir dir;
+  const auto file = dir.write("a.jsonl", R"({"meta": {"text": "inner", "id": 3}, "body": "outer", "a.b": "dotted"})");
+  const auto text = [&](const std::string& field) { return read_all({.inputs = {file}, .field = field}).at(0).at(0); };
+  CHECK(text("meta.text") == "inner");
+  CHECK(text("body") == "outer");
+  CHECK(text("a.b") == "dotted");
+  CHECK_THROWS_WITH(text("text"),
+                    Catch::EndsWith("a.jsonl:1: has no key 'text'; name the key of the text with --field; "
+                                    "its texts: a.b, body, meta.text"));
+  CHECK_THROWS_WITH(text("meta"), Catch::Contains("a.jsonl:1: 'meta' is not a text; name the key"));
+}
+
+TEST_CASE("options of training are refused where nothing is trained, or by the kind that is", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", "a\n")};
+  options.out = dir / "out";
+  options.tokenizer = dir.write("vocab.txt", "[UNK]\na\n");
+  options.lowercase = true;
+  CHECK_THROWS_WITH(prepare(options), "--lowercase is of a tokenizer that is trained, and " + options.tokenizer +
+                                          " folds case or keeps it by its own rules; leave --lowercase out");
+  options.lowercase = false;
+  options.byte_fallback = true;
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--byte-fallback and --character-coverage are of a tokenizer"));
+  options.tokenizer.clear();
+  options.train_kind = TokenizerKind::wordpiece;
+  CHECK_THROWS_WITH(prepare(options), Catch::EndsWith("are of unigram and bpe; --train is wordpiece"));
+  options.byte_fallback = false;
+  options.character_coverage = 0.5;
+  CHECK_THROWS_WITH(prepare(options), "--character-coverage is 0.5, must be in (0.9, 1]");
+  options.character_coverage = PrepareOptions().character_coverage;
+  options.lowercase = true;
+  options.train_kind = TokenizerKind::byte_bpe;
+  CHECK_THROWS_WITH(prepare(options), Catch::StartsWith("--lowercase is not of byte_bpe, which keeps every byte"));
+}
+
+TEST_CASE("with --byte-fallback no character is unknown, and with full coverage every one has a piece",
+          "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.inputs = {dir.write("text.txt", many("the cat sat on the mat.\n\n", 20000) + "a \u4E2D b\n")};
+  options.vocab_size = 300;
+  options.threads = 1;
+  options.held_out = 0;
+  options.out = dir / "plain";
+  prepare(options);
+  const auto plain = TokenStore(options.out, "train").tokenizer();
+  CHECK(plain.id("\u4E2D") == -1);
+  options.out = dir / "covered";
+  options.character_coverage = 1;
+  prepare(options);
+  CHECK(TokenStore(options.out, "train").tokenizer().id("\u4E2D") >= 0);
+  options.out = dir / "bytes";
+  options.character_coverage = PrepareOptions().character_coverage;
+  options.byte_fallback = true;
+  prepare(options);
+  const auto bytes = TokenStore(options.out, "train").tokenizer();
+  for (const auto id : bytes.encode("\u4E2D \u0416")) CHECK(id != bytes.special().unk);
+}
+
+TEST_CASE("tables, JSON and a tokenizer that does not fit are warned of", "[data][prepare]") {
+  TempDir dir;
+  PrepareOptions options;
+  options.tokenizer = dir.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nthe\n##a\n##b\n");
+  options.threads = 1;
+  options.held_out = 0;
+  const auto warned = [&](const std::string& name, const std::string& text) {
+    options.inputs = {dir.write(name, text)};
+    options.out = dir / (name + "-out");
+    return logged(dir, [&] { prepare(options); });
+  };
+  CHECK_THAT(warned("a.txt", many("the\tthe\tthe\n", 5)), Catch::Contains("a.txt looks like a table and is read as"));
+  CHECK_THAT(warned("b.csv", many("the,the\n", 5)), Catch::Contains("b.csv looks like a table"));
+  CHECK_THAT(warned("c.json", "[\n" + many("the\n", 5) + "]\n"), Catch::Contains("c.json looks like JSON"));
+  CHECK_THAT(warned("d.txt", many("the the the\n\n", 5)), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("g.txt", "[the] the\n"), !Catch::Contains("looks like"));
+  CHECK_THAT(warned("e.txt", many("abababab abab\n\n", 300)), Catch::Contains("the tokenizer does not fit the text"));
+  CHECK_THAT(warned("f.txt", many("the the the the\n\n", 500)), !Catch::Contains("does not fit the text"));
+}
