@@ -279,8 +279,8 @@ TEST_CASE("XLNet predicts at most all candidates, unknown tokens included", "[in
   auto config = subword_run(dir);
   PrepareOptions options;  // of a vocabulary that lacks most of the text
   options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
-  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange", options.format = TextFormat::lines,
-  options.held_out = 0, options.threads = 1;
+  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange",
+  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
   prepare(options);
   PlmConfig plm;
   plm.num_predict = 1000;
