@@ -106,7 +106,8 @@ TEST_CASE("duplicates and near-duplicates are held out with their document", "[d
     if (d % 2 == 0) near[near.size() / 3] = 'Q';
     documents.push_back(near);
   }
-  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.3;
+  f.options.inputs = {f.text("text.txt", documents)};
+  f.options.held_out = 0.3;
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(split.copies == 40);
   CHECK(split.near_duplicates == 40);
@@ -129,11 +130,13 @@ TEST_CASE("duplicates of separate held-out text are removed from the training te
   for (uint64_t d = 0; d < 10; ++d) held_out.push_back(document_of(d < 8 ? d : 100 + d, 100));
   for (uint64_t d = 0; d < 8; ++d) held_out[d][50] = '?';
   held_out.push_back(held_out[9]);
-  f.options.inputs = {f.text("train.txt", documents)}, f.options.valid_inputs = {f.text("valid.txt", held_out)};
+  f.options.inputs = {f.text("train.txt", documents)};
+  f.options.valid_inputs = {f.text("valid.txt", held_out)};
   const auto found = prepare(f.options);
   CHECK(found.leaked_documents == 8);
   CHECK(found.documents == 43);
-  f.options.dedup = true, f.options.out = f.dir / "once";
+  f.options.dedup = true;
+  f.options.out = f.dir / "once";
   const auto once = prepare(f.options);
   CHECK(once.removed_documents == 8);
   CHECK(once.removed_valid_documents == 1);
@@ -149,7 +152,8 @@ TEST_CASE("the held-out share is a share of tokens, for any document lengths", "
     documents.push_back(document_of(d, d % 100 == 0 ? 20000 : 20 + static_cast<int>(d * 7 % 500)));
   f.options.inputs = {f.text("text.txt", documents)};
   for (const double asked : {0.01, 0.05, 0.2, 0.5}) {
-    f.options.held_out = asked, f.options.out = f.dir / ("out" + std::to_string(asked));
+    f.options.held_out = asked;
+    f.options.out = f.dir / ("out" + std::to_string(asked));
     const auto report = prepare(f.options);
     const double share =
         static_cast<double>(report.valid_tokens) / static_cast<double>(report.tokens + report.valid_tokens);
@@ -173,11 +177,13 @@ TEST_CASE("of eight documents the smallest is held out if it is small enough, el
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 7; ++d) documents.push_back(document_of(d, 1000));
   documents.push_back(document_of(7, 9000));
-  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
+  f.options.inputs = {f.text("text.txt", documents)};
+  f.options.held_out = 0.1;
   const auto whole = prepare(f.options);
   CHECK(whole.valid_documents == 1);
   CHECK(whole.documents == 7);
-  f.options.held_out = 0.01, f.options.out = f.dir / "end";
+  f.options.held_out = 0.01;
+  f.options.out = f.dir / "end";
   const auto end = prepare(f.options);
   CHECK(end.documents == 8);
   CHECK(end.valid_documents == 1);
@@ -197,7 +203,8 @@ TEST_CASE("if all documents are near-duplicates of each other, some are still he
     text[10 + 7 * d] = '!';
     documents.push_back(text);
   }
-  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
+  f.options.inputs = {f.text("text.txt", documents)};
+  f.options.held_out = 0.1;
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(split.near_duplicates == 39);
   CHECK(count(split.documents, Fate::valid) == 4);
@@ -212,14 +219,15 @@ TEST_CASE("of many duplicates of one document some are held out and counted as l
   CHECK(report.documents == 49);
   CHECK(report.leaked_documents == 1);
   // With few duplicates one is too much: the end of one is held out, which the others have too.
-  f.options.inputs = {f.text("few.txt", std::vector<std::string>(5, document_of(1, 100)))},
+  f.options.inputs = {f.text("few.txt", std::vector<std::string>(5, document_of(1, 100)))};
   f.options.out = f.dir / "few";
   const auto few = prepare(f.options);
   CHECK(few.documents == 5);
   CHECK(few.valid_documents == 1);
   CHECK(few.leaked_documents == 1);
   // A pair has no end that could be held out.
-  f.options.format = TextFormat::pairs, f.options.out = f.dir / "pairs";
+  f.options.format = TextFormat::pairs;
+  f.options.out = f.dir / "pairs";
   std::string pairs;
   for (int i = 0; i < 5; ++i) pairs += "w1q w2q\tw3q\n";
   f.options.inputs = {f.dir.write("pairs.tsv", pairs)};
@@ -236,14 +244,16 @@ TEST_CASE("many duplicates stay in the training text if there is enough other te
     documents.push_back(document_of(2, 100));
   }
   for (uint64_t d = 10; d < 60; ++d) documents.push_back(document_of(d, 100));
-  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.1;
+  f.options.inputs = {f.text("text.txt", documents)};
+  f.options.held_out = 0.1;
   const auto split = split_text(f.options, f.dir.path.string());
   CHECK(count(split.documents, Fate::valid) >= 12);
   CHECK(split.leaked == 0);
   // Or the end of the only document without a duplicate.
   documents.resize(80);
   documents.push_back(document_of(99, 2000));
-  f.options.inputs = {f.text("one.txt", documents)}, f.options.held_out = 0.01;
+  f.options.inputs = {f.text("one.txt", documents)};
+  f.options.held_out = 0.01;
   const auto end = split_text(f.options, f.dir.path.string());
   CHECK(end.tail_document == 80);
   CHECK(count(end.documents, Fate::valid) == 0);
@@ -259,7 +269,8 @@ TEST_CASE("a tokenizer is trained on training text alone", "[data][split]") {
     for (int k = 0; k < 30; ++k) text += "x" + own + other + "x ";  // a word of this document alone
     documents.push_back(text + "\n");
   }
-  f.options.inputs = {f.text("text.txt", documents)}, f.options.held_out = 0.3;
+  f.options.inputs = {f.text("text.txt", documents)};
+  f.options.held_out = 0.3;
   f.options.tokenizer.clear(), f.options.train_kind = TokenizerKind::byte_bpe, f.options.vocab_size = 4000;
   const auto split = split_text(f.options, f.dir.path.string());
   REQUIRE(count(split.documents, Fate::valid) > 10);
@@ -279,7 +290,9 @@ TEST_CASE("a file that has changed since its documents were compared is named, a
   std::vector<std::string> documents;
   for (uint64_t d = 0; d < 30; ++d) documents.push_back(document_of(d, 60));
   const auto still = f.text("still.txt", documents), text = f.text("text.txt", documents), before = read_file(text);
-  f.options.inputs = {still, text}, f.options.train_kind = TokenizerKind::byte_bpe, f.options.vocab_size = 300;
+  f.options.inputs = {still, text};
+  f.options.train_kind = TokenizerKind::byte_bpe;
+  f.options.vocab_size = 300;
   const auto words = text + ": has changed while it was prepared (" + std::to_string(before.size()) + " bytes before, ";
   for (const std::string& now : {before + before, before.substr(0, before.size() / 2)}) {
     f.dir.write("text.txt", before);

@@ -147,11 +147,15 @@ TEST_CASE("pairs are the columns of a table of two, or named columns, never the 
   CHECK_THROWS_WITH(read_all({.inputs = {json}, .format = TextFormat::pairs}),
                     Catch::Contains("has no text 'source'; name the keys of both sides with --columns NAME,NAME"));
   PrepareOptions options;
-  options.inputs = {four}, options.out = dir / "out", options.format = TextFormat::pairs, options.columns = "sentence1";
+  options.inputs = {four};
+  options.out = dir / "out";
+  options.format = TextFormat::pairs;
+  options.columns = "sentence1";
   CHECK_THROWS_WITH(
       prepare(options),
       "--columns is 'sentence1', must be two names with a comma between them: --columns sentence1,sentence2");
-  options.columns = "sentence1,sentence2", options.targets = {two};
+  options.columns = "sentence1,sentence2";
+  options.targets = {two};
   CHECK_THROWS_WITH(prepare(options),
                     "--columns names both sides of pairs in one line; add --format pairs, and leave --target out");
   options.targets.clear(), options.field = "x,y";
@@ -219,8 +223,11 @@ TEST_CASE("preparing gives the same bytes for any number of threads", "[data][pr
   std::string bytes[2];
   for (const int64_t threads : {1, 5}) {
     PrepareOptions options;
-    options.inputs = {dir / "text.txt"}, options.out = dir / ("t" + std::to_string(threads)),
-    options.tokenizer = dir / "vocab.txt", options.threads = threads, options.held_out = 0.1;
+    options.inputs = {dir / "text.txt"};
+    options.out = dir / ("t" + std::to_string(threads));
+    options.tokenizer = dir / "vocab.txt";
+    options.threads = threads;
+    options.held_out = 0.1;
     options.format = TextFormat::lines;
     prepare(options);
     bytes[threads > 1] = read_file(options.out + "/train-00000.tokens");
@@ -234,8 +241,11 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
     tiny_store(dir);
   }
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.out = dir / "tokens", options.tokenizer = dir / "vocab.txt",
-  options.held_out = 0.1, options.format = TextFormat::lines;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "tokens";
+  options.tokenizer = dir / "vocab.txt";
+  options.held_out = 0.1;
+  options.format = TextFormat::lines;
   CHECK(prepare(options).reused);
   options.held_out = 0.2;
   CHECK_THROWS_WITH(
@@ -243,11 +253,13 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
       Catch::EndsWith(
           "has tokens of other text or options (held_out was 0.1, is 0.2); name another --out, or overwrite "
           "it with --force"));
-  options.held_out = 0.1, options.sentinels = 5;
+  options.held_out = 0.1;
+  options.sentinels = 5;
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("(sentinels was none, is 5)") &&
                                           Catch::EndsWith("sentinels need no new tokenizer: --tokenizer " +
                                                           options.out + "/tokenizer with another --out"));
-  options.held_out = 0.2, options.sentinels = 0;
+  options.held_out = 0.2;
+  options.sentinels = 0;
   options.force = true;
   CHECK_FALSE(prepare(options).reused);
 }
@@ -306,7 +318,8 @@ TEST_CASE("a killed preparation resumes after its closed files and ends with the
   PrepareOptions options;
   options.inputs = {dir.write("text.txt", text)};
   options.tokenizer = dir / "vocab.txt";
-  options.threads = 2, options.file_tokens = 20000;
+  options.threads = 2;
+  options.file_tokens = 20000;
   options.out = dir / "whole";
   prepare(options);
   options.out = dir / "cut";
@@ -335,9 +348,12 @@ TEST_CASE("a resumed preparation has the same report as an uninterrupted one, sk
     incomplete += i % 7 == 0 || i % 11 == 0;
   }
   PrepareOptions options;
-  options.inputs = {dir.write("train.tsv", pairs)}, options.valid_inputs = {dir.write("valid.tsv", pairs)},
+  options.inputs = {dir.write("train.tsv", pairs)};
+  options.valid_inputs = {dir.write("valid.tsv", pairs)};
   options.format = TextFormat::pairs;
-  options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
+  options.tokenizer = dir / "vocab.txt";
+  options.threads = 1;
+  options.file_tokens = 20000;
   options.out = dir / "whole";
   const auto whole = prepare(options);
   CHECK(whole.incomplete_pairs == 2 * incomplete);
@@ -363,7 +379,10 @@ TEST_CASE("preparation of standard input is resumed only with the same text", "[
   };
   const auto first = dir.write("first.txt", text_of("x")), second = dir.write("second.txt", text_of("y"));
   PrepareOptions options;
-  options.inputs = {"-"}, options.train_kind = TokenizerKind::byte_bpe, options.vocab_size = 280, options.threads = 1,
+  options.inputs = {"-"};
+  options.train_kind = TokenizerKind::byte_bpe;
+  options.vocab_size = 280;
+  options.threads = 1;
   options.file_tokens = 20000;
   const auto prepared = [&](const std::string& file, const std::string& out) {
     const StandardInput in(file);
@@ -385,7 +404,9 @@ TEST_CASE("preparation of standard input is resumed only with the same text", "[
   CHECK(prepared(first, "again") == whole);
   CHECK(fs::last_write_time(dir / "again/train-00000.tokens") == begun);
   // Existing files are not reused for other content of standard input, on either side of the pairs.
-  options.out = dir / "valid", options.inputs = {first}, options.valid_inputs = {"-"};
+  options.out = dir / "valid";
+  options.inputs = {first};
+  options.valid_inputs = {"-"};
   {
     const StandardInput in(second);
     prepare(options);
@@ -401,10 +422,13 @@ TEST_CASE("a file that changes during preparation is named", "[data][prepare]") 
   for (int d = 0; d < 60000; ++d)
     text += "w" + std::to_string(d % 20) + "q w3q. w" + std::to_string(d / 20 % 20) + "q.\n\n";
   PrepareOptions options;
-  options.tokenizer = dir / "vocab.txt", options.threads = 1, options.file_tokens = 20000;
+  options.tokenizer = dir / "vocab.txt";
+  options.threads = 1;
+  options.file_tokens = 20000;
   for (const std::string kind : {"longer", "shorter"}) {
     INFO(kind);
-    options.inputs = {dir.write(kind + ".txt", text)}, options.out = dir / kind;
+    options.inputs = {dir.write(kind + ".txt", text)};
+    options.out = dir / kind;
     const auto child = preparing(options, "train-00001.tokens");
     kill(child, SIGSTOP);
     fs::resize_file(options.inputs[0], kind == "longer" ? 2 * text.size() : text.size() / 2);
@@ -431,8 +455,11 @@ TEST_CASE("source bytes of pairs are those of their sides, without a separator",
   for (const std::string kind : {"byte_bpe", "wordpiece", "unigram"}) {
     INFO(kind);
     PrepareOptions options;
-    options.inputs = {dir.write("pairs.tsv", pairs)}, options.valid_inputs = options.inputs,
-    options.format = TextFormat::pairs, options.out = dir / kind, options.train_kind = choice_of<TokenizerKind>(kind),
+    options.inputs = {dir.write("pairs.tsv", pairs)};
+    options.valid_inputs = options.inputs;
+    options.format = TextFormat::pairs;
+    options.out = dir / kind;
+    options.train_kind = choice_of<TokenizerKind>(kind);
     options.vocab_size = kind == "byte_bpe" ? 280 : 50;
     prepare(options);
     const TokenStore store(options.out, "valid");
@@ -450,17 +477,20 @@ TEST_CASE("of a small text a document is held out, of a single document its end"
   dir.write("vocab.txt", tiny_vocabulary(20));
   PrepareOptions options;
   options.tokenizer = dir / "vocab.txt";
-  options.inputs = {dir.write("two.txt", "w1q w2q.\n\nw3q w4q.\n")}, options.out = dir / "two";
+  options.inputs = {dir.write("two.txt", "w1q w2q.\n\nw3q w4q.\n")};
+  options.out = dir / "two";
   const auto two = prepare(options);
   CHECK(two.documents == 1);
   CHECK(two.valid_documents == 1);
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += "W" + std::to_string(i) + "q w2q.\n";
-  options.inputs = {dir.write("one.txt", lines)}, options.out = dir / "one";
+  options.inputs = {dir.write("one.txt", lines)};
+  options.out = dir / "one";
   const auto one = prepare(options);
   CHECK(one.valid_documents == 1);
   CHECK(one.tokens > one.valid_tokens);
-  options.inputs = {dir.write("empty.txt", "\n\n")}, options.out = dir / "empty";
+  options.inputs = {dir.write("empty.txt", "\n\n")};
+  options.out = dir / "empty";
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("empty.txt: has no text; name files with text"));
 }
 
@@ -520,8 +550,12 @@ TEST_CASE("every token is read once an epoch, for all packings, short sequences 
     text += "\n\n";
   }
   PrepareOptions options;
-  options.inputs = {dir.write("long.txt", text)}, options.out = dir / "long", options.tokenizer = dir / "vocab.txt",
-  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("long.txt", text)};
+  options.out = dir / "long";
+  options.tokenizer = dir / "vocab.txt";
+  options.format = TextFormat::lines;
+  options.held_out = 0;
+  options.threads = 1;
   prepare(options);
   for (const auto& store : {tiny, TokenStore(dir / "long", "train")})
     for (const auto packing : every_packing)

@@ -133,9 +133,13 @@ TEST_CASE("prepare trains each kind of tokenizer, and a text too small for the s
   for (const auto& sentence : sentences()) text += sentence + "\n";
   for (const std::string kind : {"wordpiece", "byte_bpe"}) {
     PrepareOptions options;
-    options.inputs = {dir.write("text.txt", text + "\n" + text)}, options.out = dir / kind,
-    options.format = TextFormat::lines, options.train_kind = choice_of<TokenizerKind>(kind), options.vocab_size = 300,
-    options.threads = 1, options.held_out = 0;
+    options.inputs = {dir.write("text.txt", text + "\n" + text)};
+    options.out = dir / kind;
+    options.format = TextFormat::lines;
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = 300;
+    options.threads = 1;
+    options.held_out = 0;
     const auto report = prepare(options);
     CHECK(report.unknown_tokens == 0);
     CHECK(Tokenizer::open(dir / (kind + "/tokenizer")).kind() == kind);

@@ -82,7 +82,8 @@ TEST_CASE("a SentencePiece model is trained in the process, with BERT's special 
   for (const std::string kind : {"unigram", "bpe"}) {
     PrepareOptions options;
     options.inputs = {dir.write("text.txt", text)};
-    options.train_kind = choice_of<TokenizerKind>(kind), options.vocab_size = 60;
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = 60;
     options.threads = 1;
     train_tokenizer(options, {.documents = {Fate::train}}, dir / kind);
     options.threads = 3;
@@ -159,7 +160,9 @@ TEST_CASE("words are encoded as SentencePiece encodes the whole text", "[data][t
   for (const std::string kind : {"unigram", "bpe"}) {
     PrepareOptions options;
     options.inputs = {dir.write("text.txt", text)};
-    options.train_kind = choice_of<TokenizerKind>(kind), options.vocab_size = 70, options.lowercase = kind == "bpe";
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = 70;
+    options.lowercase = kind == "bpe";
     train_tokenizer(options, {.documents = {Fate::train}}, dir / kind);
     models.push_back(dir / (kind + "/spiece.model"));
   }
