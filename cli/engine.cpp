@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/interrupt.h"
 #include "core/log.h"
 
 namespace cloze {
@@ -18,10 +19,10 @@ int run_engine(const Command& command) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   require(handle != nullptr, library, ": cannot be loaded (", handle ? "" : dlerror(),
           "); build Cloze again with ./quickstart or ./test");
-  auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel)>(dlsym(handle, "cloze_run"));
+  auto* entry = reinterpret_cast<int (*)(const Command&, LogLevel, Interrupts&)>(dlsym(handle, "cloze_run"));
   require(entry != nullptr, library,
           ": is not the engine of this program; build Cloze again with ./quickstart or ./test");
-  return entry(command, log_level());
+  return entry(command, log_level(), interrupts());
 }
 
 }  // namespace cloze

@@ -71,6 +71,17 @@ void check_numbers(CLI::App& app) {
   for (auto* verb : app.get_subcommands(nullptr)) check_numbers(*verb);
 }
 
+/// Whether the verb of a command line has work to save, or output to complete, when it is interrupted.
+bool saves_work(const CLI::App& app) {
+  std::string verb;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    verb += (verb.empty() ? "" : " ") + at->get_name();
+  }
+  const std::vector<std::string> saving{"prepare", "tokenize", "pretrain", "study run", "generate"};
+  return std::find(saving.begin(), saving.end(), verb) != saving.end();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -93,13 +104,16 @@ int main(int argc, char** argv) {
   app.set_help_flag("-h,--help", "show this help and exit");
   app.set_version_flag("--version", std::string("cloze ") + CLOZE_VERSION, "show the version and exit");
   app.footer(
-      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 130 interrupted\nafter all work was saved.");
+      "Exit codes: 0 success, 1 failure, 2 invalid command or config, 130 interrupted\n"
+      "after all work was saved. Verbs with nothing to save end at once, with 128 plus\n"
+      "the number of the signal.");
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
   app.add_flag("--verbose", verbose, "print more detail");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
+    if (saves_work(app)) save_when_interrupted();
   });
   for (const auto add : {add_prepare, add_tokenize, add_inspect, add_pretrain, add_benchmark, add_study, add_report,
                          add_fit, add_evaluate, add_generate, add_fill, add_import, add_export, add_verify, add_config,

@@ -30,7 +30,7 @@ struct ShapeError : Error {
 struct CheckpointError : Error {
   using Error::Error;
 };
-/// Stopped by Ctrl-C or SIGTERM after everything was saved. Exit code 130.
+/// Stopped by Ctrl-C, SIGTERM or SIGHUP after everything was saved. Exit code 130.
 struct Interrupted : Error {
   using Error::Error;
   int exit_code() const noexcept override { return 130; }

@@ -1,13 +1,30 @@
 #pragma once
-// Ctrl-C and SIGTERM: a flag that long-running work checks between steps.
+// Ctrl-C, SIGTERM and SIGHUP: they end the program, or set a flag that work with something to save checks.
 #include <atomic>
 
 namespace cloze {
 
-/// Set by the first signal; a second one ends the program at once.
-extern std::atomic<bool> interrupted;
+/// What signals have asked for. The program owns one; its engine, a library with its own copy of this code, shares it.
+struct Interrupts {
+  std::atomic<bool> requested{false};  ///< a signal came, and the work is to be saved
+  std::atomic<bool> saves{false};      ///< there is work to save: the first signal does not end the program
+};
 
+/// True after the first signal to a program that saves; a second one ends it at once.
+struct InterruptFlag {
+  operator bool() const;
+};
+inline constexpr InterruptFlag interrupted;
+
+/// Without `save_when_interrupted` a signal ends the program at once, with 128 plus its number.
 void install_interrupt_handlers();
+/// From now on the first signal sets `interrupted`.
+void save_when_interrupted();
+
+/// Those of this copy of the code.
+Interrupts& interrupts();
+/// Uses those of the program from now on.
+void share_interrupts(Interrupts& of_program);
 
 /// While one exists, a signal ends a blocking read, which is otherwise restarted.
 struct InterruptibleReads {

@@ -315,6 +315,7 @@ class Run {
       stopped_by_ = "patience";
       return;
     }
+    if (interrupted) stop();  // while it was loading: nothing is to be saved
     const int64_t batch = config_.train.batch_size, accumulation = config_.train.accumulation;
     Loader loader([&](uint64_t n) { return collator_.batch(n * static_cast<uint64_t>(batch), batch); },
                   state_.sequences / static_cast<uint64_t>(batch), config_.train.workers);
@@ -359,21 +360,23 @@ class Run {
         }
       }
       const auto pause_start = Clock::now();
-      const bool stop = interrupted, over = progress().first >= progress().second;
+      const bool stops = interrupted, over = progress().first >= progress().second;
       const bool evaluates = !over && evaluates_now(share_before);
       if (evaluates) evaluate_now();
-      if (stop || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
+      if (stops || (!over && config_.checkpoint.every > 0 && state_.step % config_.checkpoint.every == 0)) save(false);
       pause += since(pause_start);
-      if (stop) {
-        end_progress();
-        throw Interrupted(words("stopped at step ", state_.step, "; continue with --resume"));
-      }
+      if (stops) stop();
       if (evaluates && patience_over()) {
         stopped_by_ = "patience";
         break;
       }
     }
     end_progress();
+  }
+
+  [[noreturn]] void stop() const {
+    end_progress();
+    throw Interrupted(words("stopped at step ", state_.step, "; continue with --resume"));
   }
 
   void refuse(const Stepper::Result& result, int64_t skips) {

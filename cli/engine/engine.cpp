@@ -247,10 +247,11 @@ int run(const BenchmarkCommand& c) {
 
 }  // namespace cloze
 
-extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command, cloze::LogLevel level) {
-  // The engine is a library with its own log and its own signal flag, separate from those of the program.
+extern "C" __attribute__((visibility("default"))) int cloze_run(const cloze::Command& command, cloze::LogLevel level,
+                                                                cloze::Interrupts& of_program) {
+  // The engine is a library with its own log and its own copy of the signal handling.
   cloze::set_log_level(level);
-  cloze::install_interrupt_handlers();
+  cloze::share_interrupts(of_program);
   cloze::configure_threads(0);
   return std::visit([](const auto& c) { return cloze::run(c); }, command);
 }

@@ -910,3 +910,14 @@ TEST_CASE("a study without tokens and one of a thousand runs are refused before 
   CHECK(cloze("study run " + two).code == 0);
   CHECK_THAT(cloze("study commands " + two).text, Catch::Contains("no run is left to start"));
 }
+
+TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
+  const auto endless = "inspect objective " + world().config() + " --sequences 1000000000";
+  for (const auto& [signal, code] : {std::pair{"INT", 130}, std::pair{"TERM", 143}}) {
+    INFO(signal);
+    CHECK(cloze(endless, "timeout --preserve-status -k 30 -s " + std::string(signal) + " 3 ").code == code);
+  }
+  // Also while it waits for its input.
+  const auto waits = cloze("evaluate " + world().run + " --text -", "sleep 5 | timeout --preserve-status -s TERM 2 ");
+  CHECK(waits.code == 143);
+}

@@ -101,18 +101,47 @@ TEST_CASE("a run that was killed and resumed equals an uninterrupted one, to the
   check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
 }
 
-TEST_CASE("SIGTERM saves a checkpoint and exits with 130, and the run can be resumed", "[train][resume]") {
+TEST_CASE("SIGTERM and SIGHUP save a checkpoint and exit with 130, and the run can be resumed", "[train][resume]") {
   TempDir dir;
   const auto config = tiny_run(dir, 100000);
   std::ofstream(dir / "run.yaml") << to_yaml(config);
+  signal(SIGHUP, SIG_DFL);  // the tests may be run by nohup
+  const int sent = GENERATE(SIGTERM, SIGHUP);
   const auto child = train_in_child({.run = dir / "run"});
   for (int wait = 0; wait < 4000 && metrics(dir / "run").size() < 5; ++wait) usleep(5000);
-  kill(child, SIGTERM);
+  kill(child, sent);
   int status = 0;
   waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 130);
   CHECK_FALSE(find_checkpoint(dir / "run").empty());
+}
+
+TEST_CASE("a run that gets a signal while it is loading stops, and begins when it is resumed", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 100000);
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  for (const int milliseconds : {0, 20, 60, 150, 300, 500}) {
+    INFO(milliseconds);
+    fs::remove_all(dir / "run");
+    const auto child = train_in_child({.run = dir / "run"});
+    usleep(static_cast<useconds_t>(1000 * milliseconds));
+    kill(child, SIGTERM);
+    int status = 0;
+    pid_t ended = 0;
+    for (int wait = 0; wait < 1200 && (ended = waitpid(child, &status, WNOHANG)) == 0; ++wait) usleep(50'000);
+    CHECK(ended == child);
+    if (ended == 0) {
+      kill(child, SIGKILL);
+      waitpid(child, &status, 0);
+    }
+    const bool before_main = WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+    const bool stopped = WIFEXITED(status) && (WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 143);
+    CHECK((before_main || stopped));
+  }
+  config.train.budget.steps = 2;
+  CHECK(pretrain(config, {.run = dir / "run", .resume = fs::exists(dir / "run/run.yaml"), .overwrite_config = true})
+            .steps >= 2);
 }
 
 TEST_CASE("a checkpoint records the version of the rules for its rows; without a record it is version 1",
