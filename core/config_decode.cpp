@@ -48,7 +48,7 @@ void check_range(const ConfigNode& node, const std::string& path, const Rule& ru
                  std::vector<Issue>& issues) {
   const bool fits = rule.multiple_of == 1 || std::fmod(value, static_cast<double>(rule.multiple_of)) == 0;
   if (value < rule.low || value > rule.high || (rule.open_high && value == rule.high) || !fits)
-    issues.push_back({node.where, "'" + path + "' is " + node.text + ", must be " + rule_words(rule)});
+    issues.push_back({node.where, "'" + path + "' is " + shortened(node.text) + ", must be " + rule_words(rule)});
 }
 
 }  // namespace
@@ -155,7 +155,8 @@ bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& pa
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
   issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
-                                    ", not " + (node.type == Type::scalar ? "'" + node.text + "'" : shown(node))});
+                                    ", not " +
+                                    (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node))});
   return false;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -18,8 +19,8 @@ namespace {
 using config_detail::shown;
 using Type = ConfigNode::Type;
 
-constexpr size_t max_bytes = 1 << 20, max_nodes = 100000;
-constexpr int max_depth = 64, max_bases = 16;
+constexpr size_t max_bytes = 1 << 20, max_nodes = 100000, max_keys = 10000;
+constexpr int max_depth = 64, max_bases = 16, max_files = 64;
 
 std::string location(const std::string& name, int line, int column) { return words(name, ":", line, ":", column); }
 
@@ -64,12 +65,15 @@ struct Converter {
       for (const auto& item : from) to.items.emplace_back("", convert(item, to.where, depth + 1));
     } else if (from.IsMap()) {
       to.type = Type::map;
+      require<ConfigError>(from.size() <= max_keys, to.where, ": ", from.size(),
+                           " keys are too many for a map (at most ", max_keys, "); name the YAML file of a run");
       for (const auto& item : from) {
         const auto key_mark = item.first.Mark();
         const std::string at = location(name, key_mark.line + 1, key_mark.column + 1);
         require<ConfigError>(item.first.IsScalar(), at, ": a key must be a plain word");
         const std::string key = item.first.Scalar();
-        require<ConfigError>(to.find(key) == nullptr, at, ": key '", key, "' is given twice; keep one of them");
+        require<ConfigError>(to.find(key) == nullptr, at, ": key '", shortened(key),
+                             "' is given twice; keep one of them");
         auto value = convert(item.second, at, depth + 1);
         value.key_where = at;
         to.items.emplace_back(key, std::move(value));
@@ -115,10 +119,14 @@ void merge(ConfigNode& under, ConfigNode over) {
   under.where = over.where;
 }
 
-ConfigNode load_file(const std::string& path, std::vector<std::string> chain);
+/// A file, the files that lead to it by `base:`, and the number of files read so far.
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain, int& files);
 
 /// Replaces a top-level `base:` by the content of the files it names.
-ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std::string> chain) {
+ConfigNode with_bases(ConfigNode node, const std::string& path, const std::vector<std::string>& chain, int& files) {
+  require<ConfigError>(node.type == Type::map || node.type == Type::absent, node.where,
+                       ": 'the file' must be a map of keys, not ",
+                       node.type == Type::scalar ? "'" + shown(node) + "'" : shown(node));
   const auto found =
       std::find_if(node.items.begin(), node.items.end(), [](const auto& item) { return item.first == "base"; });
   if (node.type != Type::map || found == node.items.end()) return node;
@@ -134,9 +142,11 @@ ConfigNode with_bases(ConfigNode node, const std::string& path, std::vector<std:
     const auto file = (std::filesystem::path(path).parent_path() / name.text).lexically_normal().string();
     require<ConfigError>(std::filesystem::exists(file), name.where, ": base file '", name.text,
                          "' was not found (looked for ", file, ")");
+    require<ConfigError>(++files <= max_files, name.where, ": more than ", max_files,
+                         " base files are read; name each of them once");
     require<ConfigError>(std::find(chain.begin(), chain.end(), file) == chain.end() && chain.size() < max_bases,
                          name.where, ": base file '", name.text, "' extends itself; remove one of the `base:` lines");
-    merge(merged, load_file(file, chain));
+    merge(merged, load_file(file, chain, files));
   }
   merge(merged, std::move(node));
   return merged;
@@ -157,10 +167,10 @@ ConfigNode read_file(const std::string& path) {
   return parse_node(text, path);
 }
 
-ConfigNode load_file(const std::string& path, std::vector<std::string> chain) {
+ConfigNode load_file(const std::string& path, std::vector<std::string> chain, int& files) {
   auto node = read_file(path);
   chain.push_back(std::filesystem::path(path).lexically_normal().string());
-  return with_bases(std::move(node), path, chain);
+  return with_bases(std::move(node), path, chain, files);
 }
 
 /// Lays `value` over what stands at a dotted path.
@@ -200,12 +210,14 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
 }
 
 void apply_override(ConfigNode& root, const std::string& assignment) {
-  const std::string where = "--set " + assignment;
+  const std::string where = "--set " + shortened(assignment);
   const auto equals = assignment.find('=');
   const auto path = assignment.substr(0, equals);
   require<ConfigError>(equals != std::string::npos && equals > 0 && path.front() != '.' && path.back() != '.' &&
                            path.find("..") == std::string::npos,
                        where, ": write it as --set key.of.value=value");
+  require<ConfigError>(std::count(path.begin(), path.end(), '.') < max_depth, where, ": its key is nested deeper than ",
+                       max_depth, "; no config has such a key");
   ConfigNode value = parse_node(assignment.substr(equals + 1), where);
   std::function<void(ConfigNode&)> mark = [&](ConfigNode& node) {
     node.where = node.key_where = where;
@@ -226,7 +238,8 @@ const ConfigNode* ConfigNode::find(const std::string& key) const {
 
 ConfigTree ConfigTree::load(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigTree tree;
-  tree.root_ = load_file(path, {});
+  int files = 0;
+  tree.root_ = load_file(path, {}, files);
   for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
   return tree;
 }
@@ -240,7 +253,8 @@ ConfigTree ConfigTree::load_alone(const std::string& path) {
 ConfigTree ConfigTree::parse(const std::string& text, const std::string& name,
                              const std::vector<std::string>& overrides) {
   ConfigTree tree;
-  tree.root_ = with_bases(parse_node(text, name), name, {});
+  int files = 0;
+  tree.root_ = with_bases(parse_node(text, name), name, {}, files);
   for (const auto& assignment : overrides) apply_override(tree.root_, assignment);
   return tree;
 }
@@ -282,7 +296,7 @@ const ConfigNode* ConfigTree::find(const std::string& path) const {
 namespace config_detail {
 
 std::string shown(const ConfigNode& node) {
-  if (node.type == Type::scalar) return node.text;
+  if (node.type == Type::scalar) return shortened(node.text);
   if (node.type == Type::absent) return "nothing";
   return node.type == Type::list ? "a list" : "a map";
 }

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "core/error.h"
 
@@ -102,6 +104,30 @@ void StagedFolder::commit() {
   committed_ = true;
   sync_path(parent_of(final_));
   fs::remove_all(old, error);
+}
+
+bool is_staged(const std::string& name) {
+  const auto at = name.rfind(".tmp-");
+  if (at == std::string::npos || at == 0) return false;
+  const std::string_view rest = std::string_view(name).substr(at + 5);
+  const auto digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  return digits > 0 && (digits == rest.size() || rest.substr(digits) == ".old");
+}
+
+void sweep_staged(const std::string& folder) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (fs::recursive_directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
+    if (!is_staged(at->path().filename().string())) continue;
+    found.push_back(at->path());
+    at.disable_recursion_pending();
+  }
+  for (const auto& path : found) {
+    const auto name = path.filename().string();
+    const auto replaced = path.parent_path() / name.substr(0, name.rfind(".tmp-"));
+    if (name.ends_with(".old") && !fs::exists(replaced)) fs::rename(path, replaced, ignored);
+    fs::remove_all(path, ignored);
+  }
 }
 
 uint64_t free_bytes(const std::string& path) {

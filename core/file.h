@@ -29,6 +29,13 @@ class StagedFolder {
   bool committed_ = false;
 };
 
+/// Whether a file name is that of something half written: `NAME.tmp-PID`, or `NAME.tmp-PID.old`, which it replaces.
+bool is_staged(const std::string& name);
+
+/// Removes what killed processes left half written in a folder where no other process writes; what was about to be
+/// replaced, and was not, gets its name back.
+void sweep_staged(const std::string& folder);
+
 /// Free bytes in the file system of `path` (or of its nearest existing parent).
 uint64_t free_bytes(const std::string& path);
 

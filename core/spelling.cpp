@@ -7,6 +7,8 @@
 namespace cloze {
 
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates) {
+  constexpr size_t longest = 100;
+  if (word.size() > longest) return "";
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
   for (const auto& candidate : candidates) {
@@ -30,6 +32,14 @@ std::string nearest(const std::string& word, const std::vector<std::string>& can
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
   const auto near = nearest(word, candidates);
   return near.empty() ? "" : "; did you mean '" + near + "'?";
+}
+
+std::string shortened(const std::string& text) {
+  constexpr size_t longest = 100;
+  if (text.size() <= longest) return text;
+  size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no cut character
+  return text.substr(0, end) + "...";
 }
 
 std::string shortest(double value) {

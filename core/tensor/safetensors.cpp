@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/spelling.h"
 
 namespace cloze {
 
@@ -23,6 +24,7 @@ using nlohmann::json;
 namespace {
 
 constexpr uint64_t max_header = 100'000'000;
+constexpr size_t max_tensors = 100'000;
 
 struct DtypeName {
   const char* name;
@@ -68,6 +70,9 @@ struct Entry {
 
 /// Rejects duplicate keys and nesting deeper than the format has.
 json parse_header(std::string_view text, const std::string& path) {
+  require<CheckpointError>(text.starts_with('{') && text.find('\0') == std::string_view::npos, path,
+                           ": the header after byte 8 does not begin with '{', or contains NUL bytes; the file is "
+                           "damaged or no safetensors file");
   std::vector<std::set<std::string>> keys;
   std::string doubled;
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
@@ -82,13 +87,14 @@ json parse_header(std::string_view text, const std::string& path) {
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
   require<CheckpointError>(header.is_object(), path,
                            ": the header after byte 8 is not JSON; the file is damaged or no safetensors file");
-  require<CheckpointError>(doubled.empty(), path, ": the header names '", doubled, "' twice; the file is damaged");
+  require<CheckpointError>(doubled.empty(), path, ": the header names '", shortened(doubled),
+                           "' twice; the file is damaged");
   return header;
 }
 
 Entry read_entry(const std::string& name, const json& value, const std::string& path) {
   const auto bad = [&](const std::string& what) {
-    fail<CheckpointError>(path, ": tensor '", name, "' ", what, "; the file is damaged");
+    fail<CheckpointError>(path, ": tensor '", shortened(name), "' ", what, "; the file is damaged");
   };
   if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string() || !value.contains("shape") ||
       !value["shape"].is_array() || !value.contains("data_offsets") || !value["data_offsets"].is_array() ||
@@ -140,6 +146,8 @@ SafeTensors SafeTensors::open(const std::string& path) {
                            length, " bytes long, which the file is not; it is cut off or no safetensors file");
   impl->data = 8 + length;
   const json header = parse_header({impl->mapping->base + 8, length}, path);
+  require<CheckpointError>(header.size() <= max_tensors, path, ": names ", header.size(),
+                           " tensors, which is more than a model has; the file is damaged");
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") {

@@ -359,3 +359,46 @@ TEST_CASE("a mistyped word finds the most similar one, transposed letters includ
   CHECK(nearest("widht", {"width", "height"}) == "width");
   CHECK(nearest("zzzzz", {"width", "height"}).empty());
 }
+
+TEST_CASE("hostile configs are refused with a short sentence, at once", "[core][config]") {
+  TempDir dir;
+  const auto message = [](const auto& load) -> std::string {
+    try {
+      load();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const auto word = dir.write("word.yaml", "hello\n");
+  CHECK(message([&] { ConfigTree::load(word, {"train.batch_size=2"}); }) ==
+        word + ":1:1: 'the file' must be a map of keys, not 'hello'");
+  CHECK(message([&] { ConfigTree::load(dir.write("list.yaml", "- a\n"), {"a=2"}); }).ends_with("not a list"));
+  for (int level = 0; level < 12; ++level) {  // each file names the next ten times
+    std::string bases;
+    for (int i = 0; i < 10; ++i) bases += (i ? ", " : "") + std::string("b") + std::to_string(level + 1) + ".yaml";
+    dir.write("b" + std::to_string(level) + ".yaml", level < 11 ? "base: [" + bases + "]\n" : "a: 1\n");
+  }
+  CHECK_THAT(message([&] { ConfigTree::load(dir / "b0.yaml"); }),
+             Catch::Contains("more than 64 base files are read; name each of them once"));
+  std::string keys;
+  for (int i = 0; i < 60'000; ++i) keys += "k" + std::to_string(i) + ": 1\n";
+  CHECK_THAT(message([&] { ConfigTree::parse(keys, "many.yaml"); }),
+             Catch::Contains("many.yaml:1:1: 60000 keys are too many for a map (at most 10000)"));
+  std::string dots = "a";
+  for (int i = 0; i < 60'000; ++i) dots += ".a";
+  const auto deep = message([&] { ConfigTree::parse("a: 1\n", "x.yaml", {dots + "=1"}); });
+  CHECK_THAT(deep, Catch::Contains("its key is nested deeper than 64; no config has such a key"));
+  CHECK(deep.size() < 300);
+  CHECK_THAT(message([&] { ConfigTree::load(dir.write("brackets.yaml", std::string(30 << 20, '['))); }),
+             Catch::Contains("brackets.yaml"));
+}
+
+TEST_CASE("a message cuts long values, between characters", "[core][config]") {
+  CHECK(shortened("short") == "short");
+  CHECK(shortened(std::string(900'000, 'x')) == std::string(100, 'x') + "...");
+  std::string umlauts = "x";
+  for (int i = 0; i < 100; ++i) umlauts += "\xc3\xa4";
+  CHECK(shortened(umlauts) == umlauts.substr(0, 99) + "...");
+  CHECK(nearest(std::string(900'000, 'x'), {"x"}).empty());
+}

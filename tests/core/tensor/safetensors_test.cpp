@@ -66,6 +66,14 @@ TEST_CASE("broken and hostile files are rejected with a message", "[safetensors]
              Catch::Contains("has dtype F99, which is not supported"));
   CHECK_THAT(message(file_of(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "abcd")),
              Catch::Contains("not made of whole numbers"));
+  const std::string whole = R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  CHECK(message(file_of(whole + "  ", "abcd")) == "accepted");
+  for (const auto& header : {"\xef\xbb\xbf" + whole, whole + std::string(2, '\0'), " " + whole})
+    CHECK_THAT(message(file_of(header, "abcd")), Catch::Contains("does not begin with '{', or contains NUL bytes"));
+  std::string many;
+  for (int i = 0; i < 150'000; ++i)
+    many += (i ? "," : "") + ("\"" + std::to_string(i)) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  CHECK_THAT(message(file_of("{" + many + "}", "")), Catch::Contains("names 150000 tensors, which is more than"));
 }
 
 TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safetensors]") {
