@@ -138,6 +138,10 @@ int main(int argc, char** argv) {
     end_progress();
     std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());
     code = error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    end_progress();
+    std::fprintf(stderr, "cloze: error: %s: %s; make room or permission for it, or name another folder\n",
+                 error.path1().c_str(), error.code().message().c_str());
   } catch (const std::bad_alloc&) {
     end_progress();
     std::fprintf(stderr,

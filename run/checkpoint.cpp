@@ -8,6 +8,7 @@
 #include "core/file.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/spelling.h"
 #include "core/tensor/safetensors.h"
 #include "data/tokenizer.h"
 #include "objectives/collator.h"
@@ -86,8 +87,7 @@ std::vector<std::string> step_folders(const std::string& run) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(run, ignored)) {
     const auto name = entry.path().filename().string();
-    if (name.size() == 13 && name.rfind("step-", 0) == 0 && std::all_of(name.begin() + 5, name.end(), ::isdigit))
-      found.push_back(name);
+    if (is_step_folder(name)) found.push_back(name);
   }
   std::sort(found.rbegin(), found.rend());
   return found;
@@ -131,6 +131,10 @@ std::vector<std::pair<std::string, Tensor>> read_tensors(const std::string& file
 
 }  // namespace
 
+bool is_step_folder(const std::string& name) {
+  return name.size() == 13 && name.starts_with("step-") && std::all_of(name.begin() + 5, name.end(), ::isdigit);
+}
+
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
                      const std::vector<std::pair<std::string, Tensor>>& mems) {
@@ -165,8 +169,13 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
   if (which == "latest") {
     candidates = step_folders(run);
   } else if (which == "best") {
-    candidates = {read_pointer(run, "best")};
-    if (candidates[0].empty()) return "";
+    const auto named = read_pointer(run, "best");
+    if (!named.empty() && !(is_step_folder(named) && fs::is_directory(run + "/" + named))) {
+      log_warning("train", words(run, "/best: '", shortened(named), "' is no checkpoint of this run; it is ignored"));
+      return "";
+    }
+    if (named.empty()) return "";
+    candidates = {named};
   } else {
     candidates = {step_name(std::atoll(which.c_str()))};
   }
@@ -196,20 +205,25 @@ void load_weights(const std::string& file, const std::vector<NamedParam>& params
   const auto stored = SafeTensors::open(file);
   const auto names = stored.names();
   std::set<std::string> unused(names.begin(), names.end());
-  std::string mismatches;
+  std::vector<std::string> mismatches;
+  const bool suggests = names.size() < 10'000;  // each name is compared with all of them
   for (const auto& [name, param] : params) {
     if (unused.erase(name) == 0) {
-      mismatches += words("\n  missing: ", name, did_you_mean(name, names));
+      mismatches.push_back(words("missing: ", name, suggests ? did_you_mean(name, names) : ""));
       continue;
     }
     const auto tensor = stored.get(name);
     if (tensor.sizes() != param.value().sizes())
-      mismatches += words("\n  ", name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes());
+      mismatches.push_back(words(name, " has shape ", tensor.sizes(), ", the model needs ", param.value().sizes()));
     else
       param.value().copy_(tensor);
   }
-  for (const auto& name : unused) mismatches += "\n  unexpected: " + name;
-  require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", mismatches);
+  for (const auto& name : unused) mismatches.push_back("unexpected: " + shortened(name));
+  constexpr size_t shown = 1000;
+  std::string list;
+  for (size_t i = 0; i < std::min(mismatches.size(), shown); ++i) list += "\n  " + mismatches[i];
+  if (mismatches.size() > shown) list += words("\n  and ", mismatches.size() - shown, " more");
+  require<CheckpointError>(mismatches.empty(), file, ": does not fit the model:", list);
 }
 
 TrainState load_state(const std::string& folder, std::vector<std::pair<std::string, Tensor>>* optimizer) {

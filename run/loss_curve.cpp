@@ -82,18 +82,33 @@ void add_held_out(std::vector<Panel>& panels, const json& losses, double step) {
   }
 }
 
-std::vector<Panel> panels_of(const std::string& metrics) {
-  std::ifstream in(metrics);
-  std::vector<Panel> panels;
-  for (std::string line; std::getline(in, line);) {
+/// False for a damaged line.
+bool add_row(std::vector<Panel>& panels, const std::string& line) {
+  try {
     const auto row = parse_json(line);
-    if (!row.is_object() || !row.contains("step")) continue;
-    const double step = row["step"];
+    const double step = row.at("step");
     for (const auto& [name, part] : row.items())
       if (part.is_object() && part.contains("loss") && part.value("count", 0) > 0)
         panel_of(panels, name).training.push_back({step, part["loss"]});
     if (row.contains("held_out")) add_held_out(panels, row["held_out"], step);
+    return true;
+  } catch (const json::exception&) {
+    return false;
   }
+}
+
+std::vector<Panel> panels_of(const std::string& metrics) {
+  std::ifstream in(metrics);
+  std::vector<Panel> panels;
+  int64_t number = 0, damaged = 0, first = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (add_row(panels, line)) continue;
+    if (damaged++ == 0) first = number;
+  }
+  if (damaged > 0)
+    log_warning("train", words(metrics, ": ", damaged, " damaged lines, the first of them line ", first,
+                               "; the loss curve is drawn without them"));
   return panels;
 }
 

@@ -1,5 +1,6 @@
 #include "run/metrics.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -114,7 +115,12 @@ void Metrics::write(const json& row) {
 uint64_t Metrics::sync() {
   std::fflush(out_);
   fsync(fileno(out_));
-  return fs::file_size(path_);
+  struct stat info{};
+  const bool removed = fstat(fileno(out_), &info) != 0 || info.st_nlink == 0;
+  if (!removed) return static_cast<uint64_t>(info.st_size);
+  if (!std::exchange(lost_, true))
+    log_warning("train", words(path_, " was removed while the run writes it; its lines so far are lost"));
+  return 0;
 }
 
 }  // namespace cloze

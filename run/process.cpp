@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,13 @@ double peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+double machine_memory() {
+  struct sysinfo info{};
+  if (sysinfo(&info) != 0) return 0;
+  return static_cast<double>(info.mem_unit) *
+         (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap));
 }
 
 bool run_gnuplot(const std::string& folder, const std::string& script) {

@@ -9,6 +9,8 @@ namespace cloze {
 void configure_threads(int64_t threads);
 /// Largest resident set of this process so far [bytes].
 double peak_memory();
+/// Memory of the machine, swap included [bytes]; 0: not known.
+double machine_memory();
 /// Cores that this process may use.
 int64_t usable_cores();
 /// Runs a gnuplot script in `folder` for at most 30 s; false if gnuplot is missing or fails.

@@ -5,6 +5,9 @@
 
 #include <ctime>
 
+#include "core/error.h"
+#include "core/file.h"
+#include "core/json.h"
 #include "core/kernels/cpu.h"
 #include "run/process.h"
 
@@ -32,6 +35,16 @@ nlohmann::json provenance(const TokenStore& store, const std::string& command_li
             {"documents", store.num_documents()},
             {"tokens", store.num_tokens()},
             {"tokenizer", store.tokenizer().fingerprint()}}}};
+}
+
+std::string recorded_data(const std::string& run) {
+  const auto path = run + "/provenance.json";
+  const auto recorded = parse_json(read_text(path, 16 << 20));
+  const nlohmann::json::json_pointer at("/data/fingerprint");
+  require<CheckpointError>(
+      recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string(), path,
+      ": is damaged, so that the tokens of the run are not known; restore it, or start a new run in another folder");
+  return recorded.at(at).get<std::string>();
 }
 
 }  // namespace cloze

@@ -11,6 +11,7 @@
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
 //                                 model that carries them), state.json, manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
+//   runs/NAME/lock                host and pid of the process that trains it, while it does
 #include <string>
 
 #include "core/tensor/param.h"
@@ -64,6 +65,9 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 /// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
+
+/// Whether a file name is that of a step folder: `step-00001200`.
+bool is_step_folder(const std::string& name);
 
 /// Removes all step folders but the newest `keep` and the best.
 void prune_checkpoints(const std::string& run, int64_t keep);

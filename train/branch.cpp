@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "core/file.h"
-#include "core/json.h"
 #include "objectives/generative_rows.h"
 #include "run/config_changes.h"
 #include "run/load_config.h"
+#include "run/provenance.h"
 #include "run/yardstick.h"
 #include "train/schedule.h"
 
@@ -29,10 +27,8 @@ void check_keys(const BranchPoint& point, const RunConfig& now) {
 }
 
 void check_text(const BranchPoint& point, const TokenStore& store) {
-  const auto recorded = parse_json(read_text(point.run + "/provenance.json", 16 << 20));
-  const bool same = recorded.is_object() && recorded.contains("data") &&
-                    recorded["data"].value("fingerprint", "") == store.fingerprint();
-  require<ConfigError>(same, point.run, ": was trained on different tokens; name the same tokens");
+  require<ConfigError>(recorded_data(point.run) == store.fingerprint(), point.run,
+                       ": was trained on different tokens; name the same tokens");
 }
 
 /// Throws ConfigError for a masking whose share changes over the budget in steps.

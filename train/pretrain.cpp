@@ -12,11 +12,13 @@
 #include "evaluation/held_out_file.h"
 #include "objectives/generative_rows.h"
 #include "run/config_changes.h"
+#include "run/folder.h"
 #include "run/init.h"
 #include "train/branch.h"
 #include "train/budget.h"
 #include "train/loader.h"
 #include "run/loss_curve.h"
+#include "run/memory.h"
 #include "run/metrics.h"
 #include "run/process.h"
 #include "run/provenance.h"
@@ -144,11 +146,7 @@ class Run {
 
   void open_folder(const std::optional<BranchPoint>& branch) {
     const bool exists = fs::exists(options_.run + "/run.yaml");
-    if (!options_.resume) {
-      require<ConfigError>(!exists && (!fs::exists(options_.run) || fs::is_empty(options_.run)), options_.run,
-                           ": exists; continue it with --resume, or name another folder with --run");
-    } else {
-      require<ConfigError>(exists, options_.run, ": contains no run to resume; start it without --resume");
+    if (exists) {
       auto before = decode<RunConfig>(load_run_config(options_.run + "/run.yaml"));
       // A file of an earlier version lacks these keys.
       take_special_ids(before.model, store_.tokenizer().special());
@@ -160,17 +158,12 @@ class Run {
                            ": was made with a different config; undo these changes (without a config file a run "
                            "continues with its own), or allow them with --allow-config-change:",
                            list);
-      const auto recorded = parse_json(read_text(options_.run + "/provenance.json", 16 << 20));
-      const bool same_data = recorded.is_object() && recorded.contains("data") &&
-                             recorded["data"].value("fingerprint", "") == store_.fingerprint();
+      const bool same_data = recorded_data(options_.run) == store_.fingerprint();
       changed_ = !changed.empty() || !same_data;
       require<ConfigError>(same_data || options_.overwrite_config, options_.run,
                            ": was trained on different tokens than ", config_.data.tokens,
                            "; name the same tokens, or allow it with --allow-config-change");
     }
-    std::error_code error;
-    fs::create_directories(options_.run, error);
-    require<Error>(!error, options_.run, ": cannot be created (", error.message(), ")");
     if (branch)
       fs::copy_file(branch->run + "/metrics.jsonl", options_.run + "/metrics.jsonl",
                     fs::copy_options::overwrite_existing);
@@ -599,6 +592,8 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
+  require_memory(config, machine_memory());
+  const RunLock lock(options.run, options.resume);
   return Run(config, options).train();
 }
 

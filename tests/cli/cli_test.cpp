@@ -921,3 +921,13 @@ TEST_CASE("a verb with nothing to save ends at the first signal", "[cli]") {
   const auto waits = cloze("evaluate " + world().run + " --text -", "sleep 5 | timeout --preserve-status -s TERM 2 ");
   CHECK(waits.code == 143);
 }
+
+TEST_CASE("a folder that cannot be created is a sentence", "[cli]") {
+  TempDir dir;
+  dir.write("file", "x");
+  dir.write("s.yaml", "study: s\nbase: " SOURCE_DIR
+                      "/configs/bert/tiny.yaml\nbudget: {steps: 2}\npoints: 1\n"
+                      "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\nset: {data.tokens: " +
+                          world().tokens + "}\n");
+  check_refused("study run " + dir / "s.yaml" + " --out " + dir / "file/study", 1, "Not a directory");
+}

@@ -1,0 +1,37 @@
+#pragma once
+// The folder of a run while one process trains it.
+#include <optional>
+#include <string>
+
+#include "core/lock.h"
+
+namespace cloze {
+
+/// What the folder of a run holds.
+enum class RunFolder {
+  vacant,  ///< nothing, or what a killed process left half written
+  begun,   ///< the first files of a run, and no checkpoint: it may begin anew
+  saved,   ///< a checkpoint, which may be damaged
+  other,   ///< something else
+};
+
+RunFolder run_folder(const std::string& run);
+
+/// The right of one process to train in a folder.
+class RunLock {
+ public:
+  /// Creates the folder and removes what killed processes left half written. Throws ConfigError if there is nothing to
+  /// resume, or a checkpoint that a new run would replace; Error that names the process that works there.
+  RunLock(const std::string& run, bool resume);
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+  /// Removes the folder if it was created and is still empty.
+  ~RunLock();
+
+ private:
+  std::string run_;
+  bool created_ = false;
+  std::optional<Lock> lock_;
+};
+
+}  // namespace cloze

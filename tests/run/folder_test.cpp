@@ -1,0 +1,140 @@
+#include "run/folder.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "run/loss_curve.h"
+#include "run/metrics.h"
+#include "run/provenance.h"
+#include "tests/support/catch.h"
+#include "tests/support/runs.h"
+#include "tests/support/tiny.h"
+#include "train/trainer.h"
+
+using namespace cloze;
+namespace fs = std::filesystem;
+
+TEST_CASE("a run that was killed in its first file operations begins anew, resumed or not", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  const std::string weights = "/step-00000002/weights.safetensors";
+  pretrain(config, {.run = dir / "whole"});
+  const std::vector<std::string> order{"provenance.json", "run.yaml", "tokenizer", "log.txt", "metrics.jsonl"};
+  for (size_t written = 0; written <= order.size(); ++written) {
+    for (const bool resume : {false, true}) {
+      const auto run = dir / (std::to_string(written) + (resume ? "-resumed" : "-started"));
+      INFO(run);
+      fs::create_directories(run);
+      for (size_t i = 0; i < written; ++i)
+        fs::copy(dir / ("whole/" + order[i]), run + "/" + order[i], fs::copy_options::recursive);
+      std::ofstream(run + "/" + order[std::min(written, order.size() - 1)] + ".tmp-4194000") << "{";
+      std::ofstream(run + "/lock") << "{";
+      CHECK(pretrain(config, {.run = run, .resume = resume}).steps == 2);
+      CHECK(same_files(run + weights, dir / "whole" + weights));
+      CHECK(metrics(run) == metrics(dir / "whole"));
+      for (const auto& entry : fs::directory_iterator(run)) CHECK_FALSE(is_staged(entry.path().filename().string()));
+    }
+  }
+}
+
+TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][folder]") {
+  TempDir dir;
+  CHECK(run_folder(dir / "none") == RunFolder::vacant);
+  dir.write("notes/a.txt", "mine");
+  CHECK(run_folder(dir / "notes") == RunFolder::other);
+  CHECK_THROWS_WITH(RunLock(dir / "notes", false), Catch::Contains("notes: exists; continue it with --resume"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes", true), Catch::Contains("notes: contains no run to resume"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt", false), Catch::Contains("a.txt: exists"));
+  CHECK_THROWS_WITH(RunLock(dir / "none", true), Catch::Contains("none: contains no run to resume"));
+  CHECK_THROWS_WITH(RunLock(dir / "notes/a.txt/run", false), Catch::Contains("cannot be created (Not a directory)"));
+  {
+    const RunLock lock(dir / "fresh", false);
+  }
+  CHECK_FALSE(fs::exists(dir / "fresh"));  // nothing was written to it
+}
+
+TEST_CASE("a second process is told who trains a run, and changes nothing", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  const auto rows = metrics(dir / "run");
+  auto longer = config;
+  longer.train.budget.steps = 4;
+  {
+    const RunLock lock(dir / "run", true);
+    const auto owner = "run: process " + std::to_string(getpid()) + " on ";
+    CHECK_THROWS_WITH(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}),
+                      Catch::Contains(owner) && Catch::Contains("works on it; wait for its end, or stop it"));
+    CHECK(metrics(dir / "run") == rows);
+  }
+  CHECK(pretrain(longer, {.run = dir / "run", .resume = true, .overwrite_config = true}).steps == 4);
+  CHECK_FALSE(fs::exists(dir / "run/lock"));
+}
+
+TEST_CASE("what killed processes left half written is swept when the run goes on", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "run"});
+  dir.write("run/step-00000001.tmp-4194000/weights.safetensors", "half");
+  dir.write("run/step-00000002.tmp-4194000.old/weights.safetensors", "replaced");
+  dir.write("run/tokenizer/vocab.txt.tmp-4194000", "half");
+  dir.write("run/notes.tmp-mine", "not half written");
+  // Killed between the two renames that replace a folder.
+  fs::rename(dir / "run/step-00000002", dir / "run/step-00000002.tmp-4194001.old");
+  fs::remove_all(dir / "run/step-00000002.tmp-4194000.old");
+  pretrain(config, {.run = dir / "run", .resume = true});
+  CHECK_FALSE(fs::exists(dir / "run/step-00000001.tmp-4194000"));
+  CHECK_FALSE(fs::exists(dir / "run/step-00000002.tmp-4194001.old"));
+  CHECK_FALSE(fs::exists(dir / "run/tokenizer/vocab.txt.tmp-4194000"));
+  CHECK(fs::exists(dir / "run/notes.tmp-mine"));
+  CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("resumed from " + dir / "run/step-00000002"));
+}
+
+TEST_CASE("a damaged provenance.json and a damaged `best` are named as what they are", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  const auto run = dir / "run";
+  pretrain(config, {.run = run});
+  set_log_file(dir / "log");
+  std::ofstream(run + "/best") << "rubbish\n";
+  CHECK(find_checkpoint(run, "best").empty());
+  CHECK_THAT(read_file(dir / "log"), Catch::Contains("best: 'rubbish' is no checkpoint of this run; it is ignored"));
+  set_log_file("");
+  CHECK(open_run(run).checkpoint == run + "/step-00000002");
+  const auto whole = read_file(run + "/provenance.json");
+  for (const auto& damaged : {whole.substr(0, whole.size() / 2), std::string(R"({"data": 3})"), std::string()}) {
+    dir.write("run/provenance.json", damaged);
+    CHECK_THROWS_WITH(pretrain(config, {.run = run, .resume = true}),
+                      Catch::Contains("run/provenance.json: is damaged, so that the tokens of the run are not known"));
+  }
+}
+
+TEST_CASE("metrics that are removed while a run trains, or damaged, are warned of", "[run][metrics]") {
+  TempDir dir;
+  set_log_file(dir / "log");
+  {
+    Metrics writer(dir.path.string(), 0, 0);
+    writer.write({{"step", 1}, {"loss", 2.0}});
+    CHECK(writer.sync() == fs::file_size(dir / "metrics.jsonl"));
+    fs::remove(dir / "metrics.jsonl");
+    CHECK(writer.sync() == 0);
+    CHECK(writer.sync() == 0);
+  }
+  const auto log = read_file(dir / "log");
+  const auto at = log.find("metrics.jsonl was removed while the run writes it");
+  REQUIRE(at != std::string::npos);
+  CHECK(log.find("was removed", at + 40) == std::string::npos);  // once
+  std::string rows;
+  for (int step = 1; step < 4; ++step)
+    rows += R"({"step": )" + std::to_string(step) + R"(, "mlm": {"loss": 2.5, "accuracy": 0.5, "count": 3}})" + "\n";
+  dir.write("metrics.jsonl", rows + "{\"step\": 4, \"ml\n" + R"({"step": "x"})" + "\n");
+  draw_loss(dir.path.string(), 3);
+  CHECK_THAT(read_file(dir / "log"), Catch::Contains("metrics.jsonl: 2 damaged lines, the first of them line 4;"));
+  set_log_file("");
+}
