@@ -70,9 +70,6 @@ struct Entry {
 
 /// Rejects duplicate keys and nesting deeper than the format has.
 json parse_header(std::string_view text, const std::string& path) {
-  require<CheckpointError>(text.starts_with('{') && text.find('\0') == std::string_view::npos, path,
-                           ": the header after byte 8 does not begin with '{', or contains NUL bytes; the file is "
-                           "damaged or no safetensors file");
   std::vector<std::set<std::string>> keys;
   std::string doubled;
   const auto watch = [&](int, json::parse_event_t event, json& parsed) {
@@ -87,6 +84,9 @@ json parse_header(std::string_view text, const std::string& path) {
   json header = json::parse(text, watch, /*allow_exceptions=*/false);
   require<CheckpointError>(header.is_object(), path,
                            ": the header after byte 8 is not JSON; the file is damaged or no safetensors file");
+  require<CheckpointError>(text.starts_with('{') && text.find('\0') == std::string_view::npos, path,
+                           ": the header after byte 8 does not begin with '{', or contains NUL bytes; the file is "
+                           "damaged or no safetensors file");
   require<CheckpointError>(doubled.empty(), path, ": the header names '", shortened(doubled),
                            "' twice; the file is damaged");
   return header;
