@@ -1,4 +1,5 @@
-# Sourced by ./quickstart and ./test: installs missing dependencies and builds Cloze into build/.
+# Sourced by ./quickstart and ./test: installs missing dependencies and builds Cloze into build/ (with SANITIZE=address or undefined into
+# build-address/ or build-undefined/, from the LibTorch of build/).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -6,6 +7,8 @@ PACKAGES="build-essential cmake ninja-build pkg-config python3 python3-venv libs
   libspdlog-dev nlohmann-json3-dev libxxhash-dev libutf8proc-dev libonig-dev libboost-math-dev liblbfgs-dev zlib1g-dev liblzma-dev libgoogle-perftools-dev catch2 gnuplot-nox ccache mold"
 TORCH_VERSION=2.13.0
 CLANG_FORMAT_VERSION=23.1.5
+SANITIZE=${SANITIZE:-}
+BUILD=build${SANITIZE:+-$SANITIZE}
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
@@ -54,18 +57,19 @@ find_formatter() {
 
 # build TARGET...
 build() {
-  cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" >build/cmake.log 2>&1 || { tail -n 20 build/cmake.log >&2; die "cmake failed; see build/cmake.log"; }
+  cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" -DCLOZE_SANITIZE="$SANITIZE" >"$BUILD/cmake.log" 2>&1 ||
+    { tail -n 20 "$BUILD/cmake.log" >&2; die "cmake failed; see $BUILD/cmake.log"; }
   local jobs memory
   jobs=$(nproc)
   memory=$(awk '/MemAvailable/ {print int($2 / 1500000)}' /proc/meminfo)   # a compiler process takes up to 1.5 GB
   [ "$memory" -ge 1 ] || memory=1
   [ "$jobs" -le "$memory" ] || jobs=$memory
   say "building with $jobs jobs"
-  if [ -t 2 ]; then ninja -C build -j "$jobs" "$@"; else ninja -C build -j "$jobs" "$@" >build/ninja.log 2>&1; fi ||
-    { [ -f build/ninja.log ] && grep -E "error|FAILED" build/ninja.log | head -n 20 >&2; die "the build failed; see build/ninja.log"; }
+  if [ -t 2 ]; then ninja -C "$BUILD" -j "$jobs" "$@"; else ninja -C "$BUILD" -j "$jobs" "$@" >"$BUILD/ninja.log" 2>&1; fi ||
+    { [ -f "$BUILD/ninja.log" ] && grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see $BUILD/ninja.log"; }
 }
 
-mkdir -p build
+mkdir -p build "$BUILD"
 command -v apt-get >/dev/null || for tool in cmake ninja g++ python3; do command -v $tool >/dev/null || die "$tool is missing, and there is no apt-get to install it; install: $PACKAGES"; done
 command -v apt-get >/dev/null && install_packages $PACKAGES
 find_libtorch

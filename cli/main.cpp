@@ -1,4 +1,6 @@
+#ifdef CLOZE_TCMALLOC
 #include <gperftools/malloc_extension.h>
+#endif
 #include <unistd.h>
 
 #include <charconv>
@@ -86,8 +88,10 @@ bool saves_work(const CLI::App& app) {
 
 int main(int argc, char** argv) {
   using namespace cloze;
+#ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
+#endif
   install_interrupt_handlers();
   Globals globals;
   globals.program = std::filesystem::read_symlink("/proc/self/exe").string();
