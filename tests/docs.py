@@ -140,7 +140,7 @@ def check_paths(page, number, text):
             if not glob.glob(str(root / one)): wrong(page, number, f"there is no {one}")
 
 
-scripts = "".join(path.read_text() for path in (root / "tests/bench").iterdir())
+scripts = "".join(path.read_text() for path in (root / "tests/bench").glob("**/*.py"))
 for page in written:
     fenced, lines = blocks(page)
     for language, first, text in fenced:
