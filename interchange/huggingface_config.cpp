@@ -44,15 +44,17 @@ const Family& family_named(const std::string& name, const std::string& path) {
   fail<ConfigError>(path, ": model_type is '", name, "'", did_you_mean(name, known), "; this version imports ", list);
 }
 
-void check_sizes(const BackboneConfig& c, const std::string& path) {
+void check_sizes(const ModelConfig& model, const std::string& path) {
+  const auto& c = backbone_of(model);
+  const auto sharing = part_of<LayerSharing>(model);
   require<ConfigError>(
       std::find(activation_names.begin(), activation_names.end(), c.hidden_act) != activation_names.end(), path,
       ": hidden_act is '", c.hidden_act, "', which is unknown", did_you_mean(c.hidden_act, activation_names));
   for (const int64_t size : {c.hidden_size, c.num_attention_heads, c.intermediate_size, c.vocab_size,
-                             c.max_position_embeddings, c.inner_group_num})
+                             c.max_position_embeddings, sharing.inner_group_num})
     require<ConfigError>(size > 0, path, ": a size is zero or negative; the file is damaged");
   for (const int64_t size :
-       {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, c.num_hidden_groups, c.pad_token_id})
+       {c.num_hidden_layers, c.type_vocab_size, c.embedding_size, sharing.num_hidden_groups, c.pad_token_id})
     require<ConfigError>(size >= 0, path, ": a size is negative; the file is damaged");
 }
 
@@ -87,7 +89,7 @@ ModelConfig read_model(const json& j, const std::string& path) {
     key.read(c, {given ? *found : key.absent, j, key.name, path});
   }
   read_generation_ids(j, family, c, path);
-  check_sizes(c, path);
+  check_sizes(model, path);
   read_text_ids(j, family, c);
   return model;
 }

@@ -34,24 +34,33 @@ void require_generator(const BackboneConfig& g, const BackboneConfig& expected, 
 }
 
 /// The embeddings that discriminator and generator have in common.
-EmbeddingTie tie_of(const TensorMap& discriminator, const TensorMap& generator) {
+EmbeddingTie tie_of(const HuggingFaceModel& discriminator, const HuggingFaceModel& generator) {
+  const auto prefix = huggingface_prefix(discriminator.config.model) + "embeddings.";
   const auto equal = [&](const char* part) {
-    const auto name = "electra.embeddings." + std::string(part);
-    const auto a = discriminator.find(name), b = generator.find(name);
-    return a != discriminator.end() && b != generator.end() && at::equal(a->second, b->second);
+    const auto a = discriminator.tensors.find(prefix + part), b = generator.tensors.find(prefix + part);
+    return a != discriminator.tensors.end() && b != generator.tensors.end() && at::equal(a->second, b->second);
   };
   if (!equal("word_embeddings.weight") || !equal("position_embeddings.weight")) return EmbeddingTie::none;
   const bool all = equal("token_type_embeddings.weight") && equal("LayerNorm.weight") && equal("LayerNorm.bias");
   return all ? EmbeddingTie::all : EmbeddingTie::tables;
 }
 
+/// The class of the model has the head of this objective, and no other.
+template <class Objective>
+bool has_head(const HuggingFaceModel& model) {
+  const auto& heads = model.config.objectives;
+  return heads.size() == 1 && std::holds_alternative<Objective>(heads[0]);
+}
+
 /// Extends the config of a discriminator to both networks: the sizes of the generator as shares of the discriminator's,
 /// and which embeddings are tied. Throws ConfigError for a generator that cannot be in one run with this discriminator.
 void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, const std::string& folder) {
-  const bool pair = model.architecture == "ElectraForPreTraining" && generator.architecture == "ElectraForMaskedLM";
-  require<ConfigError>(pair, "--generator ", folder,
+  require<ConfigError>(has_head<RtdConfig>(model) && has_head<MlmConfig>(generator), "--generator ", folder,
                        ": needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these are ",
                        generator.architecture, " and ", model.architecture);
+  require<ConfigError>(model.config.model.index() == generator.config.model.index(), "--generator ", folder,
+                       ": its model is ", kind_of(generator.config.model), ", that of the discriminator is ",
+                       kind_of(model.config.model), "; give a generator of the same family");
   auto& d = backbone_of(model.config.model);
   const auto& g = backbone_of(generator.config.model);
   RtdConfig rtd;
@@ -60,7 +69,7 @@ void add_generator(HuggingFaceModel& model, const HuggingFaceModel& generator, c
       static_cast<double>(g.num_hidden_layers) / static_cast<double>(std::max<int64_t>(d.num_hidden_layers, 1));
   d.tie_word_embeddings = g.tie_word_embeddings;
   require_generator(g, generator_of(rtd, d), folder);
-  rtd.tie = tie_of(model.tensors, generator.tensors);
+  rtd.tie = tie_of(model, generator);
   model.config.objectives = {rtd};
 }
 

@@ -115,9 +115,6 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   auto& config = model.config.model;
   config = read_model(j, path);
   const auto& c = backbone_of(config);
-  require<ConfigError>(
-      !c.is_decoder() || std::holds_alternative<FullAttention>(c.attention), path,
-      ": is_decoder is true, but block-sparse attention is bidirectional; set attention_type to 'original_full'");
   model.tensors = read_weights(folder);
   const auto prefix = huggingface_prefix(config);
   const bool bare = is_bare(model.tensors, prefix);
@@ -127,8 +124,8 @@ HuggingFaceModel read_huggingface(const std::string& folder) {
   if (bare) model.tensors = with_prefix(model.tensors, prefix);
   tie_tables(config, model.tensors);
   split_wholes(config, model.tensors);
-  if (auto* bigbird = std::get_if<BigBirdConfig>(&config))  // its masked language model has one that it does not use
-    bigbird->pooler = !model.config.objectives.empty() && model.tensors.count(prefix + "pooler.weight") > 0;
+  if (auto* keeps = pooler_option(config))  // a class with heads may have a pooler that none of them uses
+    *keeps = !model.config.objectives.empty() && model.tensors.count(prefix + "pooler.weight") > 0;
   check_ids(config, path);
   model.config.data.max_seq_length = std::max<int64_t>(5, std::min<int64_t>(c.max_input_length(), 512));
   model.config.train.budget.steps = 1000;

@@ -43,8 +43,9 @@ void require_stack(const ModelConfig& model, const Family& family) {
   option("feed_forward", c.feed_forward, contains(family.feed_forward, c.feed_forward));
   option("architecture", c.architecture, family.has_architecture(c.architecture));
   option("prefix_lm", c.prefix_lm, !c.prefix_lm);
-  const bool shares_parts = c.num_hidden_groups > 0 && c.num_hidden_groups != c.num_hidden_layers;
-  option("share", c.share, !shares_parts || c.share == Sharing::all);
+  const auto sharing = part_of<LayerSharing>(model);
+  const bool shares_parts = sharing.num_hidden_groups > 0 && sharing.num_hidden_groups != c.num_hidden_layers;
+  option("share", sharing.share, !shares_parts || sharing.share == Sharing::all);
   if (c.has_relative_keys())
     log_warning("export", words("position_embedding_type ", c.position_embeddings,
                                 " is computed by transformers 4, but ignored by transformers 5"));

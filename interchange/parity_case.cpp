@@ -28,7 +28,7 @@ void warn_about_ignored(const SafeTensors& in, const RunConfig& config, const st
     known.insert({"decoder_input_ids", "decoder_attention_mask"});
   else if (model.is_two_stream())
     known.insert({"token_type_ids", "input_mask", "perm_mask", "target_mapping"});
-  else if (!std::holds_alternative<Gpt2Config>(config.model))
+  else if (default_architecture(config.model) != Architecture::decoder)
     known.insert({"token_type_ids", "next_sentence_label", "sentence_order_label", "global_attention_mask"});
   for (const auto& name : in.names())
     if (known.count(name) == 0 && !(model.is_two_stream() && name.starts_with("mems.")))
@@ -108,7 +108,9 @@ void check_inputs(const SafeTensors& in, const BackboneConfig& model, const std:
     require<CheckpointError>(t.size(1) <= model.max_input_length(), path, ": ", name, " is ", t.size(1),
                              " tokens long, but the model accepts at most ", model.max_input_length());
   };
-  ids("input_ids", 0), ids("decoder_input_ids", 0), ids("labels", -100);
+  ids("input_ids", 0);
+  ids("decoder_input_ids", 0);
+  ids("labels", -100);
   require<CheckpointError>(!model.is_encoder_decoder() || in.contains("labels") || in.contains("decoder_input_ids"),
                            path, ": has neither labels nor decoder_input_ids; the decoder needs one of them");
   const auto like = [&](const std::string& name, const std::vector<int64_t>& wanted) {

@@ -175,7 +175,7 @@ torch::jit::Module two_stream_module(Network& network) {
   add_traced(module, "_content", {ids, mask, ids, visible},
              {"input_ids", "attention_mask", "token_type_ids", "visible"}, run);
   add_traced(module, "_query", {ids, mask, ids, visible, targets},
-             {"input_ids", "attention_mask", "token_type_ids", "visible", "target_places"}, run);
+             {"input_ids", "attention_mask", "token_type_ids", "visible", "target_positions"}, run);
   const auto dict = outputs_code(names);
   module.define(
       "def forward(self, input_ids: Tensor, attention_mask: Optional[Tensor] = None, token_type_ids: Optional[Tensor] "
@@ -224,10 +224,12 @@ std::string length_check(const BackboneConfig& model, const std::string& length,
 
 namespace {
 
-/// True if the model is exported with generative_module(): an encoder-decoder model, GPT-2, or a decoder with a prefix.
+/// True if the model is exported with generative_module(): an encoder-decoder model, one of a family of decoders, or a
+/// decoder with a prefix.
 bool is_exported_as_generative(const Network& network) {
   const auto& model = network.model_config();
-  return backbone_of(model).is_encoder_decoder() || std::holds_alternative<Gpt2Config>(model) || takes_prefix(network);
+  return backbone_of(model).is_encoder_decoder() || default_architecture(model) == Architecture::decoder ||
+         takes_prefix(network);
 }
 
 torch::jit::Module traced_module(Network& network) {

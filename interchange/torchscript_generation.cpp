@@ -281,7 +281,8 @@ Shapes shapes_of(Network& network) {
   const auto& c = backbone_of(network.model_config());
   const auto* encoder_decoder = c.is_encoder_decoder() ? as<EncoderDecoderConfig>(network.model_config()) : nullptr;
   const int64_t heads = encoder_decoder ? encoder_decoder->decoder_heads() : c.num_attention_heads;
-  return {.layers = encoder_decoder ? encoder_decoder->decoder_layers() : c.num_hidden_layers * c.inner_group_num,
+  const int64_t blocks = c.num_hidden_layers * part_of<LayerSharing>(network.model_config()).inner_group_num;
+  return {.layers = encoder_decoder ? encoder_decoder->decoder_layers() : blocks,
           .width = 2 * (c.d_kv > 0 ? c.d_kv * heads : c.hidden_size),
           .dtype = network.backbone->token_embedding().value().scalar_type()};
 }

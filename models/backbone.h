@@ -2,6 +2,7 @@
 // The interface of every network to objectives: hidden states, and the token embedding that heads are tied to.
 #include "models/attention/attention.h"
 #include "models/encoder_decoder_config.h"
+#include "models/stack_parts.h"
 #include "models/two_stream_config.h"
 
 namespace cloze {
@@ -82,17 +83,18 @@ class Backbone : public Layer {
   virtual void set_gradient_checkpointing(bool on) = 0;
 };
 
-/// Optional parts of a backbone that objectives need.
+/// Optional parts of a backbone: those that objectives need, and those of the family.
 struct BackboneParts {
   bool pooler = false;
   std::shared_ptr<Embeddings> embeddings{};  ///< the embeddings of another network, tied to this one's
   bool own_norm = false;                     ///< tie only the token and position tables
+  StackParts stack{};                        ///< set by `make_backbone`
 };
 
 /// A stack of blocks over embeddings: encoder-only or decoder-only. Throws ConfigError.
 std::shared_ptr<Backbone> make_single_stack(const BackboneConfig& config, const BackboneParts& parts);
 /// Throws ConfigError.
-std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config);
+std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config, const StackParts& parts);
 /// Throws ConfigError for options that two-stream models do not support.
 std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& config);
 

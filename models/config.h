@@ -1,8 +1,8 @@
 #pragma once
 // The model options of the YAML config: a stack of blocks, and a backbone, which is a stack with embeddings and heads.
 // Field names are those of Hugging Face's config.json. Architectures of more than one stack are in
-// encoder_decoder_config.h and two_stream_config.h; the model families, which set the defaults, in families/.
-#include <algorithm>
+// encoder_decoder_config.h and two_stream_config.h; parts that some families add to the stack, in stack_parts.h; the
+// model families, which set the defaults, in families/.
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -43,49 +43,8 @@ constexpr auto choices(NormPlacement) {
              "before attention and before the feed-forward layer, with a final norm after the last block"}};
 }
 
-/// The parameters that the layers of a group share.
-enum class Sharing { all, attention, ffn, none };
-constexpr auto choices(Sharing) {
-  return std::array{Choice{Sharing::all, "all"}, Choice{Sharing::attention, "attention", "attention only"},
-                    Choice{Sharing::ffn, "ffn", "feed-forward layers only"}, Choice{Sharing::none, "none"}};
-}
-
-/// Layers that share their weights. Layer i of n belongs to group floor(i groups / n).
-/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, modeling.py.
-struct LayerSharing {
-  int64_t num_hidden_groups = 0;  ///< 0: every layer is a group
-  int64_t inner_group_num = 1;
-  Sharing share = Sharing::all;
-
-  /// Number of groups of `layers` layers.
-  int64_t groups_of(int64_t layers) const {
-    return num_hidden_groups > 0 && share != Sharing::none ? std::min(num_hidden_groups, layers) : layers;
-  }
-};
-template <class V>
-void describe_sharing(V& v, LayerSharing& c) {
-  v("num_hidden_groups", c.num_hidden_groups, "number of layer groups; the layers of a group share their weights",
-    in_range(1, limits::layers));
-  v("inner_group_num", c.inner_group_num, "consecutive blocks in a layer", in_range(1, 64));
-  v("share", c.share, "the weights that the layers of a group share (table 4 of the paper)");
-}
-
-/// A trained bias of the scores, one for each head and bucket of relative positions, shared by all layers.
-/// Source: Raffel et al. 2020, section 2.1 (arXiv 1910.10683).
-struct RelativeBias {
-  int64_t relative_attention_num_buckets = 0;  ///< 0: no such bias
-  int64_t relative_attention_max_distance = 128;
-};
-template <class V>
-void describe_relative_bias(V& v, RelativeBias& c) {
-  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
-    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
-  v("relative_attention_max_distance", c.relative_attention_max_distance,
-    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
-}
-
-/// A stack of blocks.
-struct StackConfig : AttentionSizes, FeedForwardConfig, NormConfig, LayerSharing, RelativeBias {
+/// A stack of blocks; the parts that some families add are in stack_parts.h.
+struct StackConfig : AttentionSizes, FeedForwardConfig, NormConfig {
   int64_t num_hidden_layers = 12;
   double hidden_dropout_prob = 0.1;
   double attention_probs_dropout_prob = 0.1;
@@ -150,9 +109,7 @@ struct BackboneConfig : StackConfig,
   static constexpr int64_t unlimited_length = int64_t{1} << 40;  ///< longer than any text
   /// Maximum input length in tokens.
   int64_t max_input_length() const {
-    const bool sized = position_embeddings != PositionEmbeddings::none ||
-                       std::holds_alternative<LinformerAttention>(attention) ||
-                       std::holds_alternative<BigBirdAttention>(attention);
+    const bool sized = position_embeddings != PositionEmbeddings::none || bounds_length(attention);
     const bool after_padding = positions_after_padding && position_embeddings != PositionEmbeddings::rotary;
     return sized ? max_position_embeddings - (after_padding ? pad_token_id + 1 : 0) : unlimited_length;
   }
@@ -224,8 +181,8 @@ void describe_sizes(V& v, BackboneConfig& c) {
 template <class V>
 void describe_positions(V& v, BackboneConfig& c) {
   v("max_position_embeddings", c.max_position_embeddings,
-    "rows of the position table: the maximum sequence length [tokens], plus pad_token_id + 1 for roberta and "
-    "longformer",
+    "rows of the position table: the maximum sequence length [tokens], plus pad_token_id + 1 where position ids start "
+    "after the padding id",
     in_range(1, limits::tokens));
   v("position_embeddings", c.position_embeddings, "the position embeddings");
   v("rope_theta", c.rope_theta, "base of the wavelengths of rotary positions", in_range(1, 1e12));

@@ -25,13 +25,13 @@ StackConfig decoder_config(const EncoderDecoderConfig& c) {
 /// Encoder and decoder stacks, with shared or separate token embeddings.
 /// Source: Vaswani et al. 2017, section 3.
 struct EncoderDecoder final : Backbone {
-  explicit EncoderDecoder(const EncoderDecoderConfig& c)
+  EncoderDecoder(const EncoderDecoderConfig& c, const StackParts& parts)
       : config(c),
         embeddings(own("embeddings", make_embeddings(c, {}))),
         decoder_embeddings(
             own("decoder_embeddings", make_embeddings(c, {.word = c.shared_embeddings ? embeddings->word : Param()}))),
-        encoder(own("encoder", std::make_shared<Stack>(c))),
-        decoder(own("decoder", std::make_shared<Stack>(decoder_config(c)))) {}
+        encoder(own("encoder", std::make_shared<Stack>(c, parts))),
+        decoder(own("decoder", std::make_shared<Stack>(decoder_config(c), parts))) {}
 
   EncoderOutput encode(const Inputs& in, Trace* trace) override {
     const auto x = embeddings->forward(
@@ -92,8 +92,8 @@ struct EncoderDecoder final : Backbone {
 
 }  // namespace
 
-std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config) {
-  auto made = std::make_shared<EncoderDecoder>(config);
+std::shared_ptr<Backbone> make_encoder_decoder(const EncoderDecoderConfig& config, const StackParts& parts) {
+  auto made = std::make_shared<EncoderDecoder>(config, parts);
   set_init_ranges(*made, config);
   return made;
 }

@@ -11,31 +11,30 @@ const char* kind_of(const AttentionConfig& attention) {
 }
 bool is_full(const BackboneConfig& m) { return std::holds_alternative<FullAttention>(m.attention); }
 
-void check_sizes(const BackboneConfig& m, Limits& limits) {
+void check_sizes(const BackboneConfig& m, const LayerSharing& sharing, Limits& limits) {
   limits.forbid(m.d_kv == 0 && m.hidden_size % m.num_attention_heads != 0, "model.hidden_size ", m.hidden_size,
                 " is not a multiple of model.num_attention_heads ", m.num_attention_heads,
                 "; choose a width that is divisible by the number of heads");
-  limits.forbid(m.num_hidden_groups > m.num_hidden_layers, "model.num_hidden_groups ", m.num_hidden_groups,
+  limits.forbid(sharing.num_hidden_groups > m.num_hidden_layers, "model.num_hidden_groups ", sharing.num_hidden_groups,
                 " is more than model.num_hidden_layers ", m.num_hidden_layers, "; lower it");
   limits.forbid(m.vocab_size > 0 && m.pad_token_id >= m.vocab_size, "model.pad_token_id ", m.pad_token_id,
                 " is outside model.vocab_size ", m.vocab_size, "; name an id of the vocabulary");
 }
 
-/// T5's buckets of distances.
-void check_relative_buckets(const BackboneConfig& m, Limits& limits) {
-  if (m.relative_attention_num_buckets == 0) return;
+void check_relative_buckets(const BackboneConfig& m, const RelativeBias& bias, Limits& limits) {
+  if (bias.relative_attention_num_buckets == 0) return;
   limits.forbid(!is_full(m) || m.relative_positions > 0,
                 "model.relative_attention_num_buckets needs attention of kind full and relative_positions 0, they are ",
                 kind_of(m.attention), " and ", m.relative_positions, "; choose those, or another model");
-  limits.forbid(m.relative_attention_max_distance <= m.relative_attention_num_buckets / 2,
-                "model.relative_attention_max_distance ", m.relative_attention_max_distance,
+  limits.forbid(bias.relative_attention_max_distance <= bias.relative_attention_num_buckets / 2,
+                "model.relative_attention_max_distance ", bias.relative_attention_max_distance,
                 " leaves no distances for the logarithmic buckets; raise it above ",
-                m.relative_attention_num_buckets / 2);
+                bias.relative_attention_num_buckets / 2);
 }
 
-void check_relative_keys(const BackboneConfig& m, Limits& limits) {
+void check_relative_keys(const BackboneConfig& m, const RelativeBias& bias, Limits& limits) {
   if (!m.has_relative_keys()) return;
-  const bool other_positions = m.relative_positions > 0 || m.relative_attention_num_buckets > 0;
+  const bool other_positions = m.relative_positions > 0 || bias.relative_attention_num_buckets > 0;
   limits.forbid(!is_full(m) || other_positions || m.is_encoder_decoder() || m.prefix_lm, "model.position_embeddings ",
                 m.position_embeddings,
                 " needs an encoder-only or decoder-only model, attention of kind full, and neither other relative "
@@ -106,10 +105,10 @@ struct AttentionLimits {
 
 }  // namespace
 
-void check_limits(const BackboneConfig& model, Limits& limits) {
-  check_sizes(model, limits);
-  check_relative_buckets(model, limits);
-  check_relative_keys(model, limits);
+void check_limits(const BackboneConfig& model, const StackParts& parts, Limits& limits) {
+  check_sizes(model, parts.sharing, limits);
+  check_relative_buckets(model, parts.relative_bias, limits);
+  check_relative_keys(model, parts.relative_bias, limits);
   check_rotary(model, limits);
   check_relative_positions(model, limits);
   std::visit(AttentionLimits{model, limits}, model.attention);

@@ -22,7 +22,7 @@ struct SingleStack final : Backbone {
       projection = own("projection", std::make_shared<Linear>(c.embedding_width(), c.hidden_size));
     if (projection && c.xavier_embedding_projection && c.initializer == Initializer::truncated_normal)
       set_xavier(projection->weight);
-    stack = own("stack", std::make_shared<Stack>(stack_of(c)));
+    stack = own("stack", std::make_shared<Stack>(stack_of(c), parts.stack));
     if (parts.pooler) pooler = own("pooler", std::make_shared<Linear>(c.hidden_size, c.hidden_size));
   }
 

@@ -1,7 +1,5 @@
 #include "models/stack.h"
 
-#include <cmath>
-
 #include "core/error.h"
 #include "core/tensor/recompute.h"
 
@@ -17,10 +15,11 @@ Dropout at_site(Dropout drop, double p, uint32_t site) {
 
 }  // namespace
 
-Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c) {
+Block::Block(const StackConfig& c, int64_t layer, const Block* from, Sharing share) : config(c) {
   const auto norm = [&](const char* name) { return own(name, std::make_shared<Norm>(c.hidden_size, c)); };
-  if (from && c.share == Sharing::attention) {
-    attention = from->attention, attention_norm = from->attention_norm;
+  if (from && share == Sharing::attention) {
+    attention = from->attention;
+    attention_norm = from->attention_norm;
   } else {
     attention = own("attention", make_attention(c, layer));
     if (layer > 0 || c.first_attention_norm || c.norm_place == NormPlacement::post)
@@ -30,8 +29,11 @@ Block::Block(const StackConfig& c, int64_t layer, const Block* from) : config(c)
     cross_attention = own("cross_attention", std::make_shared<CrossAttention>(c));
     cross_norm = norm("cross_norm");
   }
-  if (from && c.share == Sharing::ffn) {
-    intermediate = from->intermediate, gate = from->gate, output = from->output, output_norm = from->output_norm;
+  if (from && share == Sharing::ffn) {
+    intermediate = from->intermediate;
+    gate = from->gate;
+    output = from->output;
+    output_norm = from->output_norm;
   } else {
     output_norm = norm("output_norm");
     intermediate = own("intermediate", std::make_shared<Linear>(c.hidden_size, c.intermediate_size, c.mlp_bias));
@@ -91,27 +93,28 @@ double Block::multiply_adds(const RowSizes& row, double outputs, double encoded)
   return sum;
 }
 
-Stack::Stack(const StackConfig& c) : config(c) {
+Stack::Stack(const StackConfig& c, const StackParts& parts) : config(c) {
+  const auto& [sharing, bias] = parts;
   // A layer shares its blocks, or one of their sublayers, with the first layer of its group.
-  const int64_t count = c.num_hidden_layers, groups = c.groups_of(count);
+  const int64_t count = c.num_hidden_layers, groups = sharing.groups_of(count);
   std::vector<int64_t> first(static_cast<size_t>(groups), -1);
   for (int64_t i = 0; i < count; ++i) {
     auto& leader = first[static_cast<size_t>(i * groups / count)];
     auto& layer = layers.emplace_back();
-    if (leader >= 0 && c.share == Sharing::all) {
+    if (leader >= 0 && sharing.share == Sharing::all) {
       layer = layers[static_cast<size_t>(leader)];
       continue;
     }
-    for (int64_t j = 0; j < c.inner_group_num; ++j) {
+    for (int64_t j = 0; j < sharing.inner_group_num; ++j) {
       const Block* from = leader < 0 ? nullptr : layers[static_cast<size_t>(leader)][static_cast<size_t>(j)].get();
-      layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, i, from)));
+      layer.push_back(own(std::to_string(children().size()), std::make_shared<Block>(c, i, from, sharing.share)));
     }
     if (leader < 0) leader = i;
   }
-  if (c.relative_attention_num_buckets > 0) {
-    buckets.emplace(c.relative_attention_num_buckets, c.relative_attention_max_distance, c.causal);
+  if (bias.relative_attention_num_buckets > 0) {
+    buckets.emplace(bias.relative_attention_num_buckets, bias.relative_attention_max_distance, c.causal);
     relative_attention_bias =
-        own_param("relative_attention_bias", {c.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
+        own_param("relative_attention_bias", {bias.relative_attention_num_buckets, c.num_attention_heads}, Init::weight,
                   Role::score_bias);
   }
   if (c.norm_place == NormPlacement::pre) final_norm = own("final_norm", std::make_shared<Norm>(c.hidden_size, c));
@@ -184,28 +187,6 @@ Tensor Stack::forward(Tensor x, AttentionContext context, const Dropout& drop, T
   }
   return narrow ? at::zeros({sizes[0] * sizes[1], sizes[2]}, x.options()).index_copy(0, read_positions, x).view(sizes)
                 : x;
-}
-
-DistanceBuckets::DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal)
-    : count_(causal ? buckets : buckets / 2), exact_(count_ / 2), causal_(causal) {
-  // Computed once in fp32, as in the published code, and compared as integers: a logarithm off by one unit in the last
-  // place would move whole distances to another bucket.
-  std::vector<int64_t> begins;
-  for (int64_t n = exact_, last = exact_; last < count_ - 1 && n <= 2 * max_distance; ++n) {
-    const auto share = std::log(static_cast<float>(n) / static_cast<float>(exact_)) /
-                       static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact_)));
-    const auto bucket =
-        std::min(count_ - 1, exact_ + static_cast<int64_t>(share * static_cast<float>(count_ - exact_)));
-    for (; last < bucket; ++last) begins.push_back(n);
-  }
-  if (begins.empty()) begins.push_back(int64_t{1} << 40);
-  begins_ = at::tensor(begins, at::kLong);
-}
-
-Tensor DistanceBuckets::operator()(const Tensor& distance) const {
-  const auto magnitude = causal_ ? (-distance).clamp_min(0) : distance.abs();
-  const auto bucket = magnitude.clamp_max(exact_) + magnitude.unsqueeze(-1).ge(begins_.to(distance.device())).sum(-1);
-  return causal_ ? bucket : bucket + distance.gt(0).to(at::kLong) * count_;
 }
 
 }  // namespace cloze

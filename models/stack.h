@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "models/attention/attention.h"
+#include "models/attention/distance_buckets.h"
 #include "models/backbone.h"
 
 namespace cloze {
@@ -14,7 +15,7 @@ namespace cloze {
 struct Block : Layer {
   /// The block of layer `layer`; with `from`, it shares that block's attention or feed-forward sublayer, as `share`
   /// says.
-  Block(const StackConfig& c, int64_t layer, const Block* from);
+  Block(const StackConfig& c, int64_t layer, const Block* from, Sharing share);
   static constexpr uint32_t sites = 6;  ///< number of dropout sites in a block
   /// x [B, T, D]; `site` is this block's first dropout site. `cache`, if given, holds the keys and values of earlier
   /// tokens, and those of x are appended. With `indices` into the flattened [B T], everything after self-attention is
@@ -34,24 +35,9 @@ struct Block : Layer {
   Tensor feed_forward(const Tensor& x, const Dropout& inside) const;  // [B, T, D] to [B, T, F]
 };
 
-/// Buckets of relative positions (key minus query): one bucket for each small distance, logarithmic buckets
-/// beyond. A causal stack buckets distances to the past only, a bidirectional one both signs. Source: Raffel et al.
-/// 2020, section 2.1; Mesh TensorFlow, transformer_layers.py.
-class DistanceBuckets {
- public:
-  DistanceBuckets(int64_t buckets, int64_t max_distance, bool causal);
-  /// Bucket numbers, int64, of the shape of `distance`.
-  Tensor operator()(const Tensor& distance) const;
-
- private:
-  int64_t count_, exact_;  // buckets of one sign: all, and those of a single distance
-  bool causal_;
-  Tensor begins_;  // int64: the first distance of each logarithmic bucket
-};
-
 /// A stack of layers; a layer is one block, or inner_group_num blocks.
 struct Stack : Layer {
-  explicit Stack(const StackConfig& config);
+  Stack(const StackConfig& config, const StackParts& parts);
   /// x [B, T, D]; returns [B, T, D]. `drop` carries the key, the first dropout site and whether dropout is active; the
   /// rates are the config's. `cache`, if given, has an entry for each block. `read_positions` int64 [N]: indices into
   /// the flattened [B T] of the tokens whose hidden states are used; the others are returned as zeros, and the last

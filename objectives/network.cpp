@@ -12,11 +12,12 @@ namespace {
 
 struct Make {
   const BackboneConfig& model;
+  const StackParts& parts;
   const Backbone& backbone;
   std::shared_ptr<Objective> operator()(const MlmConfig& c) const { return make_mlm(c, model); }
   std::shared_ptr<Objective> operator()(const NspConfig& c) const { return make_nsp(c, model); }
   std::shared_ptr<Objective> operator()(const SopConfig& c) const { return make_sop(c, model); }
-  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, backbone); }
+  std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, parts, backbone); }
   std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
   std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, model); }
   template <std::derived_from<NextTokenTerms> Config>
@@ -33,6 +34,7 @@ bool reads_pooler(const ObjectiveConfig& config) {
 
 Network::Network(const ModelConfig& model, const Objectives& configs) : model_(model) {
   const auto& base = backbone_of(model);
+  const auto parts = stack_parts_of(model);
   const bool pooler =
       configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
   backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
@@ -40,7 +42,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
     for (auto [name, param] : collect_params(*backbone))
       if (name.starts_with("pooler.")) param.set_frozen(true);
   for (const auto& config : configs) {
-    auto objective = std::visit(Make{base, *backbone}, config);
+    auto objective = std::visit(Make{base, parts, *backbone}, config);
     for (const auto& other : objectives)
       require<ConfigError>(other->head_name() != objective->head_name(), "objectives '", other->name(), "' and '",
                            objective->name(),

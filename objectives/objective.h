@@ -8,7 +8,8 @@ namespace cloze {
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const Backbone& backbone);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
+                                    const Backbone& backbone);
 std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
 /// Cross entropy of the target tokens of any next-token objective; `name` is the objective's kind.

@@ -10,7 +10,7 @@ namespace {
 
 /// Replaced token detection, with its generator.
 struct ReplacedToken final : Objective {
-  ReplacedToken(const RtdConfig& c, const BackboneConfig& m, const Backbone& of)
+  ReplacedToken(const RtdConfig& c, const BackboneConfig& m, const StackParts& stack, const Backbone& of)
       : Objective(c),
         config(c),
         discriminator(of),
@@ -22,7 +22,7 @@ struct ReplacedToken final : Objective {
       set_xavier(prediction->weight);  // as google-research/electra, whose output layer has the default initializer
     if (c.replace_by != ReplaceBy::generator) return;
     const auto g = generator_of(c, m);
-    BackboneParts parts;
+    BackboneParts parts{.stack = stack};
     if (c.tie != EmbeddingTie::none) parts.embeddings = of.embedding_tables();
     parts.own_norm = c.tie == EmbeddingTie::tables;
     generator = own("generator", make_single_stack(g, parts));
@@ -169,8 +169,9 @@ BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& m) {
   return g;
 }
 
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const Backbone& backbone) {
-  return std::make_shared<ReplacedToken>(config, model, backbone);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
+                                    const Backbone& backbone) {
+  return std::make_shared<ReplacedToken>(config, model, parts, backbone);
 }
 
 }  // namespace cloze

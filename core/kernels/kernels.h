@@ -89,7 +89,7 @@ struct EmbedBackward {
 /// pass is the same with `inverse`. Source: Su et al. 2021, equation 34 (arXiv 2104.09864), in the order of GPT-NeoX.
 template <class T>
 struct Rotation {
-  int64_t rows, first_row, length;     ///< row r stands at position (first_row + r) mod length
+  int64_t rows, first_row, length;     ///< row r has position (first_row + r) mod length
   int64_t width, rotated, head_width;  ///< columns; rotated ones are a multiple of C, which is even
   const float* table;                  ///< [length, C]: C / 2 cosines, then their sines
   const T* x = nullptr;

@@ -12,8 +12,9 @@ Keys albert_keys() {
                                         {"hidden_act", "gelu_new"},
                                         {"hidden_dropout_prob", 0},
                                         {"attention_probs_dropout_prob", 0}}) +
-         Keys{embedding_size(), field("num_hidden_groups", &BackboneConfig::num_hidden_groups, 1),
-              field("inner_group_num", &BackboneConfig::inner_group_num, 1), position_type()};
+         Keys{embedding_size(),
+              field("num_hidden_groups", of_family<AlbertConfig>(&LayerSharing::num_hidden_groups), 1),
+              field("inner_group_num", of_family<AlbertConfig>(&LayerSharing::inner_group_num), 1), position_type()};
 }
 
 ParameterNames albert_names(const ModelConfig& model) {
@@ -30,7 +31,7 @@ ParameterNames albert_names(const ModelConfig& model) {
                          .heads = prediction_head("predictions.dense.", "predictions.LayerNorm.",
                                                   "predictions.decoder.weight", "predictions.bias") +
                                   Names{{"sop.head.", {"sop_classifier.classifier."}}}});
-  names.stacks[0].of_block = [blocks = backbone_of(model).inner_group_num](int64_t block) {
+  names.stacks[0].of_block = [blocks = part_of<LayerSharing>(model).inner_group_num](int64_t block) {
     return "albert.encoder.albert_layer_groups." + std::to_string(block / blocks) + ".albert_layers." +
            std::to_string(block % blocks) + ".";
   };

@@ -34,6 +34,9 @@ Key attention_type() {
               c.attention = FullAttention{};
               return;
             }
+            require<ConfigError>(!c.is_decoder(), in.path,
+                                 ": is_decoder is true, but block-sparse attention is bidirectional; set "
+                                 "attention_type to 'original_full'");
             c.attention = BigBirdAttention{};
             log_info("import",
                      "attention_type is block_sparse: outputs differ from those of transformers, which has no random "

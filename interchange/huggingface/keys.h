@@ -47,6 +47,11 @@ template <class Owner>
 const Owner& part(const BackboneConfig& c) {
   return static_cast<const Owner&>(c);
 }
+/// A field of a part, as one of the family that has the part.
+template <class Family, class T, class Part>
+constexpr T Family::* of_family(T Part::* member) {
+  return member;
+}
 inline EncoderDecoderConfig& encoder_decoder(BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
 inline const EncoderDecoderConfig& encoder_decoder(const BackboneConfig& c) { return part<EncoderDecoderConfig>(c); }
 template <>

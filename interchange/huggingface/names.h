@@ -18,7 +18,7 @@ Names operator+(Names a, const Names& b);
 
 /// The blocks of a stack.
 struct StackNames {
-  std::string cloze;                             ///< what stands before the number of a block: `backbone.stack.`
+  std::string cloze;                             ///< what precedes the number of a block: `backbone.stack.`
   std::function<std::string(int64_t)> of_block;  ///< the prefix of block i: `bert.encoder.layer.3.`
   Names block;                                   ///< names within a block
 };

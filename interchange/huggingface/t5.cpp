@@ -20,8 +20,9 @@ Keys t5_and_mt5_keys() {
       field("num_heads", &BackboneConfig::num_attention_heads, 8),
       dropout("dropout_rate", 0.1),
       field("layer_norm_epsilon", &BackboneConfig::layer_norm_eps, 1e-6),
-      field("relative_attention_num_buckets", &BackboneConfig::relative_attention_num_buckets, 32),
-      field("relative_attention_max_distance", &BackboneConfig::relative_attention_max_distance, 128),
+      field("relative_attention_num_buckets", of_family<T5Config>(&RelativeBias::relative_attention_num_buckets), 32),
+      field("relative_attention_max_distance", of_family<T5Config>(&RelativeBias::relative_attention_max_distance),
+            128),
       {.name = "feed_forward_proj",
        .absent = "relu",
        .read =

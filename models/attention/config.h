@@ -15,6 +15,7 @@ namespace cloze {
 /// Source: Vaswani et al. 2017, equation 1 (arXiv 1706.03762).
 struct FullAttention {
   static constexpr const char* kind = "full";
+  static constexpr bool bounds_length = false;
 };
 template <class V>
 void describe(V&, FullAttention&) {}
@@ -30,6 +31,7 @@ constexpr auto choices(GlobalTokens) {
 /// Source: Beltagy et al. 2020, section 3 (arXiv 2004.05150).
 struct WindowAttention {
   static constexpr const char* kind = "window";
+  static constexpr bool bounds_length = false;
   std::vector<int64_t> attention_window{512};
   std::vector<int64_t> attention_dilation{1};
   int64_t dilated_heads = 0;
@@ -61,6 +63,7 @@ inline int64_t of_layer(const std::vector<int64_t>& list, int64_t layer) {
 /// in.
 struct PerformerAttention {
   static constexpr const char* kind = "performer";
+  static constexpr bool bounds_length = false;
   int64_t nb_features = 256;
   FeatureKernel kernel = FeatureKernel::softmax;
   double kernel_epsilon = 1e-6;
@@ -80,6 +83,7 @@ void describe(V& v, PerformerAttention& c) {
 /// nothing to the projection.
 struct LinformerAttention {
   static constexpr const char* kind = "linformer";
+  static constexpr bool bounds_length = true;
   int64_t compressed = 4;
   bool shared_kv_compressed = false;
 };
@@ -96,6 +100,7 @@ void describe(V& v, LinformerAttention& c) {
 /// that is chosen twice counts once; random blocks are the same in training and evaluation, and at every length.
 struct BigBirdAttention {
   static constexpr const char* kind = "bigbird";
+  static constexpr bool bounds_length = true;
   int64_t block_size = 64;
   int64_t num_random_blocks = 3;
 };
@@ -110,6 +115,7 @@ void describe(V& v, BigBirdAttention& c) {
 /// rotary, each of the two has a base of its own. Source: Warner et al. 2024, section 2.1.2 (arXiv 2412.13663).
 struct AlternatingAttention {
   static constexpr const char* kind = "alternating";
+  static constexpr bool bounds_length = false;
   int64_t global_attn_every_n_layers = 3;
   std::vector<int64_t> global_layers{};
   int64_t local_attention = 128;
@@ -139,6 +145,11 @@ void describe(V& v, AlternatingAttention& c) {
 
 using AttentionConfig = std::variant<FullAttention, WindowAttention, AlternatingAttention, PerformerAttention,
                                      LinformerAttention, BigBirdAttention>;
+
+/// The attention is made for max_position_embeddings tokens at most, also in a model without position table.
+inline bool bounds_length(const AttentionConfig& attention) {
+  return std::visit([](const auto& kind) { return kind.bounds_length; }, attention);
+}
 
 /// Position embeddings of a stack; relative biases of the scores are separate.
 enum class PositionEmbeddings {

@@ -4,7 +4,9 @@
 
 namespace cloze {
 
-std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& parts) {
+std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const BackboneParts& given) {
+  auto parts = given;
+  parts.stack = stack_parts_of(model);
   const auto& config = backbone_of(model);
   require<ConfigError>(has_architecture(model, config.architecture), "model.architecture ", config.architecture,
                        " is not one of ", kind_of(model), "; choose ", architectures_of(model));
@@ -13,7 +15,7 @@ std::shared_ptr<Backbone> make_backbone(const ModelConfig& model, const Backbone
     case Architecture::decoder:
       return make_single_stack(config, parts);
     case Architecture::encoder_decoder:
-      return make_encoder_decoder(*as<EncoderDecoderConfig>(model));
+      return make_encoder_decoder(*as<EncoderDecoderConfig>(model), parts.stack);
     case Architecture::two_stream:
       return make_two_stream(*as<TwoStreamConfig>(model));
   }

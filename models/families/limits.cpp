@@ -26,7 +26,7 @@ void check_limits(const ModelConfig& model, Limits& limits) {
                 " is not available for ", kind_of(model), "; choose ", architectures_of(model));
   if (const auto* both = as<EncoderDecoderConfig>(model)) check_decoder_heads(*both, limits);
   if (const auto* streams = as<TwoStreamConfig>(model)) check_mems(*streams, limits);
-  check_limits(backbone, limits);
+  check_limits(backbone, stack_parts_of(model), limits);
 }
 
 }  // namespace cloze

@@ -46,16 +46,23 @@ template <class Base>
 Base* as(ModelConfig& model) {
   return const_cast<Base*>(as<Base>(std::as_const(model)));
 }
+/// The part `Part` of a family; for a family without it, its defaults, which leave it out.
+template <class Part>
+Part part_of(const ModelConfig& model) {
+  const auto* part = as<Part>(model);
+  return part ? *part : Part{};
+}
+/// The parts that a family adds to its stacks.
+inline StackParts stack_parts_of(const ModelConfig& model) {
+  return {.sharing = part_of<LayerSharing>(model), .relative_bias = part_of<RelativeBias>(model)};
+}
 /// Encoder and decoder, if there are both, share one token embedding.
 inline bool shares_embeddings(const ModelConfig& model) {
   const auto* both = as<EncoderDecoderConfig>(model);
   return !both || both->shared_embeddings;
 }
 /// The decoding ids of an encoder-decoder family; for others, defaults that leave generation unchanged.
-inline DecodingIds decoding_ids_of(const ModelConfig& model) {
-  const auto* both = as<EncoderDecoderConfig>(model);
-  return both ? static_cast<const DecodingIds&>(*both) : DecodingIds{};
-}
+inline DecodingIds decoding_ids_of(const ModelConfig& model) { return part_of<DecodingIds>(model); }
 /// The base model, which has no objectives, has a pooler.
 inline bool base_model_has_pooler(const ModelConfig& model) {
   return std::visit(
@@ -65,10 +72,20 @@ inline bool base_model_has_pooler(const ModelConfig& model) {
       },
       model);
 }
+/// The option to keep a pooler even if no objective uses it; null: the family has no such option.
+inline const bool* pooler_option(const ModelConfig& model) {
+  return std::visit(
+      [](const auto& m) -> const bool* {
+        if constexpr (requires { m.pooler; }) return &m.pooler;
+        return nullptr;
+      },
+      model);
+}
+inline bool* pooler_option(ModelConfig& model) { return const_cast<bool*>(pooler_option(std::as_const(model))); }
 /// A pooler is kept even if no objective uses it.
 inline bool keeps_pooler(const ModelConfig& model) {
-  const auto* bigbird = std::get_if<BigBirdConfig>(&model);
-  return bigbird && bigbird->pooler;
+  const auto* kept = pooler_option(model);
+  return kept && *kept;
 }
 /// Training carries mems from segment to segment.
 inline bool carries_mems(const ModelConfig& model) {
@@ -80,6 +97,10 @@ inline bool has_architecture(const ModelConfig& model, Architecture architecture
   if (as<TwoStreamConfig>(model)) return architecture == Architecture::two_stream;
   if (architecture == Architecture::encoder_decoder) return as<EncoderDecoderConfig>(model) != nullptr;
   return architecture != Architecture::two_stream;
+}
+/// The architecture of a family's defaults, whatever this model's is.
+inline Architecture default_architecture(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return std::decay_t<decltype(m)>().architecture; }, model);
 }
 /// The architectures that a family supports, for messages.
 inline std::string architectures_of(const ModelConfig& model) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "models/encoder_decoder_config.h"
+#include "models/stack_parts.h"
 
 namespace cloze {
 
@@ -7,11 +8,11 @@ namespace cloze {
 /// and without biases. Positions enter as a relative position bias of the scores, one scalar for each head and bucket
 /// of distances, shared by all layers. The defaults are version 1.0; 1.1 has feed_forward: gated, hidden_act: gelu_new,
 /// tie_word_embeddings: false, scale_decoder_outputs: false. Composed of: models/encoder_decoder.cpp; RelativeBias of
-/// models/config.h. Trained with: span_corruption.
+/// models/stack_parts.h. Trained with: span_corruption.
 /// Hugging Face: interchange/huggingface/t5.cpp, with mT5. Option names shared with BERT (d_model = hidden_size, d_ff =
 /// intermediate_size).
 /// Shapes: configs/t5. Parameters: t5/small 60,506,624; t5/base 222,903,552; t5/v1_1-small 76,961,152.
-struct T5Config : EncoderDecoderConfig {
+struct T5Config : EncoderDecoderConfig, RelativeBias {
   static constexpr const char* kind = "t5";
   T5Config() {
     hidden_size = 512;

@@ -222,6 +222,9 @@ TEST_CASE("a discriminator and a generator in two folders are imported as one ru
       CHECK_THROWS_WITH(import_huggingface(run + "-d", dir / "x", run + "-d"),
                         Catch::Contains("needs an ElectraForMaskedLM as generator of an ElectraForPreTraining, these "
                                         "are ElectraForPreTraining and ElectraForPreTraining"));
+      CHECK_THROWS_WITH(
+          import_huggingface(run + "-d", dir / "x", SOURCE_DIR "/tests/parity/roberta"),
+          Catch::Contains("its model is roberta, that of the discriminator is electra; give a generator"));
       CHECK_THROWS_WITH(import_huggingface(SOURCE_DIR "/tests/parity/electra-discriminator", dir / "x", run + "-g"),
                         Catch::Contains("; the two cannot be one run"));
     }

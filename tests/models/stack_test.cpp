@@ -448,8 +448,10 @@ TEST_CASE("Performer features are redrawn at their interval, as a function of se
 
 TEST_CASE("ALBERT's layers share all, attention, feed-forward or no weights within their group", "[models][stack]") {
   const auto shape = [](const std::string& share, int64_t layers, int64_t groups, int64_t inner) {
-    auto config = small();
-    config.share = choice_of<Sharing>(share), config.num_hidden_layers = layers, config.num_hidden_groups = groups,
+    auto config = small<AlbertConfig>();
+    config.share = choice_of<Sharing>(share);
+    config.num_hidden_layers = layers;
+    config.num_hidden_groups = groups;
     config.inner_group_num = inner;
     int64_t attention = 0, feed = 0;
     for (const auto& [name, param] : collect_params(*make_backbone(config, {}))) {
@@ -466,8 +468,8 @@ TEST_CASE("ALBERT's layers share all, attention, feed-forward or no weights with
   CHECK(shape("attention", 6, 3, 1) == std::pair<int64_t, int64_t>{3, 6});
   // Shared weights are used in every layer: three unshared layers with equal weights match one shared layer.
   at::NoGradGuard no_grad;
-  auto config = small();
-  config.num_hidden_groups = 1, config.num_hidden_layers = 3;
+  auto config = small<AlbertConfig>();
+  config.num_hidden_layers = 3;
   const auto run = [&](const std::string& share) {
     config.share = choice_of<Sharing>(share);
     auto model = make_backbone(config, {});

@@ -1,0 +1,57 @@
+#pragma once
+// Parts of a stack that some families have: the config of such a family derives from them, and no other one names them.
+// The defaults of a part leave it out.
+#include <algorithm>
+
+#include "models/config.h"
+
+namespace cloze {
+
+/// The parameters that the layers of a group share.
+enum class Sharing { all, attention, ffn, none };
+constexpr auto choices(Sharing) {
+  return std::array{Choice{Sharing::all, "all"}, Choice{Sharing::attention, "attention", "attention only"},
+                    Choice{Sharing::ffn, "ffn", "feed-forward layers only"}, Choice{Sharing::none, "none"}};
+}
+
+/// Layers that share their weights. Layer i of n belongs to group floor(i groups / n).
+/// Source: Lan et al. 2020, section 3.1 (arXiv 1909.11942); google-research/albert, modeling.py.
+struct LayerSharing {
+  int64_t num_hidden_groups = 0;  ///< 0: every layer is a group
+  int64_t inner_group_num = 1;
+  Sharing share = Sharing::all;
+
+  /// Number of groups of `layers` layers.
+  int64_t groups_of(int64_t layers) const {
+    return num_hidden_groups > 0 && share != Sharing::none ? std::min(num_hidden_groups, layers) : layers;
+  }
+};
+template <class V>
+void describe_sharing(V& v, LayerSharing& c) {
+  v("num_hidden_groups", c.num_hidden_groups, "number of layer groups; the layers of a group share their weights",
+    in_range(1, limits::layers));
+  v("inner_group_num", c.inner_group_num, "consecutive blocks in a layer", in_range(1, 64));
+  v("share", c.share, "the weights that the layers of a group share (table 4 of the paper)");
+}
+
+/// A trained bias of the scores, one for each head and bucket of relative positions, shared by all layers.
+/// Source: Raffel et al. 2020, section 2.1 (arXiv 1910.10683).
+struct RelativeBias {
+  int64_t relative_attention_num_buckets = 0;  ///< 0: no such bias
+  int64_t relative_attention_max_distance = 128;
+};
+template <class V>
+void describe_relative_bias(V& v, RelativeBias& c) {
+  v("relative_attention_num_buckets", c.relative_attention_num_buckets,
+    "buckets of relative positions, each with a bias for every head", in_range(2, 1 << 20));
+  v("relative_attention_max_distance", c.relative_attention_max_distance,
+    "distance from which on all relative positions share the last bucket", in_range(2, limits::tokens));
+}
+
+/// The parts of a stack.
+struct StackParts {
+  LayerSharing sharing{};
+  RelativeBias relative_bias{};
+};
+
+}  // namespace cloze
