@@ -1,6 +1,5 @@
 #include "cli/report_output.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,6 +8,7 @@
 
 #include "cli/verbs.h"
 #include "core/file.h"
+#include "core/log.h"
 
 namespace cloze {
 
@@ -48,10 +48,7 @@ std::string text_of(const StudyReport& report, ReportFormat format, int64_t colu
 
 }  // namespace
 
-int64_t terminal_columns() {
-  winsize size{};
-  return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
-}
+int64_t terminal_columns() { return static_cast<int64_t>(terminal_columns(STDOUT_FILENO, 100)); }
 
 void add_report_options(CLI::App& verb, ReportOptions& options) {
   std::vector<std::string> formats;

@@ -3,10 +3,12 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 
 namespace cloze {
@@ -63,6 +65,11 @@ void log_warning(std::string_view from, std::string_view text) {
   log().write(prefixed(from, "warning: " + std::string(text)), true);
 }
 
+void log_result(std::string_view from, std::string_view text) {
+  const std::lock_guard lock(log().mutex);
+  log().write(prefixed(from, text), true);
+}
+
 void log_debug(std::string_view from, std::string_view text) {
   const std::lock_guard lock(log().mutex);
   if (log().level == LogLevel::verbose) log().write(prefixed(from, text), true);
@@ -92,16 +99,28 @@ void set_log_file(const std::string& path) {
   }
 }
 
-void log_progress(std::string_view text, bool plain) {
+size_t terminal_columns(int file, size_t otherwise) {
+  winsize size{};
+  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : otherwise;
+}
+
+bool has_colours(int file) {
+  const char* unwanted = std::getenv("NO_COLOR");
+  return isatty(file) == 1 && (unwanted == nullptr || *unwanted == 0);
+}
+
+void log_progress(std::string_view text, bool plain) { log_progress(Progress{{std::string(text)}}, plain); }
+
+void log_progress(const Progress& progress, bool plain) {
   const std::lock_guard lock(log().mutex);
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   const bool quiet = log().level == LogLevel::quiet;
   if (terminal && !quiet) {
-    std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(text.size()), text.data());
+    std::fprintf(stderr, "\r\033[K%s", fitted_line(progress, terminal_columns(STDERR_FILENO, 80)).c_str());
     std::fflush(stderr);
     log().progress_shown = true;
   }
-  if (plain) log().write(std::string(text), !terminal && !quiet);
+  if (plain) log().write(whole_line(progress), !terminal && !quiet);
 }
 
 void end_progress() {

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/progress_line.h"
+
 namespace cloze {
 
 enum class LogLevel { quiet, normal, verbose };
@@ -12,6 +14,8 @@ enum class LogLevel { quiet, normal, verbose };
 void log_info(std::string_view from, std::string_view text);
 /// One line that the reader should act on; shown at every level.
 void log_warning(std::string_view from, std::string_view text);
+/// One line with the result of a verb; shown at every level.
+void log_result(std::string_view from, std::string_view text);
 /// One line for `--verbose`.
 void log_debug(std::string_view from, std::string_view text);
 
@@ -20,9 +24,14 @@ LogLevel log_level();
 /// From now on appends every line, with date and time, to `path`; an empty path stops that.
 void set_log_file(const std::string& path);
 
-/// A progress line: rewritten in place on a terminal, a plain line if standard error is a file. Files get it only if
-/// `plain` is true, so that callers choose how often.
+/// A progress line: rewritten in place on a terminal and fitted to its present width, a plain line if standard error is
+/// a file. Files get it only if `plain` is true, so that callers choose how often.
+void log_progress(const Progress& progress, bool plain);
 void log_progress(std::string_view text, bool plain);
+/// Columns of the terminal that `file` is; `otherwise` if it is none.
+size_t terminal_columns(int file, size_t otherwise);
+/// True if `file` is a terminal and colours are wanted: NO_COLOR is not set (no-color.org).
+bool has_colours(int file);
 /// Ends a progress line, so that the next output starts on a line of its own.
 void end_progress();
 

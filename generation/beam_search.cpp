@@ -124,7 +124,7 @@ class BeamSearch {
 
   /// True if no running beam can score better than the worst finished one.
   bool is_done(const Beams& beams) const {
-    const bool early = c_.early_stopping == "true", never = c_.early_stopping == "never";
+    const bool early = c_.early_stopping == EarlyStopping::yes, never = c_.early_stopping == EarlyStopping::never;
     const auto full = [](const Hypothesis& h) { return h.finished; };
     const double length = static_cast<double>(never && c_.length_penalty > 0 ? c_.max_new_tokens : generated_);
     const float best_possible = beams.scores[0] / static_cast<float>(std::pow(length, c_.length_penalty));

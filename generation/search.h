@@ -7,7 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "core/config_rule.h"
+
 namespace cloze {
+
+/// When a beam search ends.
+enum class EarlyStopping { no, yes, never };
+constexpr auto choices(EarlyStopping) {
+  return std::array{Choice{EarlyStopping::no, "false", "when better texts are unlikely"},
+                    Choice{EarlyStopping::yes, "true", "at num_beams finished texts"},
+                    Choice{EarlyStopping::never, "never", "when better texts are impossible"}};
+}
 
 /// Settings of a search; names and meanings are those of transformers' GenerationConfig. Lengths count tokens, ids of
 /// -1 mean "none".
@@ -22,9 +32,8 @@ struct SearchConfig {
   double temperature = 1, top_p = 1, typical_p = 1;
   int64_t top_k = 0;  ///< 0: all
   double repetition_penalty = 1;
-  int64_t no_repeat_ngram_size = 0;      ///< 0: none
-  std::string early_stopping = "false";  ///< true: stop at num_beams finished beams | false: when better ones are
-                                         ///< unlikely | never: when better ones are impossible
+  int64_t no_repeat_ngram_size = 0;  ///< 0: none
+  EarlyStopping early_stopping = EarlyStopping::no;
   int64_t eos_token_id = -1, pad_token_id = 0;
   int64_t forced_bos_token_id = -1;  ///< after a prompt of one token
   int64_t forced_eos_token_id = -1;  ///< as the last of max_new_tokens

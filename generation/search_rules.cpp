@@ -37,8 +37,6 @@ void check(const SearchConfig& c) {
   require<ConfigError>(c.max_new_tokens <= 1 << 20 && c.num_beams <= 4096 && c.num_return_sequences <= 1 << 16,
                        "max_new_tokens ", c.max_new_tokens, ", num_beams ", c.num_beams, " and num_return_sequences ",
                        c.num_return_sequences, " must be at most 1048576, 4096 and 65536; lower them");
-  require<ConfigError>(c.early_stopping == "true" || c.early_stopping == "false" || c.early_stopping == "never",
-                       "early_stopping is '", c.early_stopping, "'; choose true, false or never");
   require<ConfigError>(std::isfinite(c.length_penalty), "length_penalty is ", c.length_penalty,
                        "; give a finite number");
   require<ConfigError>(c.repetition_penalty > 0 && std::isfinite(c.repetition_penalty), "repetition_penalty is ",

@@ -32,10 +32,13 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
   std::set<std::string> known = handled;
   for (const auto& [key, field] : counts) take(settings, key, *field, path), known.insert(key);
   for (const auto& [key, field] : factors) take(settings, key, *field, path), known.insert(key);
-  if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean())
-    search.early_stopping = settings["early_stopping"].get<bool>() ? "true" : "false";
-  else
-    take(settings, "early_stopping", search.early_stopping, path);
+  if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean()) {
+    search.early_stopping = settings["early_stopping"].get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
+  } else {
+    std::string name = name_of(search.early_stopping);
+    take(settings, "early_stopping", name, path);
+    search.early_stopping = choice_of<EarlyStopping>(name);
+  }
   bool samples = false;
   take(settings, "do_sample", samples, path);
   require<ConfigError>(!samples, path, ": do_sample is true; sampled text cannot be compared");

@@ -391,16 +391,18 @@ class Run {
   void show(double rate, double speed, bool plain) {
     const auto& line = state_.line;
     const auto last = config_.train.budget.steps > 0 ? "/" + std::to_string(config_.train.budget.steps) : "";
-    std::string text = words("step  ", state_.step, last, "  loss ", fixed(line.loss(), 4));
-    if (line.parts.size() > 1)
-      for (const auto& part : line.parts) text += words("  ", part.name, " ", fixed(part.loss(), 3));
-    char numbers[96];
-    std::snprintf(numbers, sizeof numbers, "  lr %.2e  |g| %.2f  ", rate, line.grad_norm());
     const auto [done, total] = progress();
-    const double part = done / total;
-    text += numbers + thousands(static_cast<uint64_t>(speed)) + " tok/s  eta " +
-            (part > 0 ? duration(state_.seconds * std::max(0.0, 1 - part) / part) : "?");
-    log_progress(text, plain);
+    const double share = done / total;
+    const auto left = share > 0 ? duration(state_.seconds * std::max(0.0, 1 - share) / share) : "?";
+    char learning_rate[32];
+    std::snprintf(learning_rate, sizeof learning_rate, "lr %.2e", rate);
+    Progress shown{{words("step  ", state_.step, last), "loss " + fixed(line.loss(), 4), "eta " + left,
+                    thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate,
+                    "|g| " + fixed(line.grad_norm(), 2)},
+                   share};
+    if (line.parts.size() > 1)
+      for (const auto& part : line.parts) shown.fields.push_back(part.name + " " + fixed(part.loss(), 3));
+    log_progress(shown, plain);
   }
 
   void record(double rate, double speed) {

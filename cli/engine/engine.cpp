@@ -228,7 +228,7 @@ int run(const InspectCommand& c) {
   if (c.json) {
     std::printf("%s\n", to_json(found).dump().c_str());
   } else {
-    std::printf("%s", to_text(found, isatty(STDOUT_FILENO) == 1).c_str());
+    std::printf("%s", to_text(found, has_colours(STDOUT_FILENO)).c_str());
     for (const auto& line : deviations(c.config)) std::printf("differs from the preset: %s\n", line.c_str());
   }
   std::fflush(stdout);

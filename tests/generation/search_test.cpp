@@ -58,11 +58,11 @@ TEST_CASE("greedy search gives the ids of transformers, ended rows padded", "[se
 
 TEST_CASE("beam search gives the ids and scores of transformers, for every early_stopping", "[search]") {
   SearchConfig c{.max_new_tokens = 12, .num_beams = 3, .num_return_sequences = 2, .eos_token_id = 2, .pad_token_id = 1};
-  c.early_stopping = "true";
+  c.early_stopping = EarlyStopping::yes;
   same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1}, -3.047543}, {{7, 9, 60, 92, 2}, -4.187437}});
-  c.early_stopping = "false";
+  c.early_stopping = EarlyStopping::no;
   same(run({300, 91, 0.5, 3}, {{7, 9}}, c), {{{7, 9, 256, 2, 1, 1}, -3.047543}, {{7, 9, 60, 92, 155, 2}, -3.959084}});
-  c.early_stopping = "never";
+  c.early_stopping = EarlyStopping::never;
   same(run({300, 91, 0.5, 3}, {{7, 9}}, c),
        {{{7, 9, 256, 2, 1, 1, 1, 1}, -3.047543}, {{7, 9, 60, 92, 203, 49, 262, 2}, -3.915609}});
 }
@@ -72,14 +72,14 @@ TEST_CASE("a length penalty makes beams longer or shorter as in transformers", "
                  .num_beams = 3,
                  .num_return_sequences = 2,
                  .length_penalty = 2,
-                 .early_stopping = "never",
+                 .early_stopping = EarlyStopping::never,
                  .eos_token_id = 2,
                  .pad_token_id = 1};
   same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 274, 183, 293, 180, 273, 35, 269, 126, 70, 289, 252, 2}, -0.283094},
                                         {{7, 9, 274, 183, 293, 180, 273, 35, 269, 126, 70, 289, 65, 2}, -0.297145},
                                         {{30, 5, 30, 298, 1, 151, 35, 198, 106, 178, 266, 89, 63, 2}, -0.304592},
                                         {{30, 5, 30, 298, 1, 151, 35, 198, 106, 178, 266, 89, 292, 2}, -0.305271}});
-  c.num_beams = 4, c.num_return_sequences = 1, c.length_penalty = -1, c.early_stopping = "false";
+  c.num_beams = 4, c.num_return_sequences = 1, c.length_penalty = -1, c.early_stopping = EarlyStopping::no;
   same(run({300, 11, 1, 4.5}, two, c), {{{7, 9, 38, 2}, -8.495248}, {{30, 5, 2, 1}, -2.573126}});
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
             .num_return_sequences = 3,
             .diversity_penalty = 0.5,
             .no_repeat_ngram_size = 2,
-            .early_stopping = "true",
+            .early_stopping = EarlyStopping::yes,
             .eos_token_id = 2,
             .pad_token_id = 1}),
        {{{7, 9, 38, 2}, -2.123812},
@@ -151,7 +151,7 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
             .num_return_sequences = 3,
             .length_penalty = 2,
             .diversity_penalty = 0.25,
-            .early_stopping = "true",
+            .early_stopping = EarlyStopping::yes,
             .eos_token_id = 2,
             .pad_token_id = 1}),
        {{{7, 9, 4, 10, 19, 2}, -0.589184}, {{7, 9, 4, 10, 50, 2}, -0.657747}, {{7, 9, 4, 10, 43, 2}, -0.677864}});
@@ -161,7 +161,7 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
             .num_beam_groups = 2,
             .length_penalty = 2,
             .diversity_penalty = 0.25,
-            .early_stopping = "never",
+            .early_stopping = EarlyStopping::never,
             .eos_token_id = 2,
             .pad_token_id = 1}),
        {{{7, 9, 59, 24, 2}, -0.782113}});
@@ -172,7 +172,7 @@ TEST_CASE("groups of beams give the ids and scores of transformers 4.49", "[sear
             .num_return_sequences = 2,
             .length_penalty = 0,
             .diversity_penalty = 0.25,
-            .early_stopping = "never",
+            .early_stopping = EarlyStopping::never,
             .eos_token_id = 2,
             .pad_token_id = 1}),
        {{{7, 9, 18, 2, 1}, -4.460036}, {{7, 9, 48, 34, 2}, -7.668612}});
@@ -188,7 +188,7 @@ TEST_CASE("with enough beams the best of all sequences is found", "[search]") {
                            .num_beams = 128,
                            .num_return_sequences = 20,
                            .length_penalty = penalty,
-                           .early_stopping = "never",
+                           .early_stopping = EarlyStopping::never,
                            .eos_token_id = 2,
                            .pad_token_id = 1};
       const Fake model(4, seed, 0.5, 0);
@@ -225,10 +225,17 @@ TEST_CASE("scores are log-probabilities to six digits in a large vocabulary", "[
 
 // ---- invariants ----
 
+TEST_CASE("the ends of a beam search have the names of transformers", "[search]") {
+  CHECK(choice_of<EarlyStopping>("true") == EarlyStopping::yes);
+  CHECK(choice_of<EarlyStopping>("false") == SearchConfig{}.early_stopping);
+  CHECK(choice_of<EarlyStopping>("never") == EarlyStopping::never);
+  CHECK_THROWS_WITH(choice_of<EarlyStopping>("yes"), "'yes' is not known; choose one of false, true, never");
+}
+
 TEST_CASE("a prompt gives the same result in a batch as alone, apart from padding", "[search]") {
   const Prompts prompts = {{7, 9}, {30, 5}, {8, 8}, {1, 2}};
   for (uint64_t seed = 0; seed < 20; ++seed)
-    for (const std::string stopping : {"true", "false", "never"})
+    for (const auto stopping : {EarlyStopping::yes, EarlyStopping::no, EarlyStopping::never})
       for (const int64_t groups : {1, 2}) {
         const SearchConfig c{.max_new_tokens = 10,
                              .num_beams = 4,
@@ -317,7 +324,7 @@ TEST_CASE("finished rows are fed padding, and the model runs no more steps than 
             .num_beams = 2,
             .num_beam_groups = groups,
             .diversity_penalty = groups > 1 ? 0.1 : 0,
-            .early_stopping = "true",
+            .early_stopping = EarlyStopping::yes,
             .eos_token_id = 2});
     CHECK(model.fed.size() < 8);
   }
@@ -379,7 +386,6 @@ TEST_CASE("invalid settings are rejected with a remedy", "[search]") {
           "lower them");
   refused({.max_new_tokens = 3, .min_new_tokens = 4},
           "min_new_tokens is 4, but max_new_tokens is 3; lower the one or raise the other");
-  refused({.early_stopping = "yes"}, "early_stopping is 'yes'; choose true, false or never");
   refused({.length_penalty = std::nan("")}, "length_penalty is nan; give a finite number");
   refused({.repetition_penalty = 0}, "repetition_penalty is 0; give a number above 0 (1 changes nothing)");
   refused({.top_p = 1.5}, "top_p is 1.5; give a number from 0 to 1 (1 keeps everything)");
