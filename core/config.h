@@ -26,7 +26,7 @@
 
 namespace cloze {
 
-/// Decodes a tree into a struct. Throws ConfigError with all mistakes at once, one per line.
+/// Decodes a tree into a struct. A function meaning_of_unknown(config, key) beside `T` may say what was meant. Throws ConfigError with all mistakes at once, one per line.
 template <class T>
 T decode(const ConfigTree& tree) {
   std::vector<config_detail::Issue> issues;
@@ -37,6 +37,12 @@ T decode(const ConfigTree& tree) {
   config_detail::Decoder decoder(&root, "", "", issues);
   describe(decoder, config);
   decoder.finish(false);
+  if constexpr (requires { meaning_of_unknown(config, std::string()); }) {
+    for (auto& issue : issues) {
+      const auto meaning = issue.unknown.empty() ? std::string() : meaning_of_unknown(config, issue.unknown);
+      if (!meaning.empty()) issue.what = "unknown key '" + issue.unknown + "'" + meaning;
+    }
+  }
   if (!issues.empty()) config_detail::throw_issues(std::move(issues));
   return config;
 }

@@ -147,16 +147,20 @@ void unknown_keys(const ConfigNode& map, const std::string& path, const std::vec
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     if (std::find(former.begin(), former.end(), key) != former.end()) continue;
     const auto near = did_you_mean(key, known);
-    issues.push_back({node.key_where, "unknown key '" + join_path(path, key) + "'" + (near.empty() ? all : near)});
+    const auto whole = join_path(path, key);
+    issues.push_back({node.key_where, "unknown key '" + whole + "'" + (near.empty() ? all : near), whole});
   }
 }
 
 bool expect(const ConfigNode& node, ConfigNode::Type type, const std::string& path, std::vector<Issue>& issues) {
   if (node.type == type) return true;
   if (is_missing(node) && type == Type::map) return true;  // `model:` without a value is an empty map
+  const bool names_elements = type == Type::list && node.type == Type::map && !node.items.empty();
   issues.push_back({node.where, "'" + path + "' must be " + (type == Type::map ? "a map of keys" : "a list") +
-                                    ", not " +
-                                    (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node))});
+                                    ", not " + (node.type == Type::scalar ? "'" + shortened(node.text) + "'" : shown(node)) +
+                                    (names_elements ? "; its elements are numbered: write " + path + ".0 where it is " +
+                                                          path + "." + node.items[0].first
+                                                    : "")});
   return false;
 }
 

@@ -15,6 +15,7 @@ namespace cloze::config_detail {
 /// A mistake, and where it stands.
 struct Issue {
   std::string where, what;
+  std::string unknown{};  ///< the unknown key that it is about
 };
 
 /// Reads a value into `out`, or appends what is wrong with it.

@@ -173,6 +173,17 @@ ConfigNode load_file(const std::string& path, std::vector<std::string> chain, in
   return with_bases(std::move(node), path, chain, files);
 }
 
+/// For an element that is named by its kind: the path with its number.
+std::string numbered(const ConfigNode& list, const std::string& path, const std::string& kind) {
+  for (size_t i = 0; i < list.items.size(); ++i) {
+    const auto* found = list.items[i].second.find("kind");
+    if (found == nullptr || found->text != kind) continue;
+    const auto at = path.find("." + kind);
+    return words("; did you mean '", path.substr(0, at), ".", i, path.substr(at + 1 + kind.size()), "'?");
+  }
+  return "";
+}
+
 /// Lays `value` over what stands at a dotted path.
 void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
   const std::string where = value.key_where.empty() ? value.where : value.key_where;
@@ -191,7 +202,7 @@ void lay_over(ConfigNode& root, const std::string& path, ConfigNode value) {
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), index);
       require<ConfigError>(error == std::errc() && end == key.data() + key.size() && index < at->items.size(), where,
                            ": '", key, "' must be the number of an element, 0 to ",
-                           static_cast<int64_t>(at->items.size()) - 1);
+                           static_cast<int64_t>(at->items.size()) - 1, numbered(*at, path, key));
       next = &at->items[index].second;
     } else {
       if (at->type != Type::map) *at = empty_map;

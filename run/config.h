@@ -405,6 +405,10 @@ void describe(V& v, RunConfig& c) {
   v("checkpoint", c.checkpoint, "checkpoints and logging");
 }
 
+/// What follows "unknown key" for a key that a run does not have but another program or section has; empty for others.
+/// decode() asks it (core/config.h).
+std::string meaning_of_unknown(const RunConfig& config, const std::string& key);
+
 /// True if the same losses are active in the optimizer steps a + 1 and b + 1.
 bool same_losses(const RunConfig& config, int64_t a, int64_t b);
 

@@ -1,0 +1,153 @@
+#include "run/foreign_names.h"
+
+#include <algorithm>
+
+namespace cloze {
+
+namespace {
+
+constexpr size_t few = 3;
+
+/// The last part of a key or an option, in the spelling of the table.
+std::string spelled(const std::string& name) {
+  const auto equals = std::min(name.find('='), name.size());
+  auto last = name.substr(0, equals);
+  last = last.substr(last.find_last_of('.') + 1);  // npos + 1 is 0
+  last.erase(0, last.find_first_not_of('-'));
+  for (auto& character : last) {
+    if (character == '-') character = '_';
+    if (character >= 'A' && character <= 'Z') character = static_cast<char>(character - 'A' + 'a');
+  }
+  return last;
+}
+
+const ForeignName* find_foreign(const std::string& name) {
+  const auto word = spelled(name);
+  for (const auto& foreign : foreign_names())
+    if (word == foreign.name) return &foreign;
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<ForeignName>& foreign_names() {
+  static const std::vector<ForeignName> names{
+      {"lr", "optimizer.learning_rate"},
+      {"peak_lr", "optimizer.learning_rate"},
+      {"optim", "optimizer.kind"},
+      {"adam_beta1", "optimizer.beta1"},
+      {"adam_beta2", "optimizer.beta2"},
+      {"adam_epsilon", "optimizer.epsilon"},
+      {"adam_eps", "optimizer.epsilon"},
+      {"eps", "optimizer.epsilon"},
+      {"clip_norm", "optimizer.max_grad_norm"},
+      {"grad_clip", "optimizer.max_grad_norm"},
+      {"lr_scheduler_type", "schedule.shape"},
+      {"lr_scheduler", "schedule.shape"},
+      {"warmup_steps", "schedule.warmup"},
+      {"warmup_ratio", "schedule.warmup"},
+      {"warmup_updates", "schedule.warmup"},
+      {"num_warmup_steps", "schedule.warmup"},
+      {"max_steps", "train.budget.steps"},
+      {"num_steps", "train.budget.steps"},
+      {"num_train_steps", "train.budget.steps"},
+      {"total_steps", "train.budget.steps"},
+      {"max_update", "train.budget.steps"},
+      {"num_train_epochs", "train.budget.epochs"},
+      {"num_epochs", "train.budget.epochs"},
+      {"max_epoch", "train.budget.epochs"},
+      {"per_device_train_batch_size", "train.batch_size"},
+      {"train_batch_size", "train.batch_size"},
+      {"gradient_accumulation_steps", "train.accumulation"},
+      {"update_freq", "train.accumulation"},
+      {"dataloader_num_workers", "train.workers"},
+      {"num_workers", "train.workers"},
+      {"data_seed", "train.seeds.order"},
+      {"mixed_precision", "train.precision"},
+      {"torch_dtype", "train.precision"},
+      {"use_cpu", "train.device"},
+      {"no_cuda", "train.device"},
+      {"logging_steps", "checkpoint.log_every"},
+      {"log_interval", "checkpoint.log_every"},
+      {"save_steps", "checkpoint.every"},
+      {"save_checkpoints_steps", "checkpoint.every"},
+      {"save_interval_updates", "checkpoint.every"},
+      {"save_total_limit", "checkpoint.keep"},
+      {"keep_interval_updates", "checkpoint.keep"},
+      {"eval_steps", "evaluation.every"},
+      {"validate_interval_updates", "evaluation.every"},
+      {"early_stopping_patience", "evaluation.patience"},
+      {"max_length", "data.max_seq_length"},
+      {"max_len", "data.max_seq_length"},
+      {"seq_len", "data.max_seq_length"},
+      {"block_size", "data.max_seq_length"},
+      {"tokens_per_sample", "data.max_seq_length"},
+      {"context_length", "data.max_seq_length"},
+      {"train_file", "data.tokens"},
+      {"input_file", "data.tokens"},
+      {"data_dir", "data.tokens"},
+      {"dataset_name", "data.tokens", "no data set is downloaded; prepare its text with `cloze prepare`"},
+      {"init_checkpoint", "init.from"},
+      {"restore_file", "init.from"},
+      {"model_name_or_path", "init.from", "a Hugging Face folder becomes a run by `cloze import`"},
+      {"resume_from_checkpoint", "", "a run is continued by `cloze pretrain --run DIR --resume`"},
+      {"output_dir", "", "the folder of a run is named with --run"},
+      {"save_dir", "", "the folder of a run is named with --run"},
+      {"run_name", "", "the folder of a run is named with --run"},
+      {"fp16", "train.precision", "there is no fp16; bf16 needs no loss scaling"},
+      {"bf16", "train.precision", "its value is bf16 or fp32"},
+      {"masked_lm_prob", "objectives.0.mlm_probability"},
+      {"mlm_prob", "objectives.0.mlm_probability"},
+      {"d_model", "model.hidden_size"},
+      {"n_embd", "model.hidden_size"},
+      {"embed_dim", "model.hidden_size"},
+      {"encoder_embed_dim", "model.hidden_size"},
+      {"d_ff", "model.intermediate_size"},
+      {"n_inner", "model.intermediate_size"},
+      {"ffn_dim", "model.intermediate_size"},
+      {"encoder_ffn_embed_dim", "model.intermediate_size"},
+      {"n_layer", "model.num_hidden_layers"},
+      {"num_layers", "model.num_hidden_layers"},
+      {"encoder_layers", "model.num_hidden_layers"},
+      {"n_head", "model.num_attention_heads"},
+      {"num_heads", "model.num_attention_heads"},
+      {"encoder_attention_heads", "model.num_attention_heads"},
+      {"activation_function", "model.hidden_act"},
+      {"activation_fn", "model.hidden_act"},
+      {"n_positions", "model.max_position_embeddings"},
+      {"max_positions", "model.max_position_embeddings"},
+      {"dropout", "model.hidden_dropout_prob"},
+      {"attention_dropout", "model.attention_probs_dropout_prob"}};
+  return names;
+}
+
+std::vector<std::string> keys_meant_by(const RunConfig& config, const std::string& name) {
+  const auto all = entries(config);
+  const auto has = [&](const std::string& path) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& entry) { return entry.leaf && entry.path == path; });
+  };
+  const auto* foreign = find_foreign(name);
+  if (foreign && has(foreign->key)) return {foreign->key};
+  const auto end = "." + spelled(name);
+  std::vector<std::string> found;
+  for (const auto& entry : all)
+    if (entry.leaf && entry.path.ends_with(end)) found.push_back(entry.path);
+  return found.size() <= few ? found : std::vector<std::string>{};
+}
+
+std::string advice_on(const std::string& name) {
+  const auto* foreign = find_foreign(name);
+  return foreign ? foreign->advice : "";
+}
+
+std::string meaning_of_unknown(const RunConfig& config, const std::string& key) {
+  std::string text;
+  for (const auto& meant : keys_meant_by(config, key)) {
+    if (meant == key) return "";
+    text += (text.empty() ? "; did you mean '" : " or '") + meant + "'";
+  }
+  const auto advice = advice_on(key);
+  return text + (text.empty() ? "" : "?") + (advice.empty() ? "" : (text.empty() ? "; " : " ") + advice);
+}
+
+}  // namespace cloze

@@ -1,0 +1,62 @@
+#include "run/foreign_names.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+void check_refused(const std::string& change, const std::string& sentence) {
+  INFO(change);
+  CHECK_THROWS_WITH(decode<RunConfig>(ConfigTree::parse("", "x.yaml", {change})), Catch::Contains(sentence));
+}
+
+}  // namespace
+
+TEST_CASE("every foreign name stands once, is none of Cloze's in its section, and names a key or gives advice",
+          "[config]") {
+  const auto all = entries(RunConfig{});
+  std::set<std::string> names;
+  for (const auto& [name, key, advice] : foreign_names()) {
+    INFO(name);
+    CHECK(names.insert(name).second);
+    const std::string wanted = key;
+    if (wanted.empty()) {
+      CHECK_FALSE(std::string(advice).empty());
+      continue;
+    }
+    CHECK(std::any_of(all.begin(), all.end(), [&](const auto& e) { return e.leaf && e.path == wanted; }));
+    CHECK(keys_meant_by({}, name) == std::vector<std::string>{wanted});
+    check_refused("train." + std::string(name) + "=1", "did you mean '" + wanted + "'?");
+  }
+  CHECK(names.size() > 60);
+}
+
+TEST_CASE("a key of another section or another program is refused with the key that was meant", "[config]") {
+  check_refused("train.steps=9", "unknown key 'train.steps'; did you mean 'train.budget.steps'?");
+  check_refused("train.log_every=9", "unknown key 'train.log_every'; did you mean 'checkpoint.log_every'?");
+  check_refused("lr=9", "unknown key 'lr'; did you mean 'optimizer.learning_rate'?");
+  check_refused("max_steps=9", "unknown key 'max_steps'; did you mean 'train.budget.steps'?");
+  check_refused("fp16=true",
+                "unknown key 'fp16'; did you mean 'train.precision'? there is no fp16; bf16 needs no loss scaling");
+  check_refused("train.output_dir=x", "unknown key 'train.output_dir'; the folder of a run is named with --run");
+  check_refused("train.sed=9", "unknown key 'train.sed'; did you mean 'seed'?");
+}
+
+TEST_CASE("an objective that is named by its kind is refused with its number", "[config]") {
+  const auto change = std::vector<std::string>{"objectives.nsp.kind=sop"};
+  CHECK_THROWS_WITH(ConfigTree::parse("objectives: [{kind: mlm}, {kind: nsp}]", "x.yaml", change),
+                    Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
+  check_refused("objectives.mlm.mlm_probability=0.2",
+                "its elements are numbered: write objectives.0 where it is objectives.mlm");
+}
+
+TEST_CASE("options of other programs are spelled like keys", "[config]") {
+  CHECK(keys_meant_by({}, "--learning-rate=1e-4") == std::vector<std::string>{"optimizer.learning_rate"});
+  CHECK(keys_meant_by({}, "--Max-Steps") == std::vector<std::string>{"train.budget.steps"});
+  CHECK(keys_meant_by({}, "--nothing").empty());
+  CHECK(advice_on("--output-dir") == "the folder of a run is named with --run");
+}
