@@ -9,12 +9,20 @@
 
 namespace cloze {
 
+/// The checkpoint of a run that a verb takes.
+enum class CheckpointChoice { best, newest };
+constexpr auto choices(CheckpointChoice) {
+  return std::array{Choice{CheckpointChoice::best, "best", "of the lowest held-out loss, else the newest"},
+                    Choice{CheckpointChoice::newest, "newest", "of the last step that was saved"}};
+}
+
 struct PretrainCommand {
   RunConfig config;
   std::string run, command_line, branch_from;
   bool resume = false, allow_config_change = false, json = false;
 };
 struct EvaluateCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
   std::vector<std::string> runs;
   std::string tokens;
   std::vector<std::string> text, target;
@@ -28,6 +36,7 @@ struct EvaluateCommand {
   bool json = false;
 };
 struct GenerateCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
   std::vector<std::string> texts;
   SearchConfig search{};
@@ -35,6 +44,7 @@ struct GenerateCommand {
   bool json = false;
 };
 struct FillCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run;
   std::vector<std::string> texts;
   int64_t top = 5;
@@ -44,6 +54,7 @@ struct ImportCommand {
   std::string folder, out, generator;
 };
 struct ExportCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, to, out, dtype = "float32", part, program;
   bool force = false, json = false;
 };

@@ -1,11 +1,13 @@
 #include <cstdio>
 
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "run/load_config.h"
 
 namespace cloze {
 
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
+  check_config_path(path);
   auto config = decode<RunConfig>(load_config(path, overrides));
   validate(config);
   return config;
@@ -30,9 +32,11 @@ std::string documented(const std::string& kind) {
     kinds.emplace_back(config.kind);
   };
   const auto each = [&]<class... Kinds>(const std::variant<Kinds...>*) { (part(Kinds{}), ...); };
-  each(static_cast<const ModelConfig*>(nullptr)), each(static_cast<const ObjectiveConfig*>(nullptr));
-  part(WindowAttention{}), part(AlternatingAttention{}),
-      part(LinformerAttention{});  // performer and bigbird are documented with their models
+  each(static_cast<const ModelConfig*>(nullptr));
+  each(static_cast<const ObjectiveConfig*>(nullptr));
+  part(WindowAttention{});
+  part(AlternatingAttention{});
+  part(LinformerAttention{});  // performer and bigbird are documented with their models
   if (!found.empty()) return found;
   if (kind == "data") return document(DataConfig{});
   if (kind == "optimizer") return document(OptimizerConfig{});
@@ -51,13 +55,25 @@ void add_config(CLI::App& app, Globals&) {
   auto* verb = app.add_subcommand("config", "print the documented defaults of a config, or of one part");
   auto kind = std::make_shared<std::string>();
   auto markdown = std::make_shared<bool>(false);
-  verb->add_option("kind", *kind,
-                   "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, "
-                   "evaluation, checkpoint");
+  auto resolved = std::make_shared<std::string>();
+  auto set = std::make_shared<std::vector<std::string>>();
+  auto* named = verb->add_option(
+      "kind", *kind,
+      "run, a model (bert, roberta, ...), an objective (mlm, nsp, ...), data, optimizer, schedule, train, "
+      "evaluation, checkpoint");
   verb->add_flag("--markdown", *markdown, "print the reference of all config keys as Markdown tables");
-  verb->footer("Example:\n  cloze config bert");
-  verb->callback(
-      [kind, markdown] { std::printf("%s", (*markdown ? reference_of_keys() : documented(*kind)).c_str()); });
+  auto* file = verb->add_option("--resolved", *resolved, "print this YAML config with every key and preset resolved");
+  file->excludes(named);
+  verb->add_option("--set", *set, set_help)->allow_extra_args(false)->needs(file);
+  verb->footer(
+      "Examples:\n  cloze config bert\n"
+      "  cloze config --resolved configs/bert/tiny.yaml --set train.batch_size=8");
+  verb->callback([=] {
+    const auto text = *markdown           ? reference_of_keys()
+                      : resolved->empty() ? documented(*kind)
+                                          : to_yaml(read_config(*resolved, *set));
+    std::printf("%s", text.c_str());
+  });
 }
 
 }  // namespace cloze

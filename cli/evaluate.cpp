@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -7,6 +8,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("evaluate", "compute held-out loss and accuracy of one run or several");
   auto command = std::make_shared<EvaluateCommand>();
   verb->add_option("run", command->runs, "run directories, or step folders of them")->required();
+  add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--objective", command->objectives,
                    "objective to score by, KIND[:SHARE][,KEY=VALUE]...: mlm:0.15, mlm,unit=word, clm (repeatable; "
                    "default: the run's evaluation.objectives)")
@@ -45,6 +47,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       "trained. Without --text, sources and references are decoded from prepared\n"
       "tokens, unknown tokens included.");
   verb->callback([command, verb, &globals] {
+    for (const auto& run : command->runs) check_run_path(run);
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");

@@ -1,19 +1,65 @@
 #include <cstdio>
 
+#include "cli/near_names.h"
 #include "cli/verbs.h"
+#include "run/foreign_names.h"
 #include "run/load_config.h"
 
 namespace cloze {
 
+namespace {
+
+/// The whole key of one that is given by its end. Throws ConfigError for an end of several keys, and for none.
+std::string whole_key(const RunConfig& config, const std::string& key) {
+  const auto all = entries(config);
+  std::vector<std::string> found;
+  for (const auto& entry : all) {
+    if (entry.path == key) return key;
+    if (entry.path.ends_with("." + key)) found.push_back(entry.path);
+  }
+  if (found.size() == 1) return found[0];
+  std::string list;
+  for (const auto& path : found) list += (list.empty() ? "" : ", ") + path;
+  require<ConfigError>(found.empty(), "'", key, "' is the end of several keys; name one of ", list);
+  const auto meaning = meaning_of_unknown(config, key);
+  require<ConfigError>(meaning.empty(), "unknown key '", key, "'", meaning);
+  return key;  // refused by explain, with the nearest
+}
+
+/// One line for each value: the key, the value, and what set it.
+std::string all_explained(const ConfigTree& tree, const RunConfig& config) {
+  std::string text;
+  for (const auto& entry : entries(config)) {
+    if (!entry.leaf) continue;
+    const auto told = explain<RunConfig>(tree, entry.path);
+    const std::string marker = "\n  set by   ";
+    const auto at = told.find(marker);
+    const auto begin = at + marker.size();
+    const auto origin = at == std::string::npos ? "" : told.substr(begin, told.find('\n', begin) - begin);
+    text += words(entry.path, " = ", entry.value, "  (", origin, ")\n");
+  }
+  return text;
+}
+
+}  // namespace
+
 void add_explain(CLI::App& app, Globals&) {
-  auto* verb = app.add_subcommand("explain", "show where a value of a config comes from");
-  auto file = std::make_shared<std::string>(), key = std::make_shared<std::string>();
+  auto* verb = app.add_subcommand("explain", "show where the values of a config come from");
+  auto file = std::make_shared<std::string>();
+  auto key = std::make_shared<std::string>();
   auto set = std::make_shared<std::vector<std::string>>();
   verb->add_option("config", *file, "YAML config")->required();
-  verb->add_option("key", *key, "config key, such as optimizer.learning_rate")->required();
+  verb->add_option("key", *key,
+                   "config key, such as optimizer.learning_rate, or its end: learning_rate (default: all keys)");
   verb->add_option("--set", *set, set_help)->allow_extra_args(false);
   verb->footer("Example:\n  cloze explain configs/bert/tiny.yaml optimizer.learning_rate");
-  verb->callback([file, key, set] { std::printf("%s", explain<RunConfig>(load_config(*file, *set), *key).c_str()); });
+  verb->callback([file, key, set] {
+    check_config_path(*file);
+    const auto tree = load_config(*file, *set);
+    const auto config = decode<RunConfig>(tree);
+    const auto text = key->empty() ? all_explained(tree, config) : explain<RunConfig>(tree, whole_key(config, *key));
+    std::printf("%s", text.c_str());
+  });
 }
 
 }  // namespace cloze

@@ -1,16 +1,31 @@
+#include <algorithm>
+
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 
 namespace cloze {
+
+namespace {
+
+/// Empty for a format that can be written, else what to do.
+std::string known_target(const std::string& name) {
+  const std::vector<std::string> targets{"torchscript", "huggingface"};
+  if (std::find(targets.begin(), targets.end(), name) != targets.end()) return "";
+  if (name == "onnx") return "onnx is not written; export to huggingface, which Optimum converts, or to torchscript";
+  const auto near = did_you_mean(name, targets);
+  return "'" + name + "' is no target format" + (near.empty() ? "; choose torchscript or huggingface" : near);
+}
+
+}  // namespace
 
 void add_export(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("export", "convert a run to a TorchScript file or a Hugging Face folder");
   auto command = std::make_shared<ExportCommand>();
   verb->add_option("run", command->run, run_help)->required();
-  verb->add_option("--to", command->to, "target format")
-      ->required()
-      ->check(CLI::IsMember({"torchscript", "huggingface"}));
+  verb->add_option("--to", command->to, "target format")->required()->check(known_target, "{torchscript,huggingface}");
   verb->add_option("--out", command->out, "TorchScript file or Hugging Face folder to write")->required();
+  add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--dtype", command->dtype, "torchscript: data type of the weights")
       ->check(CLI::IsMember({"float32", "bfloat16"}))
       ->capture_default_str();
@@ -24,6 +39,7 @@ void add_export(CLI::App& app, Globals& globals) {
       "A TorchScript file is loaded in a new process and compared with the model at\n"
       "other input shapes before it is written to --out.");
   verb->callback([command, &globals] {
+    check_run_path(command->run);
     command->program = globals.program;
     globals.exit_code = run_engine(*command);
   });

@@ -1,26 +1,59 @@
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 
 namespace cloze {
 
+namespace {
+
+/// A text whose blanks are written [MASK]; `<mask>` is one too.
+std::string with_masks(std::string text) {
+  const std::string mask = "[MASK]", other = "<mask>";
+  for (size_t at = 0; (at = text.find(other, at)) != std::string::npos; at += mask.size())
+    text.replace(at, other.size(), mask);
+  require<ConfigError>(text.find(mask) != std::string::npos, "'", text,
+                       "' has no [MASK] to fill; write [MASK] for each blank");
+  return text;
+}
+
+/// The texts of the arguments, of --file or of a pipe.
+std::vector<std::string> texts_of(std::vector<std::string> arguments, const std::string& file) {
+  for (auto& text : arguments) {
+    if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);
+    check_text(text);
+  }
+  require<ConfigError>(file.empty() || arguments.empty(),
+                       "texts are given both as arguments and by --file; use one of them");
+  if (!file.empty()) return lines_of(file);
+  if (!arguments.empty()) return arguments;
+  require<ConfigError>(texts_are_piped(), "no text is given; name one with [MASK] for each blank, or a file by --file");
+  return lines_of("-");
+}
+
+}  // namespace
+
 void add_fill(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("fill", "fill in the blanks of a text");
   auto command = std::make_shared<FillCommand>();
+  auto file = std::make_shared<std::string>();
   verb->add_option("run", command->run, run_help)->required();
-  verb->add_option("text", command->texts, "text with [MASK] for each blank; several texts are filled in turn")
-      ->required();
+  verb->add_option("text", command->texts,
+                   "text with [MASK] (or <mask>) for each blank; several texts are filled in turn");
+  verb->add_option("--file", *file,
+                   "file with one text per line, or - for standard input (default without texts: standard input, if "
+                   "piped)");
+  add_checkpoint_option(*verb, command->checkpoint);
   verb->add_option("--top", command->top, "candidates per blank; for a generative model, maximum number of texts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_flag("--json", command->json, "print one line of JSON per text");
-  verb->footer("Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"");
-  verb->callback([command, &globals] {
-    for (auto& line : command->texts) {
-      if (line[0] == bracket_guard) line.erase(0, 1);
-      check_text(line);
-      require<ConfigError>(line.find("[MASK]") != std::string::npos, "'", line,
-                           "' has no [MASK] to fill; write [MASK] for each blank");
-    }
+  verb->footer(
+      "Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"\n\n"
+      "Candidates are words; -ing is one that continues the word before the blank.");
+  verb->callback([command, file, &globals] {
+    command->texts = texts_of(command->texts, *file);
+    for (auto& text : command->texts) text = with_masks(text);
+    check_run_path(command->run);
     globals.exit_code = run_engine(*command);
   });
 }

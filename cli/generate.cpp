@@ -1,51 +1,8 @@
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
-#include "core/file.h"
-#include "core/interrupt.h"
-#include "data/tokenizers/utf8.h"
 
 namespace cloze {
-
-namespace {
-
-/// The lines of a file, or of standard input (`-`). Throws DataError.
-std::vector<std::string> lines_of(const std::string& file) {
-  const bool piped = file == "-";
-  const auto name = piped ? std::string("standard input") : file;
-  std::ifstream stream;
-  if (!piped) {
-    require<DataError>(!std::filesystem::is_directory(file), file, ": is a folder; name a file with one text per line");
-    stream.open(file);
-    require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
-  }
-  const InterruptibleReads may_wait;  // for a pipe
-  std::vector<std::string> lines;
-  for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    lines.push_back(line);
-    const auto bad = find_invalid_utf8(line);
-    require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1,
-                       " is not UTF-8; convert the text to UTF-8");
-  }
-  if (interrupted) throw Interrupted("stopped; nothing was written to a file");
-  require<DataError>(!lines.empty(), name, ": is empty; write one text per line");
-  return lines;
-}
-
-/// True if standard input is a pipe or a file.
-bool texts_are_piped() {
-  struct stat about{};
-  return fstat(STDIN_FILENO, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISREG(about.st_mode));
-}
-
-}  // namespace
 
 void add_generate(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("generate", "generate text with a decoder");
@@ -56,6 +13,7 @@ void add_generate(CLI::App& app, Globals& globals) {
   verb->add_option("--file", *file,
                    "file with one text per line, or - for standard input (default without texts: standard input, if "
                    "piped)");
+  add_checkpoint_option(*verb, c->checkpoint);
   add_search_options(*verb, c->search, c->batch_size);
   verb->add_option("--num-return-sequences", c->search.num_return_sequences, "texts per prompt, best first")
       ->capture_default_str();
@@ -66,6 +24,7 @@ void add_generate(CLI::App& app, Globals& globals) {
       "  cloze generate runs/en-de --file test.en --num-beams 4 > test.de\n\n"
       "Without beam search, a single text is printed token by token.");
   verb->callback([c, file, verb, &globals] {
+    check_run_path(c->run);
     check_search_options(*verb, c->search);
     for (auto& line : c->texts) {
       if (!line.empty() && line[0] == bracket_guard) line.erase(0, 1);

@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 
 namespace cloze {
@@ -15,7 +16,10 @@ void add_import(CLI::App& app, Globals& globals) {
       "ELECTRA: folder of the generator, if `folder` is the discriminator; the run holds both, for further "
       "pretraining");
   verb->footer("Example:\n  cloze import bert-base-uncased --out runs/bert-base");
-  verb->callback([command, &globals] { globals.exit_code = run_engine(*command); });
+  verb->callback([command, &globals] {
+    check_import_path(command->folder);
+    globals.exit_code = run_engine(*command);
+  });
 }
 
 }  // namespace cloze

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "cli/help.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -20,36 +21,6 @@ namespace {
 std::string first_lines(const std::string& text) {
   const auto stack = std::min(text.find("\nException raised from"), text.find("\nframe #"));
   return text.substr(0, stack);
-}
-
-/// A usage error of CLI11, with a suggestion for a mistyped word.
-std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
-  std::string text = error.what();
-  std::vector<std::string> known;
-  const CLI::App* at = &app;
-  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
-  for (const auto* sub : at->get_subcommands(nullptr)) known.push_back(sub->get_name());
-  for (const auto* option : at->get_options()) known.push_back(option->get_name());
-  const auto colon = text.find("not expected: ");
-  if (colon != std::string::npos) {
-    const auto end = text.find(' ', colon + 14);
-    const std::string word = text.substr(colon + 14, end == std::string::npos ? end : end - colon - 14);
-    text = "'" + word + "' is not known here" + cloze::did_you_mean(word, known);
-  }
-  const std::string verb = at == &app ? "" : " " + at->get_name();
-  return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + verb + " --help";
-}
-
-/// Throws ConfigError if the first word is not a verb; CLI11 would ignore it next to --help or flags.
-void check_verb(const CLI::App& app, int argc, char** argv) {
-  const auto* found = std::find_if(argv + 1, argv + argc, [](const char* argument) { return argument[0] != '-'; });
-  if (found == argv + argc) return;
-  const std::string first_word = *found;
-  std::vector<std::string> known;
-  for (const auto* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
-  if (std::find(known.begin(), known.end(), first_word) != known.end()) return;
-  const auto near = cloze::did_you_mean(first_word, known);
-  throw cloze::ConfigError("'" + first_word + "' is not a verb" + (near.empty() ? ";" : near) + " see cloze --help");
 }
 
 /// Refuses integers out of range; CLI11 would clamp them.

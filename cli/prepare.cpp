@@ -31,9 +31,9 @@ void report(const PrepareOptions& options, const PrepareReport& r, bool json) {
                             .c_str());
     return;
   }
-  log_info("data", words(options.out, r.reused ? ": already exists" : ": created", ", ", thousands(r.documents),
-                         " documents, ", thousands(r.tokens), " tokens; held out: ", thousands(r.valid_documents),
-                         " documents, ", thousands(r.valid_tokens), " tokens"));
+  log_result("data", words(options.out, r.reused ? ": already exists" : ": created", ", ", thousands(r.documents),
+                           " documents, ", thousands(r.tokens), " tokens; held out: ", thousands(r.valid_documents),
+                           " documents, ", thousands(r.valid_tokens), " tokens"));
   if (!r.reused)
     log_info("data", words(bytes(static_cast<double>(r.bytes)), " in ", duration(r.seconds), ", ",
                            thousands(r.unknown_tokens), " unknown tokens, ", thousands(r.duplicate_documents),

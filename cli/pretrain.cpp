@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "run/load_config.h"
 
@@ -36,7 +37,14 @@ void add_pretrain(CLI::App& app, Globals& globals) {
       globals.exit_code = run_engine(*command);
       return;
     }
-    if (file->empty() && command->resume && !command->run.empty()) *file = command->run + "/run.yaml";
+    if (command->resume && file->empty()) {
+      require<ConfigError>(!command->run.empty(), "--resume continues a run; name its folder with --run");
+      const auto near = near_run(command->run);
+      require<ConfigError>(std::filesystem::exists(command->run + "/run.yaml"), command->run,
+                           ": contains no run to resume",
+                           near.empty() ? "; start it with a config, without --resume" : near);
+    }
+    if (file->empty() && command->resume) *file = command->run + "/run.yaml";
     require<ConfigError>(!file->empty(), "no config given; name a YAML file, or a run to resume: --run DIR --resume");
     if (command->run.empty()) {
       const auto path = std::filesystem::path(*file);

@@ -1,4 +1,13 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
 #include "cli/verbs.h"
+#include "core/file.h"
+#include "core/interrupt.h"
 #include "data/tokenizers/utf8.h"
 
 namespace cloze {
@@ -7,6 +16,34 @@ void check_text(const std::string& text) {
   const auto bad = find_invalid_utf8(text);
   require<ConfigError>(bad == std::string::npos, "byte ", bad + 1,
                        " of a text argument is not UTF-8; convert it to UTF-8");
+}
+
+std::vector<std::string> lines_of(const std::string& file) {
+  const bool piped = file == "-";
+  const auto name = piped ? std::string("standard input") : file;
+  std::ifstream stream;
+  if (!piped) {
+    require<DataError>(!std::filesystem::is_directory(file), file, ": is a folder; name a file with one text per line");
+    stream.open(file);
+    require<DataError>(stream.good(), file, ": cannot be read (", system_reason(), ")");
+  }
+  const InterruptibleReads may_wait;  // for a pipe
+  std::vector<std::string> lines;
+  for (std::string line; !interrupted && std::getline(piped ? std::cin : static_cast<std::istream&>(stream), line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(line);
+    const auto bad = find_invalid_utf8(line);
+    require<DataError>(bad == std::string::npos, name, ":", lines.size(), ": byte ", bad + 1,
+                       " is not UTF-8; convert the text to UTF-8");
+  }
+  if (interrupted) throw Interrupted("stopped; nothing was written to a file");
+  require<DataError>(!lines.empty(), name, ": is empty; write one text per line");
+  return lines;
+}
+
+bool texts_are_piped() {
+  struct stat about{};
+  return fstat(STDIN_FILENO, &about) == 0 && (S_ISFIFO(about.st_mode) || S_ISREG(about.st_mode));
 }
 
 }  // namespace cloze

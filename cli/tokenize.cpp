@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/error.h"
 #include "core/interrupt.h"
@@ -16,6 +17,13 @@ using nlohmann::json;
 struct Totals {
   uint64_t texts = 0, bytes = 0, tokens = 0, unknown = 0;
 };
+
+/// The tokenizer of a run, a step folder or prepared text; any other path itself.
+std::string tokenizer_of(const std::string& path) {
+  const auto kind = kind_of_path(path);
+  if (kind == PathKind::run || kind == PathKind::tokens) return path + "/tokenizer";
+  return kind == PathKind::step ? path + "/../tokenizer" : path;
+}
 
 /// Prints the tokens of one text, and adds them to `totals`.
 void tokenize(const Tokenizer& tokenizer, const std::string& text, bool as_json, Totals& totals) {
@@ -49,14 +57,13 @@ void add_tokenize(CLI::App& app, Globals&) {
   auto path = std::make_shared<std::string>();
   auto texts = std::make_shared<std::vector<std::string>>();
   auto as_json = std::make_shared<bool>(false);
-  verb->add_option("tokenizer", *path,
-                   "tokenizer file or folder; runs and prepared folders have one, named `tokenizer`")
+  verb->add_option("tokenizer", *path, "tokenizer file or folder, or a run or prepared text, whose tokenizer it is")
       ->required();
   verb->add_option("text", *texts, "texts to tokenize (default: lines of standard input)");
   verb->add_flag("--json", *as_json, "print one line of JSON per text");
-  verb->footer("Example:\n  cloze tokenize tokens/tokenizer \"the mouse ate the cheese\"");
+  verb->footer("Example:\n  cloze tokenize tokens \"the mouse ate the cheese\"");
   verb->callback([=] {
-    const auto tokenizer = Tokenizer::open(*path);
+    const auto tokenizer = Tokenizer::open(tokenizer_of(*path));
     Totals totals;
     for (auto& text : *texts) {
       if (!text.empty() && text[0] == bracket_guard) text.erase(0, 1);

@@ -44,6 +44,12 @@ void add_completion(CLI::App& app, Globals& globals);
 void add_search_options(CLI::App& verb, SearchConfig& search, int64_t& batch_size);
 /// Throws ConfigError for options of sampling without --do-sample, and for those of beam search without beams.
 void check_search_options(const CLI::App& verb, const SearchConfig& search);
+/// --checkpoint, for the verbs that open a run.
+void add_checkpoint_option(CLI::App& verb, CheckpointChoice& choice);
+/// The lines of a file, or of standard input (`-`). Throws DataError, Interrupted.
+std::vector<std::string> lines_of(const std::string& file);
+/// True if standard input is a pipe or a file.
+bool texts_are_piped();
 /// Throws ConfigError if a text given as an argument is not UTF-8.
 void check_text(const std::string& text);
 

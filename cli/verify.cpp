@@ -1,4 +1,5 @@
 #include "cli/engine.h"
+#include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "data/token_store.h"
@@ -11,8 +12,8 @@ void verify_data(const std::string& folder) {
   for (const auto* split : {"train", "valid"}) {
     const TokenStore store(folder, split);
     store.verify();
-    log_info("data", words(folder, " ", split, ": ", thousands(store.num_documents()), " documents, ",
-                           thousands(store.num_tokens()), " tokens, checksums match"));
+    log_result("data", words(folder, " ", split, ": ", thousands(store.num_documents()), " documents, ",
+                             thousands(store.num_tokens()), " tokens, checksums match"));
   }
 }
 
@@ -35,11 +36,17 @@ void add_verify(CLI::App& app, Globals& globals) {
   auto* data = verify->add_subcommand("data", "check prepared tokens against their checksums");
   data->add_option("folder", *path, "folder made by `cloze prepare`")->required();
   data->footer("Example:\n  cloze verify data tokens");
-  data->callback([path] { verify_data(*path); });
+  data->callback([path] {
+    check_tokens_path(*path);
+    verify_data(*path);
+  });
   auto* run = verify->add_subcommand("run", "check every checkpoint of a run against its manifest");
   run->add_option("run", *path, "run directory")->required();
   run->footer("Example:\n  cloze verify run runs/first");
-  run->callback([path, &globals] { globals.exit_code = run_engine(VerifyRunCommand{*path}); });
+  run->callback([path, &globals] {
+    check_run_path(*path);
+    globals.exit_code = run_engine(VerifyRunCommand{*path});
+  });
 
   auto* script = verify->add_subcommand("torchscript-run", "");
   auto inner = std::make_shared<RunTorchScriptCommand>();

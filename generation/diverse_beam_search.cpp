@@ -30,7 +30,8 @@ struct Group {
   bool finished(double best_sum, int64_t generated, const SearchConfig& c, size_t size) const {
     if (list.size() < size) return false;
     if (c.early_stopping == EarlyStopping::yes) return true;
-    const int64_t length = c.early_stopping == EarlyStopping::never && c.length_penalty > 0 ? c.max_new_tokens : generated;
+    const int64_t length =
+        c.early_stopping == EarlyStopping::never && c.length_penalty > 0 ? c.max_new_tokens : generated;
     return worst >= best_sum / std::pow(static_cast<double>(length), c.length_penalty);
   }
 };

@@ -1,6 +1,7 @@
 #include "generation/fill.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 #include "objectives/permutation.h"
@@ -62,16 +63,8 @@ Tensor mask_logits(const LoadedRun& run, std::vector<int64_t> text, const std::v
   return {};
 }
 
-}  // namespace
-
-std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
-  LoadedRun run = given;
-  // Of rtd the generator predicts tokens, not the discriminator.
-  for (const auto& o : given.config.objectives)
-    if (std::holds_alternative<RtdConfig>(o)) take_generator(run);
-  at::NoGradGuard no_grad;
-  const auto segments = segments_of(text);
-  require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
+/// Throws if the run cannot fill blanks.
+void check_fills(const LoadedRun& run) {
   const bool predicts = std::any_of(run.config.objectives.begin(), run.config.objectives.end(), [](const auto& o) {
     return std::holds_alternative<MlmConfig>(o) || std::holds_alternative<PlmConfig>(o) ||
            std::holds_alternative<MntpConfig>(o);
@@ -82,10 +75,65 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
       "`kind: mlm`, `kind: mntp`, `kind: plm`, or an encoder-decoder with span_corruption or denoising");
   require<CheckpointError>(run.has_tokenizer, run.folder,
                            ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
-  const auto& special = run.tokenizer.special();
   require<ConfigError>(
-      special.mask >= 0, run.folder,
+      run.tokenizer.special().mask >= 0, run.folder,
       ": its tokenizer has no [MASK] or <mask>, which replaces a blank; fill with a model that has one");
+}
+
+bool is_letter(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0 || (byte & 0x80) != 0; }
+
+/// A token as a reader sees it: a word, or `-` and the rest of one.
+std::string shown_word(const Tokenizer& tokenizer, int64_t id) {
+  auto word = tokenizer.decode(std::vector<int64_t>{id});
+  word.erase(0, word.find_first_not_of(' '));
+  if (word.empty()) return tokenizer.piece(id);
+  return tokenizer.starts_word(id) || !is_letter(word[0]) ? word : "-" + word;
+}
+
+/// The tokens that continue a word with letters, so that they cannot follow a space; none for a vocabulary that does
+/// not mark where words begin.
+std::vector<int64_t> continuations(const Tokenizer& tokenizer) {
+  std::vector<int64_t> ids;
+  bool marks_words = false;
+  for (int64_t id = 0; id < tokenizer.size(); ++id) {
+    if (tokenizer.is_special(id)) continue;
+    if (tokenizer.starts_word(id)) {
+      marks_words = true;
+      continue;
+    }
+    const auto text = tokenizer.decode(std::vector<int64_t>{id});
+    if (!text.empty() && is_letter(text[0])) ids.push_back(id);
+  }
+  return marks_words ? ids : std::vector<int64_t>{};
+}
+
+/// The `top` most probable tokens. Special tokens and rows beyond the tokenizer's vocabulary are excluded.
+std::vector<Candidate> candidates(const Tokenizer& tokenizer, const Tensor& logits, int64_t top,
+                                  const std::vector<int64_t>& excluded) {
+  auto probabilities = at::softmax(logits.to(at::kFloat), 0);
+  for (int64_t id = 0; id < probabilities.size(0); ++id)
+    if (tokenizer.is_special(id)) probabilities[id] = 0;
+  if (!excluded.empty()) probabilities.index_fill_(0, at::tensor(excluded, at::kLong), 0);
+  const auto [values, order] = probabilities.topk(std::min(top, probabilities.size(0)));
+  std::vector<Candidate> list;
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    const auto id = order[i].item<int64_t>();
+    list.push_back({id, tokenizer.piece(id), shown_word(tokenizer, id), values[i].item<double>()});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::string& text, int64_t top) {
+  LoadedRun run = given;
+  // Of rtd the generator predicts tokens, not the discriminator.
+  for (const auto& o : given.config.objectives)
+    if (std::holds_alternative<RtdConfig>(o)) take_generator(run);
+  at::NoGradGuard no_grad;
+  const auto segments = segments_of(text);
+  require<ConfigError>(segments.size() > 1, "'", text, "' has no [MASK] to fill; write [MASK] for each blank");
+  check_fills(run);
   std::vector<int64_t> ids, masked;
   for (size_t i = 0; i < segments.size(); ++i) {
     auto segment = segments[i];
@@ -95,24 +143,18 @@ std::vector<std::vector<Candidate>> fill(const LoadedRun& given, const std::stri
     for (const auto id : i > 0 ? run.tokenizer.encode_after(segment) : run.tokenizer.encode(segment)) ids.push_back(id);
     if (i + 1 == segments.size()) break;
     masked.push_back(static_cast<int64_t>(ids.size()));
-    ids.push_back(special.mask);
+    ids.push_back(run.tokenizer.special().mask);
   }
   const int64_t max_tokens = backbone_of(run.config.model).max_input_length();
   require<ConfigError>(static_cast<int64_t>(ids.size()) + 2 <= max_tokens, "the text has ", ids.size() + 2,
                        " tokens, the model reads at most ", max_tokens, "; shorten it");
   const auto logits = mask_logits(run, std::move(ids), masked);  // [masks, V]
+  const auto continuing = continuations(run.tokenizer);
   std::vector<std::vector<Candidate>> found;
   for (int64_t mask = 0; mask < logits.size(0); ++mask) {
-    // Special tokens and rows beyond the tokenizer's vocabulary are excluded.
-    auto probabilities = at::softmax(logits[mask].to(at::kFloat), 0);
-    for (int64_t id = 0; id < probabilities.size(0); ++id)
-      if (run.tokenizer.is_special(id)) probabilities[id] = 0;
-    const auto [values, order] = probabilities.topk(std::min(top, probabilities.size(0)));
-    auto& list = found.emplace_back();
-    for (int64_t i = 0; i < values.size(0); ++i) {
-      const auto id = order[i].item<int64_t>();
-      list.push_back({id, run.tokenizer.piece(id), values[i].item<double>()});
-    }
+    const auto& before = segments[static_cast<size_t>(mask)];
+    const bool begins_word = !before.empty() && std::isspace(static_cast<unsigned char>(before.back())) != 0;
+    found.push_back(candidates(run.tokenizer, logits[mask], top, begins_word ? continuing : std::vector<int64_t>{}));
   }
   return found;
 }

@@ -6,11 +6,13 @@ namespace cloze {
 
 struct Candidate {
   int64_t id = 0;
-  std::string token;
+  std::string token;  ///< as in the vocabulary
+  std::string word;   ///< as in a text; `-` and its text for a token that continues a word
   double probability = 0;
 };
 
-/// The `top` most probable tokens for each `[MASK]` of `text`. Throws ConfigError for a text without `[MASK]` and for
+/// The `top` most probable tokens for each `[MASK]` of `text`; where a space precedes it, only tokens that can follow
+/// a space. Throws ConfigError for a text without `[MASK]` and for
 /// one that is too long.
 std::vector<std::vector<Candidate>> fill(const LoadedRun& run, const std::string& text, int64_t top);
 

@@ -265,7 +265,7 @@ void verify_run(const std::string& run) {
   for (const auto& name : folders) {
     const auto damage = find_damage(run + "/" + name);
     require<CheckpointError>(damage.empty(), run, "/", name, ": ", damage);
-    log_info("train", words(run, "/", name, ": sizes and checksums match the manifest"));
+    log_result("train", words(run, "/", name, ": sizes and checksums match the manifest"));
   }
   if (!fs::exists(run + "/tokenizer")) return;
   const auto tokenizer = Tokenizer::open(run + "/tokenizer");  // compares its fingerprint with the recorded one

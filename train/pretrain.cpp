@@ -396,10 +396,10 @@ class Run {
     const auto left = share > 0 ? duration(state_.seconds * std::max(0.0, 1 - share) / share) : "?";
     char learning_rate[32];
     std::snprintf(learning_rate, sizeof learning_rate, "lr %.2e", rate);
-    Progress shown{{words("step  ", state_.step, last), "loss " + fixed(line.loss(), 4), "eta " + left,
-                    thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate,
-                    "|g| " + fixed(line.grad_norm(), 2)},
-                   share};
+    Progress shown{
+        {words("step  ", state_.step, last), "loss " + fixed(line.loss(), 4), "eta " + left,
+         thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate, "|g| " + fixed(line.grad_norm(), 2)},
+        share};
     if (line.parts.size() > 1)
       for (const auto& part : line.parts) shown.fields.push_back(part.name + " " + fixed(part.loss(), 3));
     log_progress(shown, plain);

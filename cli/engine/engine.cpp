@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -25,7 +28,15 @@ using nlohmann::json;
 
 std::string percent(double part, double whole) { return number(whole > 0 ? 100 * part / whole : 0, 1) + " %"; }
 
+/// The step of the newest checkpoint by its folder's name; -1 without one.
+int64_t newest_step(const std::string& run) {
+  const auto path = run + "/latest", beginning = std::string("step-");
+  const auto name = std::filesystem::exists(path) ? read_text(path, 4096) : "";
+  return name.rfind(beginning, 0) == 0 ? std::atoll(name.c_str() + beginning.size()) : -1;
+}
+
 int run(const PretrainCommand& c) {
+  const int64_t steps_before = c.resume ? newest_step(c.run) : -1;
   const auto r = pretrain(c.config, {.run = c.run,
                                      .resume = c.resume,
                                      .overwrite_config = c.allow_config_change,
@@ -56,13 +67,18 @@ int run(const PretrainCommand& c) {
                  ", optimizer ", percent(l.optimizer, l.seconds), ", data wait ", percent(l.data_wait, l.seconds),
                  ", other ", percent(l.other, l.seconds), "; in addition, evaluation ", duration(l.evaluation),
                  ", checkpoints ", duration(l.checkpoint)));
+  if (c.resume && r.steps == steps_before)
+    log_result("train", words(c.run, ": had finished at step ", r.steps, "; raise train.budget to train it further"));
+  const auto loss = std::isfinite(r.held_out_loss)
+                        ? words("held-out loss ", number(r.held_out_loss, 4), " at step ", r.steps, "; ")
+                        : "";
   const auto best = r.best_step > 0 ? words("best held-out loss at step ", r.best_step) : "no best held-out loss";
-  log_info("train", words(c.run, ": ", best, "; curve in ", c.run, "/loss.png"));
+  log_result("train", words(c.run, ": ", loss, best, "; curve in ", c.run, "/loss.png"));
   return 0;
 }
 
 int run(const GenerateCommand& c) {
-  const auto opened = open_run(c.run);
+  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
   GenerateOptions options{.search = c.search, .batch_size = c.batch_size};
   const bool streams = !c.json && c.texts.size() == 1 && c.search.num_beams == 1 && c.search.num_return_sequences == 1;
   if (streams) {
@@ -100,7 +116,7 @@ int run(const GenerateCommand& c) {
 int run(const EvaluateCommand& c) { return run_evaluate(c); }
 
 int run(const FillCommand& c) {
-  const auto opened = open_run(c.run);
+  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
   for (const auto& text : c.texts) {
     if (fills_by_generating(opened)) {
       json list = json::array();
@@ -122,7 +138,8 @@ int run(const FillCommand& c) {
       for (const auto& blank : blanks) {
         json candidates = json::array();
         for (const auto& one : blank)
-          candidates.push_back({{"id", one.id}, {"piece", one.token}, {"probability", one.probability}});
+          candidates.push_back(
+              {{"id", one.id}, {"piece", one.token}, {"word", one.word}, {"probability", one.probability}});
         list.push_back(candidates);
       }
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
@@ -133,7 +150,7 @@ int run(const FillCommand& c) {
     print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {
       std::string line = blanks.size() > 1 ? "  " + std::to_string(i + 1) + ": " : "  ";
-      for (const auto& one : blanks[i]) line += one.token + " " + number(100 * one.probability, 1) + "%  ";
+      for (const auto& one : blanks[i]) line += one.word + " " + number(100 * one.probability, 1) + "%  ";
       std::printf("%s\n", line.c_str());
     }
   }
@@ -142,24 +159,25 @@ int run(const FillCommand& c) {
 
 int run(const ImportCommand& c) {
   const auto r = import_huggingface(c.folder, c.out, c.generator);
-  log_info("import", words(r.architecture, ": ", r.tensors, " tensors, ",
-                           thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
+  log_result("import", words(r.architecture, ": ", r.tensors, " tensors, ",
+                             thousands(static_cast<uint64_t>(r.parameters)), " parameters -> ", c.out));
   for (const auto& name : r.ignored) log_info("import", "not used: " + name);
   for (const auto& name : r.fresh) log_info("import", "not in the file, newly initialized: " + name);
   return 0;
 }
 
 int run(const ExportCommand& c) {
+  const auto checkpoint = chosen_checkpoint(c.run, c.checkpoint);
   if (c.to == "huggingface") {
-    export_huggingface(c.run, c.out, c.part, c.force);
+    export_huggingface(checkpoint, c.out, c.part, c.force);
     if (c.json)
       std::printf("%s\n", json{{"out", c.out}, {"to", c.to}}.dump().c_str());
     else
-      log_info("export",
-               c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
+      log_result("export",
+                 c.run + " -> " + c.out + " (config.json, model.safetensors, and the tokenizer if the run has one)");
     return 0;
   }
-  const auto r = export_torchscript(c.run, c.out, c.dtype, c.program, c.part, c.force);
+  const auto r = export_torchscript(checkpoint, c.out, c.dtype, c.program, c.part, c.force);
   if (c.json) {
     std::printf("%s\n", json{{"out", r.path},
                              {"to", c.to},
@@ -174,7 +192,7 @@ int run(const ExportCommand& c) {
   }
   std::string shapes;
   for (const auto& shape : r.shapes) shapes += (shapes.empty() ? "" : ", ") + shape;
-  log_info("export", words(r.path, ": loaded in a new process and run at shapes ", shapes));
+  log_result("export", words(r.path, ": loaded in a new process and run at shapes ", shapes));
   for (const auto& [name, error] : r.largest_error) {
     char text[32];
     std::snprintf(text, sizeof text, "%.1e", error);

@@ -438,7 +438,7 @@ int run_evaluate(const EvaluateCommand& c) {
   require<ConfigError>(!c.generate || c.runs.size() == 1, "--generate takes a single run; name one");
   std::vector<Scored> runs;
   for (const auto& path : c.runs) {
-    auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(path)});
+    auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(chosen_checkpoint(path, c.checkpoint))});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
   }

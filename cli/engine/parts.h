@@ -23,6 +23,9 @@ inline void print(const std::string& text, bool at_once = false) {
   require<Error>(written, "cannot write to standard output (", system_reason(), "); the output is incomplete");
 }
 
+/// The step folder of a run that a verb takes, which it says; a path that is no run directory as it is.
+std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
+
 /// The verb `evaluate`: scores one run or several, and prints the result.
 int run_evaluate(const EvaluateCommand& command);
 

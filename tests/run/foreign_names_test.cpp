@@ -48,8 +48,9 @@ TEST_CASE("a key of another section or another program is refused with the key t
 
 TEST_CASE("an objective that is named by its kind is refused with its number", "[config]") {
   const auto change = std::vector<std::string>{"objectives.nsp.kind=sop"};
-  CHECK_THROWS_WITH(ConfigTree::parse("objectives: [{kind: mlm}, {kind: nsp}]", "x.yaml", change),
-                    Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
+  CHECK_THROWS_WITH(
+      ConfigTree::parse("objectives: [{kind: mlm}, {kind: nsp}]", "x.yaml", change),
+      Catch::Contains("'nsp' must be the number of an element, 0 to 1; did you mean 'objectives.1.kind'?"));
   check_refused("objectives.mlm.mlm_probability=0.2",
                 "its elements are numbered: write objectives.0 where it is objectives.mlm");
 }

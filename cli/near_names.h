@@ -1,0 +1,37 @@
+#pragma once
+// What was meant by a word that is no verb, an option that is none, or a folder of another kind.
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+/// A verb of other programs, and what to do instead.
+struct ForeignVerb {
+  const char* name;
+  const char* verb;  ///< the verb that does it
+  const char* how;   ///< what to say
+};
+const std::vector<ForeignVerb>& foreign_verbs();
+
+/// Throws ConfigError if the first word is not a verb; CLI11 would ignore it next to --help or flags.
+void check_verb(const CLI::App& app, int argc, char** argv);
+/// A usage error of CLI11, with what was meant by a mistyped word.
+std::string usage_words(const CLI::App& app, const CLI::ParseError& error);
+
+/// What a path is, by the files in it.
+enum class PathKind { absent, file, run, step, tokens, tokenizer, huggingface, other };
+PathKind kind_of_path(const std::string& path);
+
+/// Throws CheckpointError for a path that does not exist, with the nearest run, and for folders of other kinds.
+void check_run_path(const std::string& path);
+/// Throws ConfigError for a folder or a text where a YAML config belongs.
+void check_config_path(const std::string& path);
+/// Throws DataError for a run or a model where prepared text belongs.
+void check_tokens_path(const std::string& path);
+/// Throws ConfigError for a model's name at a hub, from which nothing is downloaded.
+void check_import_path(const std::string& path);
+/// `; did you mean 'runs/first'?` for the run that is most similar to a path, or empty.
+std::string near_run(const std::string& path);
+
+}  // namespace cloze
