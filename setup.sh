@@ -55,6 +55,11 @@ find_formatter() {
     die "pip cannot install clang-format $CLANG_FORMAT_VERSION; see build/format.log"
 }
 
+# build_progress: of ninja's lines on standard input, one for each tenth of the build.
+build_progress() {
+  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ {tenth = int(10 * $2 / $3); if (tenth > shown) {shown = tenth; print "built " $2 " of " $3; fflush()}}' >&2
+}
+
 # build TARGET...
 build() {
   cmake -S . -B "$BUILD" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$CMAKE_PREFIX_PATH" -DCLOZE_SANITIZE="$SANITIZE" >"$BUILD/cmake.log" 2>&1 ||
@@ -65,8 +70,8 @@ build() {
   [ "$memory" -ge 1 ] || memory=1
   [ "$jobs" -le "$memory" ] || jobs=$memory
   say "building with $jobs jobs"
-  if [ -t 2 ]; then ninja -C "$BUILD" -j "$jobs" "$@"; else ninja -C "$BUILD" -j "$jobs" "$@" >"$BUILD/ninja.log" 2>&1; fi ||
-    { [ -f "$BUILD/ninja.log" ] && grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see $BUILD/ninja.log"; }
+  if [ -t 2 ]; then ninja -C "$BUILD" -j "$jobs" "$@"; else ninja -C "$BUILD" -j "$jobs" "$@" 2>&1 | tee "$BUILD/ninja.log" | build_progress; fi ||
+    { [ -f "$BUILD/ninja.log" ] && grep -E "error|FAILED" "$BUILD/ninja.log" | head -n 20 >&2; die "the build failed; see "$BUILD/ninja.log""; }
 }
 
 mkdir -p build "$BUILD"

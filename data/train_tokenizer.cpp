@@ -1,9 +1,5 @@
 #include "data/train_tokenizer.h"
 
-#include <fcntl.h>
-#include <sentencepiece_trainer.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -15,6 +11,7 @@
 #include "data/reader.h"
 #include "data/sentences.h"
 #include "data/train_bpe.h"
+#include "data/train_sentencepiece.h"
 
 namespace cloze {
 
@@ -22,30 +19,6 @@ namespace {
 
 constexpr size_t max_sentences = 200000, max_sentence_bytes = 4000;
 constexpr uint64_t max_bytes = 64 << 20;  // of sampled sentences
-
-/// Silences standard error: the trainer prints there regardless of its log level, and nothing else writes meanwhile.
-struct SilentStderr {
-  SilentStderr() : kept(dup(STDERR_FILENO)) {
-    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    dup2(nowhere, STDERR_FILENO);
-    close(nowhere);
-  }
-  ~SilentStderr() {
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-  }
-  int kept;
-};
-
-struct Sentences final : sentencepiece::SentenceIterator {
-  explicit Sentences(const std::vector<std::string>& list) : all(list) {}
-  bool done() const override { return at == all.size(); }
-  void Next() override { ++at; }
-  const std::string& value() const override { return all[at]; }
-  sentencepiece::util::Status status() const override { return {}; }
-  const std::vector<std::string>& all;
-  size_t at = 0;
-};
 
 /// A uniform sample of the training text's sentences (reservoir sampling: Vitter 1985, algorithm R).
 std::vector<std::string> sample_sentences(const PrepareOptions& options, const Split& split) {
@@ -111,21 +84,14 @@ void train_tokenizer(const PrepareOptions& options, const Split& split, const st
       words("--model_type=", options.train_kind, " --vocab_size=", options.vocab_size, " --num_threads=", threads,
             " --pad_id=0 --pad_piece=[PAD] --unk_id=1 --unk_piece=[UNK] --bos_id=2 --bos_piece=[CLS] --eos_id=3 "
             "--eos_piece=[SEP]"
-            " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=2 --max_sentence_length=8192"
+            " --control_symbols=[MASK] --hard_vocab_limit=false --minloglevel=0 --max_sentence_length=8192"
             " --normalization_rule_name=",
             options.lowercase ? "nmt_nfkc_cf" : "nmt_nfkc");
   // Said only where they differ from the library's own: it writes what it is told into the model.
   if (options.byte_fallback) spec += " --byte_fallback=true";
   if (options.character_coverage != PrepareOptions().character_coverage)
     spec += words(" --character_coverage=", options.character_coverage);
-  Sentences iterator(sentences);
-  std::string model;
-  std::string trouble;
-  {
-    const SilentStderr silent;
-    const auto status = sentencepiece::SentencePieceTrainer::Train(spec, &iterator, &model);
-    if (!status.ok()) trouble = status.ToString();
-  }
+  const auto [model, trouble] = train_sentencepiece(spec, sentences, options.vocab_size);
   if (trouble.find("ocabulary size") != std::string::npos || trouble.find("vocab_size") != std::string::npos)
     fail<DataError>("a vocabulary of ", options.vocab_size,
                     " pieces does not fit this text; choose another --vocab-size (SentencePiece: ",

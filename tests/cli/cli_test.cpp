@@ -262,10 +262,10 @@ TEST_CASE("a decoder is trained, generates text, is exported and evaluated", "[c
   CHECK_THAT(generated.text, Catch::Contains("\"generated\":[{\"ids\":["));
   // Texts come from arguments, a file or a pipe; unused options are refused.
   const auto one = json_of(cloze("generate " + run + " 'The cat' --json --max-new-tokens 5"))["generated"][0];
-  CHECK(cloze("generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text ==
+  CHECK(cloze("--quiet generate " + run + " --max-new-tokens 5", "printf 'The cat\\n' | ").text ==
         one["text"].get<std::string>() + "\n");
-  CHECK(cloze("generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5").text ==
-        one["text"].get<std::string>() + "\n");
+  CHECK(cloze("--quiet generate " + run + " --file " + w.dir.write("one.txt", "The cat\n") + " --max-new-tokens 5")
+            .text == one["text"].get<std::string>() + "\n");
   check_refused("generate " + run + " --file " + w.dir.write("latin.txt", "The cat\nThe \xE9t\xE9\n"), 1,
                 "latin.txt:2: byte 5 is not UTF-8; convert the text to UTF-8");
   check_refused("generate " + run + " 'The cat' --top-k 3", 2,
@@ -399,10 +399,10 @@ TEST_CASE("generated texts stay on one line each, and are valid UTF-8 whatever b
               .code == 0);
   const auto vocabulary = nlohmann::json::parse(read_file(tokens + "/tokenizer/vocab.json"));
   const auto forced = [&](const char* piece) {
-    return "generate " + run + " --max-new-tokens 1 --forced-eos-token-id " +
+    return "--quiet generate " + run + " --max-new-tokens 1 --forced-eos-token-id " +
            std::to_string(vocabulary.at(piece).get<int>());
   };
-  const auto lines = cloze("--quiet " + forced("\u010A"), "printf 'The\\ncat\\n' | ");  // the symbol of a line end
+  const auto lines = cloze(forced("\u010A"), "printf 'The\\ncat\\n' | ");  // the symbol of a line end
   INFO(lines.text);
   CHECK_THAT(lines.text, Catch::Contains("The \ncat \n"));
   CHECK_THAT(
@@ -930,4 +930,59 @@ TEST_CASE("a folder that cannot be created is a sentence", "[cli]") {
                       "arms: {a: {}, b: {optimizer.weight_decay: 0.1}}\nset: {data.tokens: " +
                           world().tokens + "}\n");
   check_refused("study run " + dir / "s.yaml" + " --out " + dir / "file/study", 1, "Not a directory");
+}
+
+TEST_CASE("verbs, options and folders of another name or kind are refused with what was meant", "[cli]") {
+  auto& w = world();
+  const auto config = std::string("pretrain " SOURCE_DIR "/configs/bert/tiny.yaml ");
+  check_refused("train x.yaml", 2, "'train' is not a verb; models are trained by `cloze pretrain CONFIG`");
+  check_refused("finetune x", 2, "--set init.from=RUN");
+  check_refused("help", 2, "`cloze VERB --help` the options of one");
+  check_refused("-V", 2, "`cloze --version` prints the version");
+  check_refused("", 2, "no verb is given");
+  check_refused(config + "--learning-rate 1e-4", 2,
+                "'--learning-rate' is not an option; config keys are set by --set optimizer.learning_rate=VALUE");
+  check_refused(config + "--output-dir x", 2, "the folder of a run is named with --run");
+  check_refused("fill " + w.dir / "rnu" + " '[MASK]'", 1, "no such run directory; did you mean '" + w.run + "'?");
+  check_refused("verify run " + w.tokens, 1, "is prepared text, not a run");
+  check_refused("verify data " + w.run, 1, "is a run, not prepared text");
+  check_refused("pretrain " + w.tokens, 2, "is prepared text, not a config");
+  check_refused("pretrain " + w.dir / "text.txt", 2, "is a text, not a config; prepare it with `cloze prepare ");
+  check_refused("pretrain " + w.run, 2, "is a run, not a config");
+  check_refused("pretrain --resume --run " + w.dir / "rnu", 2, "contains no run to resume; did you mean '" + w.run);
+  check_refused("pretrain --resume", 2, "--resume continues a run; name its folder with --run");
+  check_refused("import bert-base-uncased --out " + w.dir / "x", 2, "nothing is downloaded; fetch the model with");
+  check_refused("export " + w.run + " --to onnx --out x", 2, "onnx is not written");
+}
+
+TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
+  auto& w = world();
+  const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";
+  CHECK_THAT(cloze(filled).text, Catch::Contains("step-00000006: the best checkpoint"));
+  CHECK_THAT(cloze(filled + " --checkpoint newest").text, Catch::Contains("step-00000006: the newest checkpoint"));
+  CHECK_THAT(cloze("evaluate " + w.run).text, Catch::Contains("the best checkpoint"));
+  check_refused(filled + " --checkpoint last", 2, "last not in");
+  const auto again = cloze("--quiet pretrain --resume --run " + w.run);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.text, Catch::Contains("had finished at step 6; raise train.budget to train it further") &&
+                             Catch::Contains("held-out loss "));
+}
+
+TEST_CASE("fill reads lines and <mask>, tokenize takes runs, explain takes the end of a key", "[cli]") {
+  auto& w = world();
+  const auto given = cloze("--quiet fill " + w.run + " 'The cat [MASK] on mat'").text;
+  CHECK(cloze("--quiet fill " + w.run, "printf 'The cat <mask> on mat\\n' | ").text == given);
+  CHECK(cloze("--quiet fill " + w.run + " --file " + w.dir.write("blank.txt", "The cat [MASK] on mat\n")).text ==
+        given);
+  CHECK(given.find("\u2581") == std::string::npos);
+  const auto tokens = cloze("tokenize " + w.tokens + "/tokenizer 'the cat'").text;
+  CHECK(cloze("tokenize " + w.tokens + " 'the cat'").text == tokens);
+  CHECK(cloze("tokenize " + w.run + " 'the cat'").text == tokens);
+  const std::string config = SOURCE_DIR "/configs/bert/tiny.yaml";
+  CHECK(cloze("explain " + config + " learning_rate").text ==
+        cloze("explain " + config + " optimizer.learning_rate").text);
+  CHECK_THAT(cloze("explain " + config).text, Catch::Contains("optimizer.beta1 = 0.9  (default)"));
+  check_refused("explain " + config + " every", 2, "evaluation.every, checkpoint.every");
+  CHECK_THAT(cloze("config --resolved " + config + " --set train.batch_size=7").text,
+             Catch::Contains("  batch_size: 7\n"));
 }

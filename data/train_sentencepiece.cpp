@@ -1,0 +1,158 @@
+#include "data/train_sentencepiece.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sentencepiece_trainer.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+
+namespace cloze {
+
+namespace {
+
+constexpr char has_model = 'm', has_trouble = 't';  // first byte of what the process sends
+constexpr int milliseconds_between_looks = 100;
+
+struct Sentences final : sentencepiece::SentenceIterator {
+  explicit Sentences(const std::vector<std::string>& list) : all(list) {}
+  bool done() const override { return at == all.size(); }
+  void Next() override { ++at; }
+  const std::string& value() const override { return all[at]; }
+  sentencepiece::util::Status status() const override { return {}; }
+  const std::vector<std::string>& all;
+  size_t at = 0;
+};
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> ends{};
+    require<Error>(pipe2(ends.data(), O_CLOEXEC) == 0, "a pipe for the tokenizer's training cannot be made (",
+                   system_reason(), "); close other programs");
+    from = ends[0];
+    to = ends[1];
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close(from);
+    close_writing();
+  }
+  void close_writing() {
+    if (to >= 0) close(to);
+    to = -1;
+  }
+  int from = -1, to = -1;
+};
+
+/// A process that is killed where it still runs.
+struct Child {
+  explicit Child(pid_t number) : pid(number) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (pid <= 0) return;
+    kill(pid, SIGKILL);
+    wait();
+  }
+  /// Its status as of waitpid().
+  int wait() {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    pid = -1;
+    return status;
+  }
+  pid_t pid;
+};
+
+void write_all(int file, const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const auto n = write(file, text.data() + at, text.size() - at);
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) at += static_cast<size_t>(n);
+  }
+}
+
+/// The work of the process: trains, sends what came of it, and ends.
+[[noreturn]] void train_and_exit(const std::string& spec, const std::vector<std::string>& sentences, int log, int out) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN);  // a Ctrl-C goes to the whole group; the parent ends this process
+  dup2(log, STDERR_FILENO);
+  std::string sent;
+  try {
+    Sentences iterator(sentences);
+    std::string model;
+    const auto status = sentencepiece::SentencePieceTrainer::Train(spec, &iterator, &model);
+    sent = status.ok() ? has_model + model : has_trouble + status.ToString();
+  } catch (const std::exception& error) {
+    sent = has_trouble + std::string(error.what());
+  }
+  write_all(out, sent);
+  _exit(0);
+}
+
+/// Appends what can be read at once; false at the end.
+bool read_some(int file, std::string& text) {
+  std::array<char, 1 << 16> block{};
+  const auto n = read(file, block.data(), block.size());
+  if (n > 0) text.append(block.data(), static_cast<size_t>(n));
+  return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/// The number of pieces in the newest line of the trainer's log that has one; 0 before that.
+uint64_t newest_size(const std::string& log) {
+  const auto at = log.rfind(" size=");
+  return at == std::string::npos ? 0 : std::strtoull(log.c_str() + at + 6, nullptr, 10);
+}
+
+Progress progress_of(uint64_t pieces, int64_t vocab_size, double seconds) {
+  Progress progress{{"[data]    training the tokenizer", duration(seconds)}};
+  if (pieces > 0)
+    progress.fields.push_back(thousands(pieces) + " pieces, to become " + thousands(static_cast<uint64_t>(vocab_size)));
+  return progress;
+}
+
+}  // namespace
+
+TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
+                                         int64_t vocab_size) {
+  Pipe log, result;
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t pid = fork();
+  require<Error>(pid >= 0, "no process can be started for the tokenizer's training (", system_reason(),
+                 "); close other programs");
+  if (pid == 0) train_and_exit(spec, sentences, log.to, result.to);
+  Child child(pid);
+  log.close_writing();
+  result.close_writing();
+  std::string told, sent;
+  for (bool open = true; open;) {
+    std::array<pollfd, 2> files{pollfd{result.from, POLLIN, 0}, pollfd{log.from, POLLIN, 0}};
+    poll(files.data(), files.size(), milliseconds_between_looks);
+    if (interrupted) throw Interrupted("stopped while the tokenizer was trained; nothing was written");
+    if ((files[1].revents & POLLIN) != 0) read_some(log.from, told);
+    if ((files[0].revents & (POLLIN | POLLHUP)) != 0) open = read_some(result.from, sent);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    if (passed.count() > 1) log_progress(progress_of(newest_size(told), vocab_size, passed.count()), false);
+  }
+  end_progress();
+  const int status = child.wait();
+  require<Error>(!sent.empty(), "the process that trains the tokenizer was ended by ",
+                 WIFSIGNALED(status) ? words("signal ", WTERMSIG(status)) : words("exit code ", WEXITSTATUS(status)),
+                 "; if memory was short, lower --vocab-size or name less text");
+  const auto content = sent.substr(1);
+  return sent[0] == has_model ? TrainedSentencePiece{content, ""} : TrainedSentencePiece{"", content};
+}
+
+}  // namespace cloze

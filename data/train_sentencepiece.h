@@ -1,0 +1,19 @@
+#pragma once
+// SentencePiece's trainer, in a process of its own: it cannot be stopped, and prints whatever it likes.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cloze {
+
+struct TrainedSentencePiece {
+  std::string model;    ///< the content of a .model file; empty if it could not be trained
+  std::string trouble;  ///< what SentencePiece says against the text or the settings; empty for a model
+};
+
+/// Trains with the options `spec` of SentencePieceTrainer, and shows how far it has come on the way to `vocab_size`
+/// pieces. Throws Interrupted as soon as a signal comes, Error if the process is killed or cannot be started.
+TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vector<std::string>& sentences,
+                                         int64_t vocab_size);
+
+}  // namespace cloze

@@ -1,0 +1,44 @@
+#include "data/train_sentencepiece.h"
+
+#include <chrono>
+
+#include "core/error.h"
+#include "core/interrupt.h"
+#include "tests/support/catch.h"
+
+using namespace cloze;
+
+namespace {
+
+const std::string spec = "--model_type=unigram --num_threads=2 --hard_vocab_limit=false --vocab_size=";
+
+std::vector<std::string> sentences(int count) {
+  std::vector<std::string> list;
+  for (int i = 0; i < count; ++i)
+    list.push_back("The cat number " + std::to_string(i * 7919 % 1009) + " sat on mat " + std::to_string(i) + ".");
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("SentencePiece trains in a process of its own, to the same bits each time", "[tokenizer]") {
+  const auto text = sentences(200);
+  const auto one = train_sentencepiece(spec + "60", text, 60);
+  CHECK(one.trouble.empty());
+  CHECK(one.model.size() > 100);
+  CHECK(train_sentencepiece(spec + "60", text, 60).model == one.model);
+}
+
+TEST_CASE("what SentencePiece refuses comes back as its words", "[tokenizer]") {
+  const auto refused = train_sentencepiece("--model_type=unigram --vocab_size=9000", sentences(3), 9000);
+  CHECK(refused.model.empty());
+  CHECK_THAT(refused.trouble, Catch::Contains("ocabulary size"));
+}
+
+TEST_CASE("a signal ends the training of a tokenizer at once", "[tokenizer]") {
+  const auto start = std::chrono::steady_clock::now();
+  interrupted = true;
+  CHECK_THROWS_AS(train_sentencepiece(spec + "8000", sentences(100000), 8000), Interrupted);
+  interrupted = false;
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
