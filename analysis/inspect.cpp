@@ -33,6 +33,14 @@ void add_facts(const RowTotals& totals, const InspectedRun& run, nlohmann::json&
       run.collator.text_share() * (totals.example_tokens > 0 ? share(totals.used, totals.example_tokens) : 1);
 }
 
+/// The rows that are inspected. Static masking repeats rows, which the tests would take for independent ones.
+int64_t inspected_rows(const InspectedRun& run, int64_t wanted) {
+  const int64_t versions = dupe_factor_of(run.config.objectives);
+  if (versions == 0) return wanted;
+  const auto sequences = static_cast<int64_t>(run.collator.size());
+  return wanted / sequences >= versions ? versions * sequences : wanted;
+}
+
 }  // namespace
 
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences,
@@ -43,7 +51,7 @@ Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t 
   require<ConfigError>(examples >= 0 && sequences >= 1, "--examples must be at least 0, --sequences at least 1");
   const InspectedRun run(config);
   const auto inspector = make_row_inspector(run);
-  const int64_t all = std::max(examples, sequences), rows = config.train.batch_size;
+  const int64_t all = inspected_rows(run, std::max(examples, sequences)), rows = config.train.batch_size;
   Inspection found;
   RowTotals totals;
   std::vector<RowDraws> draws;

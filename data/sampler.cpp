@@ -148,12 +148,13 @@ void Sampler::take_sentences(Example& example, uint64_t half) const {
 }
 
 void Sampler::sample(uint64_t index, Example& example) const {
-  example.epoch = index / size();
+  const uint64_t epoch = index / size();
+  example.epoch = options_.versions > 0 ? epoch % options_.versions : epoch;
   example.spans.clear();
   example.cuts.clear();
   example.random_next = false;
   // Numbers of an epoch: two for each split chunk, one for each of the others.
-  const uint64_t number = Permutation(size(), mix(order_key_, example.epoch))(index % size());
+  const uint64_t number = Permutation(size(), mix(order_key_, epoch))(index % size());
   const uint64_t half = number < 2 * halved_ ? 1 + number % 2 : 0;
   uint64_t drawn = half > 0 ? number / 2 : number - halved_;
   if (halved_ > 0 && drawn < divisible_) drawn = Permutation(divisible_, mix(half_key_, example.epoch))(drawn);

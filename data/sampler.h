@@ -17,7 +17,7 @@ struct Span {
 
 /// The text of one sequence. `epoch` and `item` identify its random streams.
 struct Example {
-  uint64_t epoch = 0;
+  uint64_t epoch = 0;  ///< modulo SamplerOptions::versions
   uint64_t item = 0;
   uint64_t document = 0;       ///< of the first token
   std::vector<Span> spans;     ///< one for each document touched
@@ -46,6 +46,7 @@ struct SamplerOptions {
   double short_seq_prob = 0;    ///< share of the chunks that have a random shorter length; the rest is in the next
                                 ///< ones. Not with `whole`
   double random_next_prob = 0;  ///< packings of pairs: share of the sequences whose B comes from another document
+  uint64_t versions = 0;        ///< epochs after which the random streams of an item return; 0 = never
 };
 
 /// A shuffled, endless sequence of examples: every epoch reads the whole text once, in a different order.
@@ -64,7 +65,7 @@ class Sampler {
   uint64_t size() const { return chunks_.size() + halved_; }
   /// Share of the sequences of an epoch whose B comes from another document.
   double random_next_share() const;
-  /// Fills `example` (its vectors are reused) with sequence `index`; epoch = index / size(). O(log documents).
+  /// Fills `example` (its vectors are reused) with sequence `index`, of epoch index / size(). O(log documents).
   void sample(uint64_t index, Example& example) const;
   /// The sequences at indices [first, first + count) if those of each step (`accumulation` batches of `batch_size`) are
   /// sorted by length before they are split into batches, which then have little padding. A step reads the same

@@ -89,4 +89,18 @@ inline std::vector<MaskingPart> maskings_of(const Objectives& objectives) {
   return found;
 }
 
+/// The number of versions of each sequence under static masking: that of the first objective that masks; 0: dynamic
+/// masking, or none.
+inline int64_t dupe_factor_of(const Objectives& objectives) {
+  int64_t found = 0;
+  for (const auto& objective : objectives)
+    std::visit(
+        [&](const auto& o) {
+          if constexpr (requires { dupe_factor_of(o); })
+            if (found == 0) found = dupe_factor_of(o);
+        },
+        objective);
+  return found;
+}
+
 }  // namespace cloze

@@ -129,7 +129,22 @@ void check_masking(const std::string& name, const Masking& m, const ObjectiveSet
                 "initial_mlm_probability to 0");
 }
 
+void check_static_masking(const std::string& name, const StaticMasking& repeated,
+                          const std::vector<MaskingPart>& maskings, Limits& limits) {
+  if (repeated.dupe_factor == 0) return;
+  const auto changes = [](const auto& part) { return part.initial_mlm_probability > 0; };
+  const auto masks = [](const auto& part) { return part.mlm_probability > 0; };
+  const bool changing = std::any_of(maskings.begin(), maskings.end(), changes);
+  limits.forbid(changing, name, ": dupe_factor ", repeated.dupe_factor,
+                " repeats masks, and initial_mlm_probability changes how many there are from step to step; set one of "
+                "them to 0");
+  limits.forbid(!changing && std::none_of(maskings.begin(), maskings.end(), masks), name, ": dupe_factor ",
+                repeated.dupe_factor,
+                " repeats masks, and mlm_probability 0 makes none; raise it, or set dupe_factor to 0");
+}
+
 void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits) {
+  check_static_masking(name, mlm, maskings_of(mlm), limits);
   const auto& mixture = mlm.mixture;
   if (mixture.empty()) return check_masking(name, mlm, in, limits);
   for (size_t i = 0; i < mixture.size(); ++i) check_masking(words(name, ".mixture.", i), mixture[i], in, limits);

@@ -47,6 +47,9 @@ void require_segments(const std::string& subject, const std::string& remedy, con
                       Limits& limits);
 /// A masking; `name` is its key path.
 void check_masking(const std::string& name, const Masking& masking, const ObjectiveSetting& in, Limits& limits);
+/// Static masking repeats masks, of which there must be some, the same number each time.
+void check_static_masking(const std::string& name, const StaticMasking& repeated,
+                          const std::vector<MaskingPart>& maskings, Limits& limits);
 /// The masking of mlm, or those of its mixture.
 void check_maskings(const std::string& name, const MlmConfig& mlm, const ObjectiveSetting& in, Limits& limits);
 

@@ -156,6 +156,24 @@ void describe(V& v, Masking& c) {
   v("draw_per", c.draw_per, "the tokens that share one draw of mask, random or keep");
 }
 
+/// Static masking: each sequence has `dupe_factor` versions, which return in turn with the epochs. A version is the
+/// masks of the sequence, and of a segment pair also its segments. Source: Devlin et al. 2019; google-research/bert,
+/// create_pretraining_data.py, where 10 is the default; Liu et al. 2019, section 4.1 (arXiv 1907.11692). Differs: an
+/// epoch reads one version of every sequence (there all versions are shuffled together); the text is cut at the same
+/// tokens for all versions, but for the segments that nsp pairs with others (there each version is cut anew).
+struct StaticMasking {
+  int64_t dupe_factor = 0;  // 0: dynamic masking
+};
+template <class V>
+void describe_static_masking(V& v, StaticMasking& c) {
+  v("dupe_factor", c.dupe_factor,
+    "static masking: number of maskings of each sequence (of pairs: with their segments), which return in turn with "
+    "the "
+    "epochs; 10 in BERT; held-out rows do not depend on it; 0 = dynamic masking, new in every epoch",
+    at_least(0));
+}
+inline int64_t dupe_factor_of(const StaticMasking& masking) { return masking.dupe_factor; }
+
 /// A component of a mixture of maskings.
 struct MaskingPart : Masking {
   double share = 1;
@@ -169,7 +187,7 @@ void describe(V& v, MaskingPart& c) {
 
 /// Masked language modelling: some tokens are chosen, masked, and predicted.
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
-struct MlmConfig : ObjectiveTerms, Masking {
+struct MlmConfig : ObjectiveTerms, Masking, StaticMasking {
   static constexpr const char* kind = "mlm";
   static constexpr const char* share_key = "mlm_probability";
   std::vector<MaskingPart> mixture;
@@ -182,6 +200,7 @@ void describe(V& v, MlmConfig& c) {
   v.parts("mixture", c.mixture, static_cast<const Masking&>(c),
           "maskings of which each row draws one: a list with `share` and the keys that differ from those above, `like` "
           "included; [] = all rows use the keys above");
+  describe_static_masking(v, c);
 }
 
 /// The mixture of maskings, with shares that sum to 1.

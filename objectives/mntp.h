@@ -24,7 +24,7 @@ namespace cloze {
 /// Source: ltgoslo/gpt-bert, pretraining/dataset.py, train_multi_gpu.py and model_extra.py. Differs: a mean is over all
 /// predictions of its kind in a step (there: over the means of GPUs, each with rows of one kind); documents in one row
 /// attend to each other (there they do not); and the masking, as noted there.
-struct MntpConfig : NextTokenTerms, Masking {
+struct MntpConfig : NextTokenTerms, Masking, StaticMasking {
   static constexpr const char* kind = "mntp";
   static constexpr const char* share_key = "mlm_probability";
   static constexpr RowKind rows = RowKind::shifted;
@@ -52,6 +52,7 @@ void describe(V& v, MntpConfig& c) {
     "share of causal rows, and weight of their mean loss; 0.0625 in GPT-BERT; 0 = all rows are masked",
     in_range(0, 1, open_end));
   describe(v, static_cast<Masking&>(c));
+  describe_static_masking(v, c);
 }
 
 inline std::vector<MaskingPart> maskings_of(const MntpConfig& mntp) { return {{mntp, 1}}; }

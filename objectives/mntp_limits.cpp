@@ -67,6 +67,7 @@ void check_companions(const ObjectiveSetting& in, Limits& limits) {
 void check_limits(const MntpConfig& c, const ObjectiveSetting& in, Limits& limits) {
   const auto& m = in.backbone();
   check_masking(c.kind, c, in, limits);
+  check_static_masking(c.kind, c, maskings_of(c), limits);
   require_lm_head(c.kind, c, c.kind, in, limits);
   forbid_prefix_lm(c.kind, in, limits);
   forbid_two_streams(c.kind, in, limits);

@@ -25,7 +25,11 @@ constexpr auto choices(EmbeddingTie) {
 struct RtdConfig : ObjectiveTerms {
   static constexpr const char* kind = "rtd";
   static constexpr const char* share_key = "mlm.mlm_probability";
-  RtdConfig() { weight = 50, mlm.like = "electra", mlm.mask_prob = 0.85, mlm.random_prob = 0; }
+  RtdConfig() {
+    weight = 50;
+    mlm.like = "electra";
+    apply_rules(mlm, electra_masking);
+  }
   ReplaceBy replace_by = ReplaceBy::generator;
   double generator_hidden_size = 0.25;
   double generator_layers = 1.0;
@@ -45,6 +49,7 @@ struct RtdConfig : ObjectiveTerms {
 };
 
 inline std::vector<MaskingPart> maskings_of(const RtdConfig& rtd) { return maskings_of(rtd.mlm); }
+inline int64_t dupe_factor_of(const RtdConfig& rtd) { return rtd.mlm.dupe_factor; }
 
 template <class V>
 void describe(V& v, RtdConfig& c) {
@@ -59,8 +64,7 @@ void describe(V& v, RtdConfig& c) {
   v("temperature", c.temperature, "sampling temperature of the generator", in_range(0.01, 100));
   v("generator_steps", c.generator_steps,
     "two stages: number of steps that only the generator trains; then the discriminator starts from its weights, and "
-    "the "
-    "generator is frozen; 0 = both train jointly",
+    "the generator is frozen; 0 = both train jointly",
     at_least(0));
   v("mlm", c.mlm, "the masking of the generator's input");
 }

@@ -330,6 +330,28 @@ TEST_CASE("inspection reports the share of the text used per epoch, and how full
         Approx(tokens_of(pairs) / all / static_cast<double>(config.data.max_seq_length)));
 }
 
+TEST_CASE("rows that static masking repeats are inspected once, and hold to the rules", "[inspect]") {
+  TempDir dir;
+  auto config = subword_run(dir);
+  MlmConfig mlm;
+  mlm.dupe_factor = 2;
+  config.objectives = {mlm};
+  const TokenStore store(config.data.tokens, "train");
+  const Collator collator(store, config.objectives, config.data, Rng(1), "train");
+  const auto distinct = 2 * static_cast<int64_t>(collator.size());
+  const auto all = inspect_objective(config, 0, 20 * distinct);
+  CHECK(all.facts["sequences"] == distinct);
+  CHECK_FALSE(all.checks.empty());
+  for (const auto& check : all.checks) {
+    INFO(check.name);
+    CHECK(check.passed);
+  }
+  CHECK(inspect_objective(config, 0, distinct - 1).facts["sequences"] == distinct - 1);
+  mlm.dupe_factor = 0;
+  config.objectives = {mlm};
+  CHECK(inspect_objective(config, 0, 2 * distinct).facts["sequences"] == 2 * distinct);
+}
+
 TEST_CASE("histograms of all kinds of lengths are plotted", "[inspect]") {
   TempDir dir;
   auto config = subword_run(dir);
