@@ -1,3 +1,4 @@
+#include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 
 namespace cloze {
@@ -38,6 +39,13 @@ struct CausalLmBuilder final : SourceTargetBuilder {
 
 std::unique_ptr<SourceTargetBuilder> make_builder(const ClmConfig&, const RowContext& context) {
   return std::make_unique<CausalLmBuilder>(context);
+}
+
+void expect_rows(const ClmConfig&, const ObjectiveSetting&, std::vector<RowSizes>& rows) {
+  for (auto& row : rows) {
+    row.predicted = row.length;
+    row.read = row.length;
+  }
 }
 
 }  // namespace cloze

@@ -32,6 +32,10 @@ inline RowKind rows_of(const ObjectiveConfig& objective) {
   return std::visit([](const auto& o) { return o.rows; }, objective);
 }
 
+inline bool classifies_pairs(const ObjectiveConfig& objective) {
+  return std::visit([](const auto& o) { return o.classifies_pairs; }, objective);
+}
+
 /// The first objective of type `Kind`, or null.
 template <class Kind>
 const Kind* first_of(const Objectives& objectives) {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "objectives/denoising_noise.h"
+#include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 
 namespace cloze {
@@ -47,6 +48,10 @@ struct DenoisingBuilder final : CorruptionBuilder {
 
 std::unique_ptr<SourceTargetBuilder> make_builder(const DenoisingConfig& config, const RowContext& context) {
   return std::make_unique<DenoisingBuilder>(config, context);
+}
+
+void expect_rows(const DenoisingConfig&, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  expect_source_target(1, in, rows);
 }
 
 }  // namespace cloze

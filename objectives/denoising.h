@@ -53,5 +53,6 @@ void describe(V& v, DenoisingConfig& c) {
 }
 
 void check_limits(const DenoisingConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const DenoisingConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "objectives/expected_rows.h"
 #include "objectives/gap_sentences_noise.h"
 #include "objectives/generative_rows.h"
 
@@ -55,6 +56,10 @@ struct GapSentencesBuilder final : CorruptionBuilder {
 
 std::unique_ptr<SourceTargetBuilder> make_builder(const GapSentencesConfig& config, const RowContext& context) {
   return std::make_unique<GapSentencesBuilder>(config, context);
+}
+
+void expect_rows(const GapSentencesConfig& c, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  expect_source_target(c.gap_sentences_ratio, in, rows);
 }
 
 }  // namespace cloze

@@ -36,5 +36,6 @@ void describe(V& v, GapSentencesConfig& c) {
 }
 
 void check_limits(const GapSentencesConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const GapSentencesConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

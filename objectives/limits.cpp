@@ -7,6 +7,11 @@ namespace cloze {
 
 namespace {
 
+/// A decoder of a family of decoders. An encoder that was made causal may still predict its masks.
+bool is_decoder_family(const ModelConfig& model) {
+  return std::visit([](const auto& m) { return m.is_decoder() && std::decay_t<decltype(m)>{}.is_decoder(); }, model);
+}
+
 std::set<std::string> kinds_of(const Objectives& objectives) {
   std::set<std::string> kinds;
   for (const auto& objective : objectives) kinds.insert(kind_of(objective));
@@ -61,8 +66,8 @@ void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits&
   const auto family = kind_of(in.model);
   limits.forbid(in.backbone().is_encoder_decoder(), "objective ", kind, " needs an encoder-only model, ", family,
                 " has a decoder; choose span_corruption, denoising, gap_sentences or pairs, or another model");
-  limits.forbid(std::holds_alternative<Gpt2Config>(in.model), "objective ", kind,
-                " needs bidirectional attention, and gpt2 is causal; choose clm, or another model");
+  limits.forbid(is_decoder_family(in.model), "objective ", kind, " needs bidirectional attention, and ", family,
+                " is causal; choose clm, or another model");
 }
 
 void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits) {

@@ -30,7 +30,8 @@ void check_limits(const ObjectiveSetting& in, Limits& limits);
 
 // Rules of several kinds; `kind` names the objective in the sentence.
 
-/// An objective that reads a text in both directions: no xlnet, no decoder of another family, no prefix.
+/// An objective that reads a text in both directions: no two-stream model, no encoder-decoder, no decoder of a family
+/// of decoders, no prefix.
 void require_bidirectional(const char* kind, const ObjectiveSetting& in, Limits& limits);
 /// An objective that trains generation.
 void require_generative(const char* kind, const NextTokenTerms& terms, const ObjectiveSetting& in, Limits& limits);

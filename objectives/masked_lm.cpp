@@ -1,3 +1,4 @@
+#include "objectives/expected_rows.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -50,6 +51,10 @@ std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& m) {
 
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model) {
   return std::make_shared<MaskedLm>(config, model);
+}
+
+void expect_rows(const MlmConfig& c, const ObjectiveSetting&, std::vector<RowSizes>& rows) {
+  expect_masks(maskings_of(c), rows);
 }
 
 }  // namespace cloze

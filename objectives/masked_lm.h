@@ -214,5 +214,6 @@ inline std::vector<MaskingPart> maskings_of(const MlmConfig& mlm) {
 }
 
 void check_limits(const MlmConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const MlmConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

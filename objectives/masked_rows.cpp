@@ -57,14 +57,13 @@ class MaskedRows final : public RowMaker {
 
  private:
   SamplerOptions sampling() const {
-    const auto* nsp = first_of<NspConfig>(in_.objectives);
-    const bool two_sentences = in_.data.packing == RowPacking::sentence_pair;
-    return {.packing = !pairs_         ? packing_of(in_.data.packing)
-                       : two_sentences ? Packing::two_sentences
-                                       : Packing::sentences,
+    const auto pair_packing = [](const SegmentPairRule& rule) {
+      return rule.single_sentences ? Packing::two_sentences : Packing::sentences;
+    };
+    return {.packing = pairs_ ? pair_packing(*pairs_) : packing_of(in_.data.packing),
             .length = budget_,
             .short_seq_prob = in_.data.short_seq_prob,
-            .random_next_prob = nsp ? nsp->random_next_prob : 0};
+            .random_next_prob = pairs_ ? pairs_->random_next_prob : 0};
   }
 
   /// A random B must be from another document.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 #include "objectives/next_token.h"
 
@@ -141,6 +142,19 @@ std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneCon
   require<ConfigError>(model.is_encoder() || model.is_decoder(),
                        "objective 'mntp' trains one stack; set model.architecture to decoder or encoder");
   return std::make_shared<Mntp>(config, model);
+}
+
+void expect_rows(const MntpConfig& c, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  expect_masks(maskings_of(c), rows);
+  if (!in.backbone().is_decoder()) return;
+  auto& masked = rows.at(0);
+  auto causal = masked;
+  causal.count = c.causal_share * masked.count;
+  causal.predicted = causal.length;
+  causal.read = causal.length;
+  masked.count -= causal.count;
+  masked.prefix = masked.length;
+  rows.push_back(causal);
 }
 
 }  // namespace cloze

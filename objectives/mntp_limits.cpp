@@ -53,7 +53,7 @@ void check_causal_share(const MntpConfig& c, const ObjectiveSetting& in, Limits&
 /// The predicted tokens of a row are chosen once; pairs of segments go with rows of an encoder.
 void check_companions(const ObjectiveSetting& in, Limits& limits) {
   for (const auto& other : in.objectives) {
-    const bool pair = std::holds_alternative<NspConfig>(other) || std::holds_alternative<SopConfig>(other);
+    const bool pair = classifies_pairs(other);
     const bool causal = std::holds_alternative<ClmConfig>(other);
     if (std::holds_alternative<MntpConfig>(other)) continue;
     limits.forbid(in.backbone().is_decoder() || !pair,

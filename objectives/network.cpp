@@ -20,15 +20,12 @@ struct Make {
   std::shared_ptr<Objective> operator()(const RtdConfig& c) const { return make_rtd(c, model, parts, backbone); }
   std::shared_ptr<Objective> operator()(const SboConfig& c) const { return make_sbo(c, model); }
   std::shared_ptr<Objective> operator()(const MntpConfig& c) const { return make_mntp(c, model); }
+  std::shared_ptr<Objective> operator()(const PlmConfig& c) const { return make_plm(c, model); }
   template <std::derived_from<NextTokenTerms> Config>
   std::shared_ptr<Objective> operator()(const Config& c) const {
     return make_next_token(Config::kind, c, model);
   }
 };
-
-bool reads_pooler(const ObjectiveConfig& config) {
-  return std::holds_alternative<NspConfig>(config) || std::holds_alternative<SopConfig>(config);
-}
 
 }  // namespace
 
@@ -36,7 +33,7 @@ Network::Network(const ModelConfig& model, const Objectives& configs) : model_(m
   const auto& base = backbone_of(model);
   const auto parts = stack_parts_of(model);
   const bool pooler =
-      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), reads_pooler);
+      configs.empty() ? base_model_has_pooler(model) : std::any_of(configs.begin(), configs.end(), classifies_pairs);
   backbone = own("backbone", make_backbone(model, {.pooler = pooler || keeps_pooler(model)}));
   if (!pooler && keeps_pooler(model))
     for (auto [name, param] : collect_params(*backbone))

@@ -17,6 +17,8 @@ class Objective : public Layer {
   /// The loss counts in the step last given to set_step.
   bool active() const { return terms_.active(step_); }
   void set_step(int64_t step) { step_ = step; }
+  /// The steps at which its part in training changes.
+  virtual std::vector<int64_t> changes() const { return {terms_.from_step, terms_.until_step}; }
   /// `prefix` makes rows of this objective bidirectional in a decoder.
   virtual bool uses_prefix() const { return false; }
   /// `losses` uses the backbone's hidden states.

@@ -61,11 +61,8 @@ const Param& NextTokenPrediction::table(const Backbone& backbone) const {
 
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
                                            const BackboneConfig& model) {
-  require<ConfigError>((name == PlmConfig::kind) == model.is_two_stream(),
-                       name == PlmConfig::kind
-                           ? "objective 'plm' needs a query stream, which only xlnet has; choose model kind: xlnet"
-                           : "xlnet predicts by its query stream; choose objective kind: plm");
-  require<ConfigError>(model.is_generative() || model.is_two_stream(), "objective '", name,
+  require<ConfigError>(!model.is_two_stream(), "xlnet predicts by its query stream; choose objective kind: plm");
+  require<ConfigError>(model.is_generative(), "objective '", name,
                        "' needs a generative model; choose gpt2, t5, bart or another decoder, or set "
                        "model.architecture: decoder");
   return std::make_shared<NextTokenPrediction>(name, terms, model);

@@ -12,7 +12,10 @@ std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfi
                                     const Backbone& backbone);
 std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
-/// Cross entropy of the target tokens of any next-token objective; `name` is the objective's kind.
+/// Cross entropy of the targets of the query stream. Throws ConfigError for a model without one.
+std::shared_ptr<Objective> make_plm(const PlmConfig& config, const BackboneConfig& model);
+/// Cross entropy of the target tokens of a generative objective; `name` is its kind. Throws ConfigError for a model
+/// that does not generate.
 std::shared_ptr<Objective> make_next_token(const std::string& name, const NextTokenTerms& terms,
                                            const BackboneConfig& model);
 

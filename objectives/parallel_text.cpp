@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 
 namespace cloze {
@@ -51,6 +52,10 @@ struct ParallelTextBuilder final : SourceTargetBuilder {
 
 std::unique_ptr<SourceTargetBuilder> make_builder(const PairsConfig&, const RowContext& context) {
   return std::make_unique<ParallelTextBuilder>(context);
+}
+
+void expect_rows(const PairsConfig&, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  expect_source_target(1, in, rows);
 }
 
 }  // namespace cloze

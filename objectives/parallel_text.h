@@ -15,5 +15,6 @@ void describe(V& v, PairsConfig& c) {
 }
 
 void check_limits(const PairsConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const PairsConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

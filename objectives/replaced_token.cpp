@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "models/initialization.h"
+#include "objectives/expected_rows.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -46,6 +47,9 @@ struct ReplacedToken final : Objective {
     return true;
   }
   bool reads_backbone() const override { return !generator_only(); }
+  std::vector<int64_t> changes() const override {
+    return {config.from_step, config.until_step, config.generator_steps};
+  }
 
   std::string name() const override { return RtdConfig::kind; }
 
@@ -172,6 +176,11 @@ BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& m) {
 std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
                                     const Backbone& backbone) {
   return std::make_shared<ReplacedToken>(config, model, parts, backbone);
+}
+
+void expect_rows(const RtdConfig& c, const ObjectiveSetting&, std::vector<RowSizes>& rows) {
+  expect_masks(maskings_of(c), rows);
+  for (auto& row : rows) row.read = row.length;
 }
 
 }  // namespace cloze

@@ -70,5 +70,6 @@ void describe(V& v, RtdConfig& c) {
 }
 
 void check_limits(const RtdConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const RtdConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

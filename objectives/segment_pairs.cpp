@@ -24,7 +24,10 @@ void truncate(Span& a, Span& b, uint64_t budget, Stream& stream) {
   int left = 0;
   while (a.count + b.count > budget) {
     Span& longer = a.count > b.count ? a : b;
-    if (left == 0) coins = stream.bits64(), left = 64;
+    if (left == 0) {
+      coins = stream.bits64();
+      left = 64;
+    }
     longer.first += coins & 1;
     --longer.count;
     coins >>= 1;
@@ -36,7 +39,8 @@ void truncate(Span& a, Span& b, uint64_t budget, Stream& stream) {
 
 std::optional<SegmentPairRule> segment_pair_rule(const Objectives& objectives, RowPacking packing) {
   const bool single = packing == RowPacking::sentence_pair;
-  if (first_of<NspConfig>(objectives)) return SegmentPairRule{.single_sentences = single};
+  if (const auto* nsp = first_of<NspConfig>(objectives))
+    return SegmentPairRule{.random_next_prob = nsp->random_next_prob, .single_sentences = single};
   if (const auto* sop = first_of<SopConfig>(objectives))
     return SegmentPairRule{.swap_prob = sop->swap_prob, .single_sentences = single};
   if (is_pair(packing)) return SegmentPairRule{.single_sentences = single};

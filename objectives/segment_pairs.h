@@ -11,6 +11,7 @@ namespace cloze {
 
 /// How a pair is made of two consecutive segments.
 struct SegmentPairRule {
+  double random_next_prob = 0;    ///< share of the pairs whose B is from another document (nsp)
   double swap_prob = 0;           ///< probability that A and B are swapped (sop)
   bool single_sentences = false;  ///< a segment is one sentence
 };

@@ -1,3 +1,4 @@
+#include "objectives/expected_rows.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -56,5 +57,17 @@ std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfi
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model) {
   return std::make_shared<SentencePair>(SopConfig::kind, "sop_logits", config, model.hidden_size);
 }
+
+namespace {
+
+/// The label is read from [CLS].
+void expect_pairs(std::vector<RowSizes>& rows) {
+  for (auto& row : rows) row.read += 1;
+}
+
+}  // namespace
+
+void expect_rows(const NspConfig&, const ObjectiveSetting&, std::vector<RowSizes>& rows) { expect_pairs(rows); }
+void expect_rows(const SopConfig&, const ObjectiveSetting&, std::vector<RowSizes>& rows) { expect_pairs(rows); }
 
 }  // namespace cloze

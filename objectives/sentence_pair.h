@@ -9,7 +9,10 @@ namespace cloze {
 struct NspConfig : ObjectiveTerms {
   static constexpr const char* kind = "nsp";
   static constexpr const char* share_key = "random_next_prob";
+  static constexpr bool classifies_pairs = true;
   double random_next_prob = 0.5;
+  /// Share of the pairs with label 1.
+  double label_1_share() const { return random_next_prob; }
 };
 
 template <class V>
@@ -24,7 +27,10 @@ void describe(V& v, NspConfig& c) {
 struct SopConfig : ObjectiveTerms {
   static constexpr const char* kind = "sop";
   static constexpr const char* share_key = "swap_prob";
+  static constexpr bool classifies_pairs = true;
   double swap_prob = 0.5;
+  /// Share of the pairs with label 1.
+  double label_1_share() const { return swap_prob; }
 };
 
 template <class V>
@@ -37,5 +43,7 @@ void describe(V& v, SopConfig& c) {
 
 void check_limits(const NspConfig& objective, const ObjectiveSetting& in, Limits& limits);
 void check_limits(const SopConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const NspConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
+void expect_rows(const SopConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

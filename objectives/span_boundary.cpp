@@ -1,4 +1,5 @@
 #include "core/tensor/plain.h"
+#include "objectives/expected_rows.h"
 #include "objectives/objective.h"
 
 namespace cloze {
@@ -117,6 +118,10 @@ struct SpanBoundary final : Objective {
 
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model) {
   return std::make_shared<SpanBoundary>(config, model);
+}
+
+void expect_rows(const SboConfig&, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  for (auto& row : rows) row.boundary_predicted = expected_masks(maskings_of(in.objectives), row.length);
 }
 
 }  // namespace cloze

@@ -24,5 +24,6 @@ void describe(V& v, SboConfig& c) {
 }
 
 void check_limits(const SboConfig& objective, const ObjectiveSetting& in, Limits& limits);
+void expect_rows(const SboConfig& objective, const ObjectiveSetting& in, std::vector<RowSizes>& rows);
 
 }  // namespace cloze

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
 #include "objectives/span_corruption_noise.h"
 
@@ -115,6 +116,36 @@ struct SpanCorruptionBuilder final : CorruptionBuilder {
 
 std::unique_ptr<SourceTargetBuilder> make_builder(const SpanCorruptionConfig& config, const RowContext& context) {
   return std::make_unique<SpanCorruptionBuilder>(config, context);
+}
+
+namespace {
+
+/// Target tokens of a text of `length` tokens, as a share of them.
+double target_share(const SpanCorruptionConfig& c, int64_t length) {
+  const auto spans_target = [&] {
+    return static_cast<double>(targets_length(length, c.noise_density, c.mean_noise_span_length)) /
+           static_cast<double>(length);
+  };
+  switch (c.corruption) {
+    case Corruption::spans:
+      return std::min(1.0, spans_target());
+    case Corruption::iid:  // the corrupted tokens, and a sentinel for each run of them
+      return std::min(1.0, c.noise_density * (2 - c.noise_density));
+    case Corruption::drop:
+      return c.noise_density;
+    case Corruption::mass:
+    case Corruption::bert:
+    case Corruption::deshuffle:
+    case Corruption::prefix_lm:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
+void expect_rows(const SpanCorruptionConfig& c, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
+  expect_source_target(target_share(c, in.data.max_seq_length), in, rows);
 }
 
 }  // namespace cloze

@@ -10,6 +10,7 @@ namespace cloze {
 
 class Limits;
 struct ObjectiveSetting;
+struct RowSizes;
 
 /// The rows that an objective is trained on; each kind has a RowMaker, and checks of `inspect`.
 enum class RowKind {
@@ -22,7 +23,8 @@ enum class RowKind {
 /// The options of every objective.
 struct ObjectiveTerms {
   static constexpr RowKind rows = RowKind::masked;
-  static constexpr const char* share_key = "";  ///< of the value after the colon of a short form, `mlm:0.4`
+  static constexpr const char* share_key = "";     ///< of the value after the colon of a short form, `mlm:0.4`
+  static constexpr bool classifies_pairs = false;  ///< predicts a label of a segment pair from the pooled [CLS]
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;

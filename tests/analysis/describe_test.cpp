@@ -77,6 +77,45 @@ TEST_CASE("rows of the objectives: lengths, predictions, and tokens whose hidden
   CHECK(row(decoder, split).predicted == 50);
 }
 
+TEST_CASE("objectives of the same rows add what they read, at most the whole row", "[describe]") {
+  RunConfig run;
+  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  const auto row = [&](const Objectives& objectives) {
+    run.objectives = objectives;
+    return expected_rows(run).front();
+  };
+  for (const auto& objectives : {Objectives{MlmConfig{}, NspConfig{}}, Objectives{NspConfig{}, MlmConfig{}}}) {
+    CHECK(row(objectives).predicted == 15);
+    CHECK(row(objectives).read == 16);
+  }
+  MlmConfig all;
+  all.mlm_probability = 1;
+  CHECK(row({all, SopConfig{}}).read == 100);
+  CHECK(row({NspConfig{}, RtdConfig{}}).read == 100);
+  CHECK(row({SboConfig{}, MlmConfig{}}).boundary_predicted == 15);
+  CHECK(row({}).read == 100);
+  CHECK(row({}).predicted == 0);
+}
+
+TEST_CASE("activations are those of both stacks, and fewer with gradient checkpointing", "[describe]") {
+  RunConfig run;
+  run.data.max_seq_length = 16, run.objectives = {DenoisingConfig{}};
+  run.train.precision = Precision::fp32;
+  auto model = small<BartConfig>();
+  const auto bytes = [&] {
+    run.model = model;
+    return describe_run(run).activation_bytes;
+  };
+  const auto equal = bytes();
+  model.num_decoder_layers = 3;
+  // A block more, for each target token: 8 widths and 2 inner widths, and 6 widths of the cross-attention.
+  const auto tokens = static_cast<double>(16 * run.train.batch_size);
+  CHECK(bytes() - equal == 4 * tokens * (8 * 4 + 2 * 8 + 6 * 4));
+  const auto stored = bytes();
+  run.train.gradient_checkpointing = true;
+  CHECK(bytes() < stored);
+}
+
 TEST_CASE("the rows of a hybrid are causal or bidirectional", "[describe]") {
   RunConfig run;
   run.data.max_seq_length = 100, run.train.batch_size = 8;

@@ -111,3 +111,14 @@ TEST_CASE("a decoder from an earlier version uses the tokenizer's end token", "[
   dir.write("run/run.yaml", earlier_yaml(read_file(dir / "run/run.yaml")));
   CHECK(end_of() == end);
 }
+
+TEST_CASE("a family of decoders may predict masks as an encoder only", "[config]") {
+  const auto with = [](const std::string& architecture) {
+    return config_of("model: {kind: gpt2, architecture: " + architecture +
+                     "}\nobjectives: [{kind: mlm}]\ntrain: {budget: {steps: 10}}\nschedule: {warmup: 0}\n");
+  };
+  CHECK_NOTHROW(validate(with("encoder")));
+  CHECK_THROWS_WITH(
+      validate(with("decoder")),
+      Catch::Contains("objective mlm needs bidirectional attention, and gpt2 is causal; choose clm, or another model"));
+}

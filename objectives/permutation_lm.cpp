@@ -1,0 +1,22 @@
+#include <algorithm>
+
+#include "core/error.h"
+#include "objectives/expected_rows.h"
+#include "objectives/next_token.h"
+
+namespace cloze {
+
+std::shared_ptr<Objective> make_plm(const PlmConfig& config, const BackboneConfig& model) {
+  require<ConfigError>(model.is_two_stream(),
+                       "objective 'plm' needs a query stream, which only xlnet has; choose model kind: xlnet");
+  return std::make_shared<NextTokenPrediction>(PlmConfig::kind, config, model);
+}
+
+void expect_rows(const PlmConfig& c, const ObjectiveSetting&, std::vector<RowSizes>& rows) {
+  for (auto& row : rows) {
+    row.predicted = c.num_predict > 0 ? std::min(row.length, static_cast<double>(c.num_predict)) : row.length / 6;
+    row.read = row.predicted;
+  }
+}
+
+}  // namespace cloze
