@@ -37,7 +37,8 @@ void permute_sentences(std::vector<int64_t>& tokens, std::vector<uint8_t>& word_
   for (size_t i = 0; i < k; ++i) order[positions[i]] = some[i];
   std::vector<int64_t> moved;
   std::vector<uint8_t> moved_starts;
-  moved.reserve(first.back()), moved_starts.reserve(first.back());
+  moved.reserve(first.back());
+  moved_starts.reserve(first.back());
   const auto offset = [](size_t at) { return static_cast<std::ptrdiff_t>(at); };
   for (const size_t s : order) {
     moved.insert(moved.end(), tokens.begin() + offset(first[s]), tokens.begin() + offset(first[s + 1]));
@@ -72,10 +73,11 @@ Spans poisson_spans(int64_t budget, double lambda, Stream& stream, std::vector<i
         std::upper_bound(cumulative.begin(), cumulative.end(), stream.uniform() * sum) - cumulative.begin();
     const int64_t words = std::min<int64_t>({found, static_cast<int64_t>(cumulative.size()) - 1, left});
     if (drawn) drawn->push_back(found);
+    left -= words;
     if (words == 0)
       ++spans.empty;
     else
-      spans.words.push_back(words), left -= words;
+      spans.words.push_back(words);
   }
   return spans;
 }
@@ -91,21 +93,56 @@ Spans draw_spans(const BartNoise& rules, int64_t budget, Stream& stream, std::ve
   return {};
 }
 
+/// What becomes of a token.
+enum class Fate : uint8_t { kept, replaced, deleted };
+
+/// Replaces or deletes `words_at[i]` words from each token i on. From right to left, so that of overlapping spans the
+/// one that starts further left wins, as there. `starts_word` [n].
+std::vector<Fate> mask_words(std::vector<int64_t>& tokens, const std::vector<uint8_t>& starts_word,
+                             const std::vector<int64_t>& words_at, const BartNoise& rules, const NoiseIds& ids,
+                             Stream& stream) {
+  const size_t n = tokens.size();
+  std::vector<Fate> fate(n, Fate::kept);
+  for (size_t i = n - 2; i > 0; --i) {
+    if (words_at[i] == 0) continue;
+    const bool random = stream.bernoulli(rules.random_ratio);
+    int64_t left = words_at[i];
+    for (size_t j = i; j + 1 < n; ++j) {
+      if (starts_word[j]) {
+        if (left == 0) break;
+        --left;
+      }
+      const bool is_deleted = rules.replace_length == 0 || (rules.replace_length == 1 && j != i);
+      fate[j] = is_deleted ? Fate::deleted : Fate::replaced;
+      if (!is_deleted) tokens[j] = random ? random_id(ids, stream) : ids.mask;
+    }
+  }
+  return fate;
+}
+
+void remove_deleted(std::vector<int64_t>& tokens, const std::vector<Fate>& fate) {
+  size_t length = 0;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    if (fate[i] != Fate::deleted) tokens[length++] = tokens[i];
+  tokens.resize(length);
+}
+
 }  // namespace
 
 void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_starts, const BartNoise& rules,
                     const NoiseIds& ids, Stream& stream, Infilled* infilled) {
-  const bool subword = rules.mask_length == MaskLength::subword;
   require<ConfigError>(rules.replace_length >= -1 && rules.replace_length <= 1, "`replace_length` is ",
                        rules.replace_length, "; give -1, 0 or 1.");
   require_vocabulary(ids);
   require_one_per_token(tokens.size(), word_starts.size(), "word_starts");
   const size_t n = tokens.size();
   if (n < 3) return;
+  std::vector<uint8_t> starts_word(word_starts.begin(), word_starts.end());
+  if (rules.mask_length == MaskLength::subword) std::fill(starts_word.begin(), starts_word.end(), uint8_t{1});
   std::vector<uint32_t> starts;
   starts.reserve(n);
   for (size_t i = 1; i + 1 < n; ++i)
-    if (subword || word_starts[i]) starts.push_back(static_cast<uint32_t>(i));
+    if (starts_word[i]) starts.push_back(static_cast<uint32_t>(i));
   const auto words = static_cast<int64_t>(starts.size());
   const int64_t budget = std::min(words, ceil_share(words, rules.mask_ratio));
   if (budget <= 0) return;
@@ -113,27 +150,9 @@ void text_infilling(std::vector<int64_t>& tokens, std::span<const uint8_t> word_
   partial_shuffle(starts, spans.words.size(), stream);
   std::vector<int64_t> words_at(n);
   for (size_t s = 0; s < spans.words.size(); ++s) words_at[starts[s]] = spans.words[s];
-  // From right to left, so that of overlapping spans the one that starts further left wins, as there.
-  enum Fate : uint8_t { kept, replaced, deleted };
-  std::vector<Fate> fate(n, kept);
-  for (size_t i = n - 2; i > 0; --i) {
-    if (words_at[i] == 0) continue;
-    const bool random = stream.bernoulli(rules.random_ratio);
-    int64_t left = words_at[i];
-    for (size_t j = i; j + 1 < n; ++j) {
-      if (subword || word_starts[j]) {
-        if (left == 0) break;
-        --left;
-      }
-      fate[j] = rules.replace_length == 0 || (rules.replace_length == 1 && j != i) ? deleted : replaced;
-      if (fate[j] == replaced) tokens[j] = random ? random_id(ids, stream) : ids.mask;
-    }
-  }
-  if (infilled) infilled->corrupted = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), kept);
-  size_t length = 0;
-  for (size_t i = 0; i < n; ++i)
-    if (fate[i] != deleted) tokens[length++] = tokens[i];
-  tokens.resize(length);
+  const auto fate = mask_words(tokens, starts_word, words_at, rules, ids, stream);
+  if (infilled) infilled->corrupted = static_cast<int64_t>(n) - std::count(fate.begin(), fate.end(), Fate::kept);
+  remove_deleted(tokens, fate);
   insert_tokens(tokens, spans.empty, rules.random_ratio, ids, stream);
 }
 
@@ -145,8 +164,8 @@ void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ra
   mark_subset(added, static_cast<int64_t>(tokens.size()) - 2 + count, count, stream);
   std::vector<int64_t> out{tokens.front()};
   out.reserve(tokens.size() + static_cast<size_t>(count));
-  auto random_left = static_cast<uint64_t>(std::min(count, ceil_share(count, random_ratio))),
-       left = static_cast<uint64_t>(count);
+  auto random_left = static_cast<uint64_t>(std::min(count, ceil_share(count, random_ratio)));
+  auto left = static_cast<uint64_t>(count);
   auto old = tokens.begin() + 1;
   for (const uint8_t is_new : added) {
     if (!is_new) {
@@ -156,7 +175,8 @@ void insert_tokens(std::vector<int64_t>& tokens, int64_t count, double random_ra
     const bool random =
         random_left > 0 && stream.below(left) < random_left;  // every subset of the new tokens is equally likely
     out.push_back(random ? random_id(ids, stream) : ids.mask);
-    random_left -= random, --left;
+    random_left -= random;
+    --left;
   }
   out.push_back(tokens.back());
   tokens.swap(out);

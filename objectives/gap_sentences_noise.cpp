@@ -42,8 +42,10 @@ Grams count_grams(std::span<const std::vector<int64_t>> sentences, size_t tokens
       uint64_t at = (static_cast<uint64_t>(id) * 0x9E3779B97F4A7C15) >> (64 - bits);
       while (number_at[at] != UINT32_MAX && id_at[at] != id) at = (at + 1) & last;
       if (number_at[at] == UINT32_MAX) {
-        number_at[at] = static_cast<uint32_t>(out.total.size()), id_at[at] = id;
-        out.total.push_back(0), here.push_back(0);
+        number_at[at] = static_cast<uint32_t>(out.total.size());
+        id_at[at] = id;
+        out.total.push_back(0);
+        here.push_back(0);
       }
       const uint32_t token = number_at[at];
       ++out.total[token];
@@ -95,7 +97,8 @@ void choose_principal(std::span<const std::vector<int64_t>> sentences, int64_t w
       gap[s] = 1;
       for (size_t g = counts.first[s]; g < counts.first[s + 1]; ++g) {
         const auto [token, number] = counts.grams[g];
-        chosen[token] += number, rest[token] -= number;
+        chosen[token] += number;
+        rest[token] -= number;
       }
     }
   }
@@ -141,7 +144,7 @@ SourceTarget gap_sentences(std::span<const std::vector<int64_t>> sentences, doub
     side.insert(side.end(), sentences[s].begin(), sentences[s].end());
     if (gap[s]) out.source.push_back(mask1);
   }
-  out.source.push_back(eos), out.target.push_back(eos);
+  end_both(out, eos);
   return out;
 }
 

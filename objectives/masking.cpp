@@ -175,7 +175,8 @@ void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* 
   uint64_t begin = UINT64_MAX, end = 0;
   for (uint32_t u = 0; u < units_.size(); ++u) {
     std::fill_n(unit_of_.begin() + units_[u].first, units_[u].count, u);
-    begin = std::min<uint64_t>(begin, units_[u].first), end = units_[u].first + units_[u].count;
+    begin = std::min<uint64_t>(begin, units_[u].first);
+    end = units_[u].first + units_[u].count;
   }
   while (wanted > 0) {
     const uint64_t anchor = begin + stream.below(end - begin);
@@ -185,7 +186,10 @@ void Masker::choose_spans(int64_t wanted, Stream& stream, std::vector<int64_t>* 
     for (int64_t w = 0; w < words && wanted > 0 && at < chosen_.size() && unit_of_[at] != UINT32_MAX; ++w) {
       const auto& word = units_[unit_of_[at]];
       for (uint32_t k = 0; k < word.count && wanted > 0; ++k)
-        if (!chosen_[word.first + k]) chosen_[word.first + k] = 1, --wanted;
+        if (!chosen_[word.first + k]) {
+          chosen_[word.first + k] = 1;
+          --wanted;
+        }
       at = word.first + word.count;
     }
   }

@@ -32,38 +32,56 @@ class HybridRows final : public RowMaker {
       if (draws) (*draws)[r] = drawn;
     }
     auto batch = source_target_batch(in_, rows);
-    const int64_t width = batch.input_ids.size(1);
     batch.prefix = at::zeros({count}, at::kLong);
-    std::vector<int64_t> positions, labels;
+    Labels found;
     Masker masker(config_, in_.vocabulary);
     for (size_t r = 0; r < rows.size(); ++r) {
       const auto& text = rows[r].target;
-      const int64_t begin = static_cast<int64_t>(r) * width, length = static_cast<int64_t>(text.size()) - 1;
-      const size_t first_label = labels.size();
+      const int64_t begin = static_cast<int64_t>(r) * batch.input_ids.size(1);
+      const size_t first_label = found.labels.size();
       if (is_causal_row(config_.causal_share, sequences[r])) {
-        for (int64_t t = 0; t < length; ++t) positions.push_back(begin + t);
-        labels.insert(labels.end(), text.begin() + 1, text.end());
+        add_next_tokens(text, begin, found);
       } else {
-        // Without the first token, the masker's indices are those of the states that predict: one position earlier. The
-        // last token is a label only, as in causal rows.
-        auto corrupted = text;
         masker.set_share(masking_share(config_, in_.step, sequences[r]));
-        masker.corrupt(corrupted.data() + 1, length, begin, Stream(in_.mask_key, examples[r].epoch, examples[r].item),
-                       positions, labels, draws ? &(*draws)[r].lengths : nullptr);
-        std::copy_n(corrupted.begin(), length, batch.input_ids.data_ptr<int64_t>() + begin);
-        batch.prefix.data_ptr<int64_t>()[r] = length;
+        const Stream stream(in_.mask_key, examples[r].epoch, examples[r].item);
+        const auto read = masked_input(masker, text, begin, stream, found, draws ? &(*draws)[r].lengths : nullptr);
+        std::copy(read.begin(), read.end(), batch.input_ids.data_ptr<int64_t>() + begin);
+        batch.prefix.data_ptr<int64_t>()[r] = static_cast<int64_t>(read.size());
       }
-      for (size_t k = first_label; draws && k < labels.size(); ++k)
-        (*draws)[r].label_offsets.push_back(rows[r].target_offsets[static_cast<size_t>(positions[k] - begin + 1)]);
+      for (size_t k = first_label; draws && k < found.labels.size(); ++k)
+        (*draws)[r].label_offsets.push_back(
+            rows[r].target_offsets[static_cast<size_t>(found.positions[k] - begin + 1)]);
     }
-    batch.positions = to_tensor(positions);
-    batch.labels = to_tensor(labels);
+    batch.positions = to_tensor(found.positions);
+    batch.labels = to_tensor(found.labels);
     return batch;
   }
 
   uint64_t size() const override { return sampler_.size(); }
 
  private:
+  /// Predicted tokens: flat indices into [B T] of the states that predict them, and their ids.
+  struct Labels {
+    std::vector<int64_t> positions{}, labels{};
+  };
+
+  /// Every token of a causal row but the first.
+  static void add_next_tokens(const std::vector<int64_t>& text, int64_t begin, Labels& found) {
+    for (int64_t t = 0; t + 1 < static_cast<int64_t>(text.size()); ++t) found.positions.push_back(begin + t);
+    found.labels.insert(found.labels.end(), text.begin() + 1, text.end());
+  }
+
+  /// The corrupted input of a masked row. Without the first token, the masker's indices are those of the states that
+  /// predict: one position earlier. The last token is a label only, as in causal rows.
+  static std::vector<int64_t> masked_input(Masker& masker, const std::vector<int64_t>& text, int64_t begin,
+                                           const Stream& stream, Labels& found, std::vector<int64_t>* lengths) {
+    auto corrupted = text;
+    const auto length = static_cast<int64_t>(text.size()) - 1;
+    masker.corrupt(corrupted.data() + 1, length, begin, stream, found.positions, found.labels, lengths);
+    corrupted.pop_back();
+    return corrupted;
+  }
+
   const RowContext& in_;
   const MntpConfig& config_;
   std::unique_ptr<SourceTargetBuilder> texts_;

@@ -5,17 +5,13 @@
 
 #include "core/error.h"
 #include "objectives/draws.h"
+#include "objectives/source_target.h"
 
 namespace cloze {
 
 namespace {
 
 constexpr int64_t cls_segment = 2, pad_segment = 3;  // as in the published code
-
-void same_length(size_t tokens, size_t flags, const char* name) {
-  require<ShapeError>(tokens == flags, "A text of ", tokens, " tokens got ", flags, " entries of `", name,
-                      "`; it needs one for each token.");
-}
 
 }  // namespace
 
@@ -69,7 +65,7 @@ std::vector<uint8_t> plm_spans(std::span<const uint8_t> word_starts, int64_t goa
 
 void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t> functional, int64_t perm_size,
                        Stream& stream, PlmExample& example) {
-  same_length(masked.size(), functional.size(), "functional");
+  require_one_per_token(masked.size(), functional.size(), "functional");
   const size_t first = example.key_rank.size(), n = masked.size();
   // The ranks of a part are above all ranks of earlier parts: its queries attend to their keys, and its keys are masked
   // for their queries.
@@ -89,8 +85,11 @@ void local_permutation(std::span<const uint8_t> masked, std::span<const uint8_t>
 
 void plm(std::span<const uint8_t> functional, std::span<const uint8_t> word_starts, const PlmRules& rules,
          Stream& stream, PlmExample& example) {
-  same_length(functional.size(), word_starts.size(), "word_starts");
-  example.query_rank.clear(), example.key_rank.clear(), example.targets.clear(), example.drawn.clear();
+  require_one_per_token(functional.size(), word_starts.size(), "word_starts");
+  example.query_rank.clear();
+  example.key_rank.clear();
+  example.targets.clear();
+  example.drawn.clear();
   const auto n = static_cast<int64_t>(functional.size()), split = std::clamp<int64_t>(rules.reuse_len, 0, n);
   if (n == 0) return;
   const int64_t second = rules.num_predict * (n - split) / n;  // of 85, halves get 43 and 42
@@ -128,12 +127,13 @@ SegmentPair running_pair(const RunningText& text, uint64_t first, uint64_t budge
   SegmentPair pair{.a = {first, end - first}, .b = {}};
   if (!cuts.empty()) pair.a.count = cuts[stream.below(cuts.size())] - first;
   if (cuts.empty() || stream.bernoulli(0.5)) {
-    const uint64_t wanted = std::max<uint64_t>(1, budget - std::min(budget, pair.a.count)),
-                   offset = stream.below(text.size() - wanted + 1);
+    const uint64_t wanted = std::max<uint64_t>(1, budget - std::min(budget, pair.a.count));
+    const uint64_t offset = stream.below(text.size() - wanted + 1);
     const auto begin = text.sentence(offset).first;
     const auto last = text.sentence(offset + wanted - 1);
     pair.b = {begin, last.first + last.count - begin};
-    pair.label = 1, pair.forced = cuts.empty();
+    pair.label = 1;
+    pair.forced = cuts.empty();
   } else {
     pair.b = {first + pair.a.count, end - first - pair.a.count};
   }
@@ -152,77 +152,124 @@ PlmRow running_row(const RunningText& text, uint64_t first, int64_t length, int6
     text.read(span.first, span.count, row.ids.data() + at);
     row.segments.resize(row.ids.size(), segment);
   };
-  const auto end = [&](int64_t id, int64_t segment) { row.ids.push_back(id), row.segments.push_back(segment); };
+  const auto end = [&](int64_t id, int64_t segment) {
+    row.ids.push_back(id);
+    row.segments.push_back(segment);
+  };
   if (pair) {
     const auto reused = static_cast<uint64_t>(reuse_len);
     const auto segments = running_pair(text, first + reused, static_cast<uint64_t>(length - reuse_len - 3), stream);
-    put({first, reused}, 0), put(segments.a, 0), end(special.sep, 0), put(segments.b, 1), end(special.sep, 1);
+    put({first, reused}, 0);
+    put(segments.a, 0);
+    end(special.sep, 0);
+    put(segments.b, 1);
+    end(special.sep, 1);
   } else {
-    put({first, static_cast<uint64_t>(length - 2)}, 0), end(special.sep, 0);
+    put({first, static_cast<uint64_t>(length - 2)}, 0);
+    end(special.sep, 0);
   }
   end(special.cls, cls_segment);
   return row;
 }
 
-Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
-                        int64_t reuse_len, const Vocabulary& vocabulary, std::vector<std::vector<int64_t>>* drawn) {
+namespace {
+
+/// The rows, padded on the left.
+Batch left_padded(const std::vector<PlmRow>& given, const Vocabulary& vocabulary) {
   const auto rows = static_cast<int64_t>(given.size());
   int64_t width = 0;
   for (const auto& row : given) width = std::max(width, static_cast<int64_t>(row.ids.size()));
   Batch batch;
   batch.input_ids = at::full({rows, width}, vocabulary.special.filler(), at::kLong);
   batch.token_type_ids = at::full({rows, width}, pad_segment, at::kLong);
-  batch.visible = at::zeros({rows, width, width}, at::kBool);
   auto mask = at::zeros({rows, width}, at::kBool);
-  std::vector<std::vector<int64_t>> targets(given.size());
-  std::vector<uint8_t> functional, word_starts;
-  PlmExample example;
-  size_t max_targets = 1;
-  for (size_t r = 0; r < given.size(); ++r) {
-    const auto n = static_cast<int64_t>(given[r].ids.size()), from = width - n;
-    auto* ids = batch.input_ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * width + from;
-    auto* types = batch.token_type_ids.data_ptr<int64_t>() + static_cast<int64_t>(r) * width + from;
-    std::copy(given[r].ids.begin(), given[r].ids.end(), ids);
-    std::copy(given[r].segments.begin(), given[r].segments.end(), types);
-    std::fill_n(mask.data_ptr<bool>() + static_cast<int64_t>(r) * width + from, n, true);
-    functional.assign(static_cast<size_t>(n), 0), word_starts.assign(static_cast<size_t>(n), 1);
-    for (int64_t i = 0; i < n; ++i)
-      functional[static_cast<size_t>(i)] = ids[i] == vocabulary.special.sep || ids[i] == vocabulary.special.cls,
-      word_starts[static_cast<size_t>(i)] = vocabulary.starts_word[static_cast<size_t>(ids[i])];
-    const PlmRules rules{.num_predict = wanted_predictions(config, n),
-                         .reuse_len = reuse_len,
-                         .perm_size = config.perm_size,
-                         .mask_alpha = config.mask_alpha,
-                         .mask_beta = config.mask_beta,
-                         .max_ngram = config.max_ngram,
-                         .backward = given[r].backward};
-    plm(functional, word_starts, rules, streams[r], example);
-    if (drawn) drawn->push_back(example.drawn);
-    auto* visible = batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width;
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        visible[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
-    for (const auto target : example.targets) targets[r].push_back(from + target);
-    max_targets = std::max(max_targets, targets[r].size());
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto& row = given[static_cast<size_t>(r)];
+    const auto n = static_cast<int64_t>(row.ids.size());
+    const int64_t begin = (r + 1) * width - n;
+    std::copy(row.ids.begin(), row.ids.end(), batch.input_ids.data_ptr<int64_t>() + begin);
+    std::copy(row.segments.begin(), row.segments.end(), batch.token_type_ids.data_ptr<int64_t>() + begin);
+    std::fill_n(mask.data_ptr<bool>() + begin, n, true);
     batch.tokens += n;
   }
   if (batch.tokens < rows * width) batch.attention_mask = mask;
-  if (std::any_of(given.begin(), given.end(), [](const auto& row) { return row.backward; })) {
-    batch.backward = at::empty({rows}, at::kBool);
-    for (int64_t r = 0; r < rows; ++r) batch.backward.data_ptr<bool>()[r] = given[static_cast<size_t>(r)].backward;
+  return batch;
+}
+
+/// The rules for a row of `length` tokens.
+PlmRules rules_of(const PlmConfig& config, int64_t length, int64_t reuse_len, bool backward) {
+  return {.num_predict = wanted_predictions(config, length),
+          .reuse_len = reuse_len,
+          .perm_size = config.perm_size,
+          .mask_alpha = config.mask_alpha,
+          .mask_beta = config.mask_beta,
+          .max_ngram = config.max_ngram,
+          .backward = backward};
+}
+
+/// The targets and the attention mask of a row.
+void draw_example(const PlmRow& row, const PlmRules& rules, const Vocabulary& vocabulary, Stream& stream,
+                  PlmExample& example) {
+  std::vector<uint8_t> functional, word_starts;
+  for (const auto id : row.ids) {
+    functional.push_back(id == vocabulary.special.sep || id == vocabulary.special.cls);
+    word_starts.push_back(vocabulary.starts_word[static_cast<size_t>(id)]);
   }
-  const auto columns = static_cast<int64_t>(max_targets);
-  batch.target_positions = at::full({rows, columns}, -1, at::kLong);
+  plm(functional, word_starts, rules, stream, example);
+}
+
+/// Writes the attention mask of a row of `length` tokens that ends at `width` to `visible` [width, width].
+void mark_visible(const PlmExample& example, int64_t length, int64_t width, bool* visible) {
+  const int64_t from = width - length;
+  for (int64_t i = 0; i < length; ++i)
+    for (int64_t j = 0; j < length; ++j)
+      visible[(from + i) * width + from + j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
+}
+
+void mark_backward(const std::vector<PlmRow>& given, Batch& batch) {
+  if (std::none_of(given.begin(), given.end(), [](const auto& row) { return row.backward; })) return;
+  batch.backward = at::empty({static_cast<int64_t>(given.size())}, at::kBool);
+  for (size_t r = 0; r < given.size(); ++r) batch.backward.data_ptr<bool>()[r] = given[r].backward;
+}
+
+/// Adds the targets of each row, positions in [0, T).
+void add_targets(const std::vector<std::vector<int64_t>>& targets, Batch& batch) {
+  const int64_t width = batch.input_ids.size(1);
+  size_t longest = 1;
+  for (const auto& of_row : targets) longest = std::max(longest, of_row.size());
+  const auto columns = static_cast<int64_t>(longest);
+  batch.target_positions = at::full({static_cast<int64_t>(targets.size()), columns}, -1, at::kLong);
   std::vector<int64_t> positions, labels;
-  for (size_t r = 0; r < given.size(); ++r)
+  for (size_t r = 0; r < targets.size(); ++r)
     for (size_t k = 0; k < targets[r].size(); ++k) {
-      batch.target_positions.data_ptr<int64_t>()[static_cast<int64_t>(r) * columns + static_cast<int64_t>(k)] =
-          targets[r][k];
-      positions.push_back(static_cast<int64_t>(r) * columns + static_cast<int64_t>(k));
+      const int64_t position = static_cast<int64_t>(r) * columns + static_cast<int64_t>(k);
+      batch.target_positions.data_ptr<int64_t>()[position] = targets[r][k];
+      positions.push_back(position);
       labels.push_back(batch.input_ids.data_ptr<int64_t>()[static_cast<int64_t>(r) * width + targets[r][k]]);
     }
   batch.positions = at::tensor(positions, at::kLong);
   batch.labels = at::tensor(labels, at::kLong);
+}
+
+}  // namespace
+
+Batch permutation_batch(const std::vector<PlmRow>& given, std::vector<Stream>& streams, const PlmConfig& config,
+                        int64_t reuse_len, const Vocabulary& vocabulary, std::vector<std::vector<int64_t>>* drawn) {
+  auto batch = left_padded(given, vocabulary);
+  const auto rows = static_cast<int64_t>(given.size());
+  const int64_t width = batch.input_ids.size(1);
+  batch.visible = at::zeros({rows, width, width}, at::kBool);
+  std::vector<std::vector<int64_t>> targets(given.size());
+  PlmExample example;
+  for (size_t r = 0; r < given.size(); ++r) {
+    const auto length = static_cast<int64_t>(given[r].ids.size());
+    draw_example(given[r], rules_of(config, length, reuse_len, given[r].backward), vocabulary, streams[r], example);
+    if (drawn) drawn->push_back(example.drawn);
+    mark_visible(example, length, width, batch.visible.data_ptr<bool>() + static_cast<int64_t>(r) * width * width);
+    for (const auto target : example.targets) targets[r].push_back(width - length + target);
+  }
+  mark_backward(given, batch);
+  add_targets(targets, batch);
   return batch;
 }
 

@@ -84,36 +84,8 @@ struct ReplacedToken final : Objective {
   std::vector<LossPart> rewrite(Batch& batch, uint64_t key) override {
     std::vector<LossPart> early;
     if (batch.replaced.defined()) return early;
-    Tensor drawn;
-    if (generator) {
-      const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
-      std::optional<FusedScope> fused;  // dropout as in training, although there are no gradients
-      if (generator_frozen() && is_training()) fused.emplace();
-      const auto hidden = generator->hidden({.input_ids = batch.input_ids,
-                                             .attention_mask = batch.attention_mask,
-                                             .token_type_ids = batch.token_type_ids,
-                                             .read_positions = batch.positions,
-                                             .dropout_key = mix(key, name_hash("generator"))});
-      const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));  // [N, E]
-      const auto& table = head->table(generator->token_embedding());
-      TokenDraw draw{.temperature = config.temperature,
-                     .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
-      if (generator_frozen()) {
-        draw.drawn = draw_tokens(rows, table, head->bias, draw);
-      } else {
-        auto& part = early.emplace_back(parts(batch)[0]);
-        fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
-                       generator_only() ? nullptr : &draw);
-      }
-      if (generator_only()) return early;
-      drawn = draw.drawn;
-    } else {
-      Stream stream = Rng(key).stream("replace");
-      drawn = at::empty_like(batch.labels, at::kCPU);
-      for (int64_t i = 0; i < drawn.numel(); ++i)
-        drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
-      drawn = drawn.to(batch.labels.device());
-    }
+    const auto drawn = generator ? generate(batch, key, early) : uniform_ids(batch.labels, key);
+    if (!drawn.defined()) return early;
     const auto shape = batch.input_ids.sizes();
     batch.replaced = at::zeros_like(batch.input_ids)
                          .flatten()
@@ -121,6 +93,37 @@ struct ReplacedToken final : Objective {
                          .view(shape);
     batch.input_ids = batch.input_ids.flatten().index_put({batch.positions}, drawn).view(shape);
     return early;
+  }
+
+  /// The generator's samples [N] for the masked positions; undefined where only the generator trains. Adds its loss to
+  /// `early`, if it trains.
+  Tensor generate(const Batch& batch, uint64_t key, std::vector<LossPart>& early) {
+    const at::AutoGradMode graph(at::GradMode::is_enabled() && !generator_frozen());
+    std::optional<FusedScope> fused;  // dropout as in training, although there are no gradients
+    if (generator_frozen() && is_training()) fused.emplace();
+    const auto hidden = generator->hidden({.input_ids = batch.input_ids,
+                                           .attention_mask = batch.attention_mask,
+                                           .token_type_ids = batch.token_type_ids,
+                                           .read_positions = batch.positions,
+                                           .dropout_key = mix(key, name_hash("generator"))});
+    const auto rows = head->transformed(take_rows(hidden.flatten(0, 1), batch.positions));  // [N, E]
+    const auto& table = head->table(generator->token_embedding());
+    TokenDraw draw{.temperature = config.temperature,
+                   .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
+    if (generator_frozen()) return draw_tokens(rows, table, head->bias, draw);
+    auto& part = early.emplace_back(parts(batch)[0]);
+    fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
+                   generator_only() ? nullptr : &draw);
+    return generator_only() ? Tensor() : draw.drawn;
+  }
+
+  /// Random ids of the shape of `labels`, uniform over the vocabulary.
+  Tensor uniform_ids(const Tensor& labels, uint64_t key) const {
+    Stream stream = Rng(key).stream("replace");
+    auto drawn = at::empty_like(labels, at::kCPU);
+    for (int64_t i = 0; i < drawn.numel(); ++i)
+      drawn.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(vocab_size)));
+    return drawn.to(labels.device());
   }
 
   std::vector<LossPart> losses(Backbone&, const Tensor& hidden, const Batch& batch) override {

@@ -17,6 +17,12 @@ struct SourceTarget {
                                           ///< filled by SourceTargetBuilder
 };
 
+/// Appends the end token to source and target.
+inline void end_both(SourceTarget& row, int64_t eos) {
+  row.source.push_back(eos);
+  row.target.push_back(eos);
+}
+
 /// The mask token and the range of random ids, which are uniform in [first_random, vocabulary), special ones included.
 struct NoiseIds {
   int64_t mask = 0;          ///< [MASK], or the one sentinel of `mass` and `bert_style`

@@ -60,11 +60,17 @@ void SourceTargetBuilder::add_bos_and_truncate(SourceTarget& row) const {
   const auto max_length = static_cast<size_t>(in_.data.max_seq_length - begins());
   const auto bos = in_.vocabulary.special.cls;
   for (auto* side : {&row.source, &row.target}) {
-    if (side->size() > max_length) side->resize(max_length), side->back() = eos_;
+    if (side->size() > max_length) {
+      side->resize(max_length);
+      side->back() = eos_;
+    }
     if (begins()) side->insert(side->begin(), bos);
   }
   auto& offsets = row.target_offsets;
-  if (offsets.size() > max_length) offsets.resize(max_length), offsets.back() = -1;
+  if (offsets.size() > max_length) {
+    offsets.resize(max_length);
+    offsets.back() = -1;
+  }
   if (begins()) offsets.insert(offsets.begin(), -1);
   // A decoder-only model reads both concatenated; the last token is a label only.
   const auto room = static_cast<size_t>(in_.data.max_seq_length) + 1;

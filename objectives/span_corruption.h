@@ -56,8 +56,9 @@ struct SpanCorruptionConfig : NextTokenTerms {
 template <class V>
 void describe(V& v, SpanCorruptionConfig& c) {
   v.like(c, "the corruption of a published implementation", {{"t5", [](SpanCorruptionConfig& m) {
-                                                                m.corruption = Corruption::spans,
-                                                                m.noise_density = 0.15, m.mean_noise_span_length = 3;
+                                                                m.corruption = Corruption::spans;
+                                                                m.noise_density = 0.15;
+                                                                m.mean_noise_span_length = 3;
                                                               }}});
   describe_next_token(v, c);
   v("corruption", c.corruption, "the corruption");

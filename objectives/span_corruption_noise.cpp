@@ -36,11 +36,15 @@ std::vector<bool> random_spans(int64_t length, double density, double mean_lengt
   std::vector<uint8_t> kept_ends, noise_ends;
   mark_subset(noise_ends, noise - 1, spans - 1, stream);
   mark_subset(kept_ends, kept - 1, spans - 1, stream);
-  noise_ends.push_back(1), kept_ends.push_back(1);
+  noise_ends.push_back(1);
+  kept_ends.push_back(1);
   size_t at = 0, k = 0, n = 0;
   while (at < mask.size()) {
     for (bool end = false; !end; ++at) end = kept_ends[k++] != 0;
-    for (bool end = false; !end; ++at) mask[at] = true, end = noise_ends[n++] != 0;
+    for (bool end = false; !end; ++at) {
+      mask[at] = true;
+      end = noise_ends[n++] != 0;
+    }
   }
   return mask;
 }
@@ -81,7 +85,10 @@ Lengths longest_text(int64_t inputs_length, double density, double mean_length) 
   for (auto next = found; next.inputs <= inputs_length; next = lengths_of(next.tokens + 1, density, mean_length))
     found = next;
   // Both sides get the same round length.
-  if (density == 0.5 && found.targets > found.inputs) --found.tokens, --found.targets;
+  if (density == 0.5 && found.targets > found.inputs) {
+    --found.tokens;
+    --found.targets;
+  }
   return found;
 }
 
@@ -115,7 +122,7 @@ SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<
     }
     (is_noise ? out.source : out.target).push_back(sentinels[k]);
   }
-  out.source.push_back(eos), out.target.push_back(eos);
+  end_both(out, eos);
   return out;
 }
 
@@ -124,7 +131,7 @@ SourceTarget drop_tokens(std::span<const int64_t> tokens, const std::vector<bool
   SourceTarget out;
   out.source.reserve(tokens.size() + 1);
   for (size_t i = 0; i < tokens.size(); ++i) (noise[i] ? out.target : out.source).push_back(tokens[i]);
-  out.source.push_back(eos), out.target.push_back(eos);
+  end_both(out, eos);
   return out;
 }
 
@@ -159,7 +166,7 @@ SourceTarget prefix_lm(std::span<const int64_t> tokens, int64_t eos, Stream& str
   const auto cut =
       tokens.begin() + static_cast<std::ptrdiff_t>(tokens.size() < 2 ? 0 : 1 + stream.below(tokens.size() - 1));
   SourceTarget out{{tokens.begin(), cut}, {cut, tokens.end()}};
-  out.source.push_back(eos), out.target.push_back(eos);
+  end_both(out, eos);
   return out;
 }
 
