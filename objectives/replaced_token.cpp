@@ -59,12 +59,19 @@ struct ReplacedToken final : Objective {
       list.push_back({.name = "generator",
                       .weight = config.generator_weight,
                       .count = batch.positions.defined() ? batch.positions.numel() : 0});
-    if (generator_only()) return list;
-    const int64_t real =
-        batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
-    list.push_back({.name = name(), .weight = config.weight, .count = real});
+    if (!generator_only())
+      list.push_back({.name = name(), .weight = config.weight, .count = number_of_classified(batch)});
     return list;
   }
+
+  int64_t number_of_classified(const Batch& batch) const {
+    if (of_masked()) return batch.positions.numel();
+    return batch.attention_mask.defined() ? batch.attention_mask.sum().item<int64_t>() : batch.input_ids.numel();
+  }
+
+  /// Held-out losses are over all tokens.
+  bool of_masked() const { return is_training() && config.positions == DiscriminatorPositions::masked; }
+  Tensor read_positions(const Batch& batch) const override { return of_masked() ? batch.positions : Tensor(); }
 
   Cost cost(const Backbone&, const std::vector<RowSizes>& rows) const override {
     Cost sum;
@@ -75,8 +82,9 @@ struct ReplacedToken final : Objective {
           generator->multiply_adds(masked) +
           total(rows, &RowSizes::predicted) * head->multiply_adds(generator->token_embedding());
     }
+    const auto classified = of_masked() ? &RowSizes::predicted : &RowSizes::length;
     if (!generator_only())
-      sum.trained += total(rows, &RowSizes::length) * (dense->multiply_adds() + prediction->multiply_adds());
+      sum.trained += total(rows, classified) * (dense->multiply_adds() + prediction->multiply_adds());
     return sum;
   }
 
@@ -130,16 +138,16 @@ struct ReplacedToken final : Objective {
     auto part = parts(batch).back();
     auto rows = hidden.flatten(0, 1);
     auto labels = batch.replaced.flatten();
-    auto real = at::ones_like(labels).cumsum(0) - 1;
-    if (batch.attention_mask.defined()) {
-      real = batch.attention_mask.flatten().nonzero().flatten();
-      rows = take_rows(rows, real);
-      labels = labels.index_select(0, real);
+    auto classified = at::ones_like(labels).cumsum(0) - 1;
+    if (of_masked() || batch.attention_mask.defined()) {
+      classified = of_masked() ? batch.positions : batch.attention_mask.flatten().nonzero().flatten();
+      rows = take_rows(rows, classified);
+      labels = labels.index_select(0, classified);
     }
     const auto logits = scores(rows).to(at::kFloat);  // [M]
     const auto losses =
         at::binary_cross_entropy_with_logits(logits, labels.to(at::kFloat), {}, {}, at::Reduction::None);
-    fill_by_answers(part, losses, logits.gt(0), labels, {real, hidden.size(1)});
+    fill_by_answers(part, losses, logits.gt(0), labels, {classified, hidden.size(1)});
     return {part};
   }
 
@@ -183,6 +191,7 @@ std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfi
 
 void expect_rows(const RtdConfig& c, const ObjectiveSetting&, std::vector<RowSizes>& rows) {
   expect_masks(maskings_of(c), rows);
+  if (c.positions == DiscriminatorPositions::masked) return;
   for (auto& row : rows) row.read = row.length;
 }
 

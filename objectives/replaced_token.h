@@ -19,6 +19,14 @@ constexpr auto choices(EmbeddingTie) {
                     Choice{EmbeddingTie::none, "none"}};
 }
 
+/// The tokens that the discriminator classifies.
+enum class DiscriminatorPositions { all, masked };
+constexpr auto choices(DiscriminatorPositions) {
+  using enum DiscriminatorPositions;
+  return std::array{Choice{all, "all"},
+                    Choice{masked, "masked", "those that the generator filled, as in ELECTRA 15% of the paper"}};
+}
+
 /// Replaced token detection: a small generator fills masked positions, and the model predicts which tokens were
 /// replaced. Source: Clark et al. 2020, section 2 (arXiv 2003.10555); google-research/electra, run_pretraining.py.
 /// Differs: masked positions are drawn without replacement, so that no position gets two samples.
@@ -35,13 +43,15 @@ struct RtdConfig : ObjectiveTerms {
   double generator_layers = 1.0;
   double generator_weight = 1.0;
   EmbeddingTie tie = EmbeddingTie::all;
+  DiscriminatorPositions positions = DiscriminatorPositions::all;
   double temperature = 1.0;
   int64_t generator_steps = 0;
   MlmConfig mlm{};
-  /// The form in which held-out losses score it: the same networks.
+  /// The form in which held-out losses score it: the same networks, all tokens.
   RtdConfig standard_form() const {
     auto standard = *this;
     standard.mlm = RtdConfig{}.mlm;
+    standard.positions = DiscriminatorPositions::all;
     return standard;
   }
   /// Only the generator trains in optimizer step `step` + 1.
@@ -61,6 +71,7 @@ void describe(V& v, RtdConfig& c) {
     in_range(0.01, 4));
   v("generator_weight", c.generator_weight, "factor of the generator's loss in the sum", in_range(0, 1e6));
   v("tie", c.tie, "embeddings that generator and discriminator share");
+  v("positions", c.positions, "the tokens that the discriminator classifies in training");
   v("temperature", c.temperature, "sampling temperature of the generator", in_range(0.01, 100));
   v("generator_steps", c.generator_steps,
     "two stages: number of steps that only the generator trains; then the discriminator starts from its weights, and "

@@ -20,9 +20,9 @@ enum class Scope { held_out, training, network };
 
 /// The scope of the option at a path of an objective.
 Scope scope_of(const std::string& kind, const std::string& path) {
-  static const std::set<std::string> of_training{"weight",          "from_step",  "until_step",
-                                                 "label_smoothing", "z_loss",     "initial_mlm_probability",
-                                                 "decay_steps",     "dupe_factor"};
+  static const std::set<std::string> of_training{"weight",          "from_step",   "until_step",
+                                                 "label_smoothing", "z_loss",      "initial_mlm_probability",
+                                                 "decay_steps",     "dupe_factor", "positions"};
   const auto last = path.substr(path.rfind('.') == std::string::npos ? 0 : path.rfind('.') + 1);
   if (of_training.count(last) > 0) return Scope::training;
   const bool of_networks = kind == SboConfig::kind || (kind == RtdConfig::kind && !path.starts_with("mlm."));

@@ -101,6 +101,31 @@ TEST_CASE("the loss of replaced token detection is its formula over real tokens,
     if (name.rfind("rtd.generator", 0) == 0) CHECK(param.value().grad().abs().sum().item<double>() == 0);
 }
 
+TEST_CASE("the loss over masked positions is that of the tokens that were filled", "[objectives][rtd]") {
+  const auto all = make({});
+  const auto network = make(changed([](RtdConfig& c) { c.positions = DiscriminatorPositions::masked; }));
+  const auto parts = network->losses(some_batch().masked, 7);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[1].count == 6);
+  CHECK(network->parts(some_batch().masked)[1].count == 6);
+  Batch batch = some_batch().masked;
+  all->objectives[0]->rewrite(batch, 7);  // the same weights
+  const auto logits = all->outputs({.input_ids = batch.input_ids,
+                                    .attention_mask = batch.attention_mask,
+                                    .token_type_ids = batch.token_type_ids})
+                          .back()
+                          .second.flatten()
+                          .index_select(0, batch.positions);
+  const auto labels = batch.replaced.flatten().index_select(0, batch.positions).to(at::kFloat);
+  const auto expected = at::binary_cross_entropy_with_logits(logits, labels, {}, {}, at::Reduction::Sum);
+  CHECK(parts[1].sum.item<double>() == Approx(expected.item<double>()).epsilon(1e-4));
+  const auto rows = network->row_sizes(some_batch().masked);
+  CHECK(rows[0].read == 2);
+  CHECK(network->cost(rows).trained < all->cost(all->row_sizes(some_batch().masked)).trained);
+  network->eval();  // held-out losses are over all tokens
+  CHECK(network->losses(some_batch().masked, 7)[1].count == 32);
+}
+
 TEST_CASE("generator and discriminator share the whole embedding, its tables, or nothing", "[objectives][rtd]") {
   const auto count = [](EmbeddingTie tie) {
     int64_t n = 0;

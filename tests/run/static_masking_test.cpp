@@ -45,6 +45,7 @@ TEST_CASE("held-out losses of static masking are those of dynamic masking, under
     const auto key = kind == "rtd" ? "mlm.dupe_factor" : "dupe_factor";
     CHECK(short_form(parse_objective(kind + "," + key + "=5")) == kind);
   }
+  CHECK(short_form(parse_objective("rtd,positions=masked")) == "rtd");
   TempDir dir;
   const auto dynamic = tiny_run(dir, 1);
   auto fixed = dynamic;

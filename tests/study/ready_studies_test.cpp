@@ -1,9 +1,10 @@
 // The studies of configs/studies plan without mistakes.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "core/log.h"
-#include "study/plan.h"
+#include "study/stages.h"
 #include "tests/support/catch.h"
 #include "tests/support/temp_dir.h"
 
@@ -38,15 +39,41 @@ TEST_CASE("every ready study plans without mistakes, under the name of its file,
   }
 }
 
-TEST_CASE("the arms of a ready study train on prepared tokens, for the same budget of tokens") {
+TEST_CASE("the arms of a ready study train on prepared tokens, for the same budget of tokens or epochs") {
   const TempDir folder;
   for (const auto& file : ready_studies()) {
     INFO(file);
-    const auto plan = make_plan(file, folder / "out");
+    const auto plan = make_stages(file, folder / "out").plans.front();  // before any probes
+    const auto& study = plan.study;
+    const double trained = 1 - study.probe_head.share;
+    CHECK((study.budget.tokens > 0) != (study.budget.epochs > 0));
     for (const auto& run : plan.runs) {
-      CHECK(run.config.data.tokens == "tokens");
-      CHECK(run.config.train.budget.tokens == plan.study.budget.tokens);
-      CHECK(run.config.train.budget.tokens > 0);
+      const auto& budget = run.config.train.budget;
+      CHECK(run.config.data.tokens == (study.budget.epochs > 0 ? "tokens-small" : "tokens"));
+      CHECK(static_cast<double>(budget.tokens) == Approx(trained * static_cast<double>(study.budget.tokens)).margin(1));
+      CHECK(budget.epochs == Approx(trained * study.budget.epochs));
     }
   }
+}
+
+TEST_CASE("arms without a head for the metric get a new one, and so do all arms of their study") {
+  const TempDir folder;
+  const auto stages = make_stages(SOURCE_DIR "/configs/studies/electra-generators.yaml", folder / "out");
+  REQUIRE(stages.plans.size() == 2);
+  CHECK(stages.compared().stage == "runs, probes");
+  REQUIRE(stages.plans[1].runs.size() == stages.plans[0].runs.size());
+  for (const auto& probe : stages.plans[1].runs) {
+    CHECK(probe.config.init.probe);
+    CHECK(std::holds_alternative<MlmConfig>(probe.config.objectives.at(0)));
+  }
+}
+
+TEST_CASE("the masks of static masking return within the budget of its study, each as often as in the paper") {
+  const TempDir folder;
+  const auto plan = make_plan(SOURCE_DIR "/configs/studies/roberta-masking.yaml", folder / "out");
+  std::set<double> seen;
+  for (const auto& run : plan.runs)
+    if (const auto maskings = dupe_factor_of(run.config.objectives); maskings > 0)
+      seen.insert(run.config.train.budget.epochs / static_cast<double>(maskings));
+  CHECK(seen == std::set<double>{4, 20});
 }
