@@ -1,7 +1,6 @@
 #include "analysis/benchmark.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "core/log.h"
@@ -9,14 +8,12 @@
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "run/process.h"
-#include "train/trainer.h"
+#include "train/stepper.h"
+#include "train/stopwatch.h"
 
 namespace cloze {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double gemm_gflops(at::ScalarType type) {
   const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type),
@@ -147,7 +144,8 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   BenchmarkResult r;
   r.data = collator ? config.data.tokens : "synthetic tokens";
   r.precision = stepper.precision_description() + (plain ? ", plain operators" : "");
-  r.gemm_fp32 = gemm_gflops(at::kFloat) / 2, r.gemm_bf16 = gemm_gflops(at::kBFloat16) / 2;
+  r.gemm_fp32 = gemm_gflops(at::kFloat) / 2;
+  r.gemm_bf16 = gemm_gflops(at::kBFloat16) / 2;
   std::vector<double> times;
   double tokens = 0, predicted_tokens = 0, flops = 0, data_wait = 0;
   auto start = Clock::now();
@@ -171,17 +169,22 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
     flops += result.flops;
   }
   const double n = static_cast<double>(times.size()), total = seconds_since(start);
-  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2, r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
+  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2;
+  r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
   r.steps = static_cast<int64_t>(times.size());
-  r.ms_per_step = quantile(times), r.ms_low = quantile(times, 0.25), r.ms_high = quantile(times, 0.75);
+  r.ms_per_step = quantile(times);
+  r.ms_low = quantile(times, 0.25);
+  r.ms_high = quantile(times, 0.75);
   r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
   r.tokens_per_step = tokens / n;
   r.predicted_tokens_per_step = predicted_tokens / n;
   r.gflop_per_step = flops / n / 1e9;
   r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
   r.peak_rss_mb = peak_memory() / 1e6;
-  r.data_wait = 1000 * data_wait / n, r.forward = 1000 * stepper.ledger.forward / n,
-  r.backward = 1000 * stepper.ledger.backward / n, r.optimizer = 1000 * stepper.ledger.optimizer / n;
+  r.data_wait = 1000 * data_wait / n;
+  r.forward = 1000 * stepper.ledger.forward / n;
+  r.backward = 1000 * stepper.ledger.backward / n;
+  r.optimizer = 1000 * stepper.ledger.optimizer / n;
   r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();

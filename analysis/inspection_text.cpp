@@ -79,8 +79,10 @@ std::string to_text(const Inspection& found, bool colour) {
     out += words("pairs      ", percent(f["pair_label_1_share"]), " with label 1\n");
   const auto histogram = [&](const char* name, const char* unit, const auto& counts) {
     double all = 0, sum = 0;
-    for (size_t n = 0; n < counts.size(); ++n)
-      all += static_cast<double>(counts[n]), sum += static_cast<double>(n) * static_cast<double>(counts[n]);
+    for (size_t n = 0; n < counts.size(); ++n) {
+      all += static_cast<double>(counts[n]);
+      sum += static_cast<double>(n) * static_cast<double>(counts[n]);
+    }
     if (all == 0) return;
     char text[64];
     std::snprintf(text, sizeof text, "%-10s %-7s ", name, unit);
@@ -99,8 +101,10 @@ std::string to_text(const Inspection& found, bool colour) {
     } else if (!lengths.name.empty()) {
       out += words("\n", lengths.name, "\n");
     }
-    histogram("runs", "tokens", lengths.runs), histogram(lengths.runs.empty() ? "runs" : "", "words", lengths.words);
-    histogram("drawn", lengths.unit, lengths.drawn), histogram("expected", lengths.unit, lengths.expected);
+    histogram("runs", "tokens", lengths.runs);
+    histogram(lengths.runs.empty() ? "runs" : "", "words", lengths.words);
+    histogram("drawn", lengths.unit, lengths.drawn);
+    histogram("expected", lengths.unit, lengths.expected);
   }
   out += "\n";
   for (const auto& check : found.checks) {

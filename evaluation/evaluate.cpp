@@ -7,6 +7,8 @@
 
 #include "core/log.h"
 #include "objectives/objective.h"
+#include "run/device.h"
+#include "run/objective_short_form.h"
 
 namespace cloze {
 
@@ -18,12 +20,6 @@ std::string fixed(double value) {
   char text[48];
   std::snprintf(text, sizeof text, "%.4f", value);
   return text;
-}
-
-Batch to_device(Batch batch, at::Device device) {
-  for (auto* tensor : batch.tensors())
-    if (tensor->defined()) *tensor = tensor->to(device);
-  return batch;
 }
 
 /// Batch size for rtd, fixed since the draws of replaced tokens depend on it.

@@ -5,7 +5,7 @@
 
 #include "objectives/collator.h"
 #include "objectives/network.h"
-#include "run/yardstick.h"
+#include "run/evaluation_protocol.h"
 
 namespace cloze {
 

@@ -5,12 +5,13 @@
 
 #include "core/file.h"
 #include "core/fingerprint.h"
+#include "run/objective_short_form.h"
 
 namespace cloze {
 
 using nlohmann::json;
 
-std::string yardstick_description(const RunConfig& config, const TokenStore& store) {
+std::string evaluation_protocol(const RunConfig& config, const TokenStore& store) {
   const auto& evaluation = config.evaluation;
   std::string names;
   for (const auto& objective : evaluation.objectives) names += (names.empty() ? "" : " + ") + short_form(objective);

@@ -15,7 +15,7 @@ namespace cloze {
 
 /// A description of the held-out evaluation of a resolved config: losses are compared only if their descriptions are
 /// equal.
-std::string yardstick_description(const RunConfig& config, const TokenStore& store);
+std::string evaluation_protocol(const RunConfig& config, const TokenStore& store);
 
 /// Writes `run`/held_out.json. Throws Error with the system's reason.
 void write_held_out(const std::string& run, int64_t step, const std::string& measured,

@@ -74,7 +74,7 @@ json to_json(const TrainState& s) {
           {"evaluated_at", s.evaluated_at},
           {"optimizer", s.optimizer},
           {"averages_from", s.moments_reset_at},
-          {"yardstick", s.yardstick},
+          {"yardstick", s.evaluation_protocol},
           {"row_rules", row_rules},
           {"ledger", to_json(s.ledger)},
           {"metrics_bytes", s.metrics_bytes},
@@ -241,12 +241,14 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
     s.best_loss = best.is_null() ? 0 : best.get<double>();
     s.best_step = best.is_null() ? 0 : j.at("best_step").get<int64_t>();
-    s.yardstick = j.value("yardstick", "");
-    s.evaluations_without_gain = j.at("evaluations_without_gain"),
-    s.evaluated_at = j.value("evaluated_at", int64_t{-1}), s.metrics_bytes = j.at("metrics_bytes");
+    s.evaluation_protocol = j.value("yardstick", "");
+    s.evaluations_without_gain = j.at("evaluations_without_gain");
+    s.evaluated_at = j.value("evaluated_at", int64_t{-1});
+    s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});
-    s.optimizer = j.value("optimizer", ""), s.moments_reset_at = j.value("averages_from", int64_t{0});
+    s.optimizer = j.value("optimizer", "");
+    s.moments_reset_at = j.value("averages_from", int64_t{0});
     if (j.contains("line")) s.line = log_line_from(j["line"]);  // absent in checkpoints of earlier versions
   } catch (const json::exception&) {
     fail<CheckpointError>(path, ": is damaged; resume from another step");

@@ -5,7 +5,7 @@
 
 #include "models/families/limits.h"
 #include "objectives/limits.h"
-#include "run/yardstick.h"
+#include "run/evaluation_protocol.h"
 
 namespace cloze {
 

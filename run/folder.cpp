@@ -22,8 +22,8 @@ bool is_of_a_run(const std::string& name) {
   return std::find(files.begin(), files.end(), name) != files.end() || name.starts_with("events.out.tfevents.");
 }
 
-/// Throws where a run that is resumed does not exist, or a new one has no place.
-void check_place(const std::string& run, bool resume) {
+/// Throws where a run that is resumed does not exist, or a new one would replace another.
+void check_folder(const std::string& run, bool resume) {
   const auto found = run_folder(run);
   if (!resume)
     require<ConfigError>(found == RunFolder::vacant || found == RunFolder::begun, run,
@@ -50,12 +50,12 @@ RunFolder run_folder(const std::string& run) {
 }
 
 RunLock::RunLock(const std::string& run, bool resume) : run_(run) {
-  check_place(run, resume);
+  check_folder(run, resume);
   std::error_code error;
   created_ = fs::create_directories(run, error);
   require<Error>(!error, run, ": cannot be created (", error.message(), ")");
   lock_ = Lock::take_or_fail(run + "/" + lock_name, run);
-  check_place(run, resume);  // another process may have trained there until now
+  check_folder(run, resume);  // another process may have trained there until now
   sweep_staged(run);
   if (resume || run_folder(run) == RunFolder::vacant) return;
   for (const auto* file : {"run.yaml", "provenance.json", "init.json", "metrics.jsonl", "best"})

@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <utility>
 
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "run/tensorboard.h"
 
 namespace cloze {
 
@@ -20,56 +20,9 @@ using nlohmann::json;
 
 namespace {
 
-uint32_t crc32c(const std::string& data) {
-  uint32_t crc = ~0u;
-  for (const char c : data) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78 : 0);
-  }
-  return ~crc;
-}
-
-template <class T>
-std::string raw(T value) {
-  std::string text(sizeof value, '\0');
-  std::memcpy(text.data(), &value, sizeof value);
-  return text;
-}
-
-std::string masked_crc(const std::string& data) {
-  const uint32_t crc = crc32c(data);
-  return raw(static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xA282EAD8));
-}
-
-std::string varint(uint64_t value) {
-  std::string text;
-  for (; value >= 128; value >>= 7) text += static_cast<char>(value | 128);
-  return text + static_cast<char>(value);
-}
-
-/// A length-delimited field of a protobuf message.
-std::string field(int number, const std::string& content) {
-  return varint(static_cast<uint64_t>(number) << 3 | 2) + varint(content.size()) + content;
-}
-
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
-
-std::string tf_record(const std::string& payload) {
-  const auto length = raw(static_cast<uint64_t>(payload.size()));
-  return length + masked_crc(length) + payload + masked_crc(payload);
-}
-
-std::string session_start_event(double wall_time, int64_t step) {
-  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) +
-         field(7, "\x08\x01");  // SessionLog {status = START}
-}
-
-std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value) {
-  const std::string summary_value = field(1, tag) + "\x15" + raw(value);  // Summary.Value {tag = 1, simple_value = 2}
-  return "\x09" + raw(wall_time) + "\x10" + varint(static_cast<uint64_t>(step)) + field(5, field(1, summary_value));
-}
 
 Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : path_(run + "/metrics.jsonl") {
   if (fs::exists(path_) && fs::file_size(path_) > keep_bytes) fs::resize_file(path_, keep_bytes);
@@ -80,10 +33,8 @@ Metrics::Metrics(const std::string& run, uint64_t keep_bytes, int64_t step) : pa
   const auto events = words(run, "/events.out.tfevents.", static_cast<int64_t>(now()), ".", host);
   events_ = std::fopen(events.c_str(), "ab");
   if (!events_) return;
-  const auto first = tf_record("\x09" + raw(now()) + field(3, "brain.Event:2"));
-  std::fwrite(first.data(), 1, first.size(), events_);
-  const auto start = tf_record(session_start_event(now(), step));
-  std::fwrite(start.data(), 1, start.size(), events_);
+  add_event(file_version_event(now()));
+  add_event(session_start_event(now(), step));
 }
 
 Metrics::~Metrics() {
@@ -91,10 +42,22 @@ Metrics::~Metrics() {
   if (events_) std::fclose(events_);
 }
 
-void Metrics::scalar(int64_t step, const std::string& tag, double value) {
+void Metrics::add_event(const std::string& event) {
   if (!events_) return;
-  const auto record = tf_record(scalar_event(now(), step, tag, static_cast<float>(value)));
+  const auto record = tf_record(event);
   std::fwrite(record.data(), 1, record.size(), events_);
+}
+
+void Metrics::scalar(int64_t step, const std::string& tag, double value) {
+  add_event(scalar_event(now(), step, tag, static_cast<float>(value)));
+}
+
+void Metrics::describe(const std::string& config, const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string indented;  // TensorBoard renders Markdown, in which this is code
+  std::istringstream lines(config);
+  for (std::string line; std::getline(lines, line);) indented += "    " + line + "\n";
+  add_event(text_event(now(), "config", indented));
+  add_event(hparams_event(now(), values));
 }
 
 void Metrics::write(const json& row) {

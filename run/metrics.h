@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cloze {
@@ -17,23 +18,20 @@ class Metrics {
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
+  /// Gives TensorBoard the config: as text (YAML), and its values as hyperparameters.
+  void describe(const std::string& config, const std::vector<std::pair<std::string, std::string>>& values);
   /// `row` has "step"; numbers that differ between identical runs (times, rates) belong under "time".
   void write(const nlohmann::json& row);
   /// Flushes everything to the disk; returns the length of metrics.jsonl.
   uint64_t sync();
 
  private:
+  void add_event(const std::string& event);
   void scalar(int64_t step, const std::string& tag, double value);
   std::string path_;
-  std::FILE *out_ = nullptr, *events_ = nullptr;
-  bool lost_ = false;  // a line could not be written; this is reported once
+  std::FILE* out_ = nullptr;
+  std::FILE* events_ = nullptr;  // null: cannot be written
+  bool lost_ = false;            // a line could not be written; this is reported once
 };
-
-/// One record of a TFRecord file: length, payload, and the masked CRC-32C of each.
-std::string tf_record(const std::string& payload);
-/// A serialized tensorflow.Event: this file continues from `step`, earlier events of later steps are void.
-std::string session_start_event(double wall_time, int64_t step);
-/// A serialized tensorflow.Event with one scalar.
-std::string scalar_event(double wall_time, int64_t step, const std::string& tag, float value);
 
 }  // namespace cloze

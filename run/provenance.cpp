@@ -1,9 +1,11 @@
 #include "run/provenance.h"
 
+#include <ATen/Parallel.h>
 #include <torch/version.h>
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/file.h"
@@ -11,19 +13,30 @@
 #include "core/kernels/cpu.h"
 #include "run/process.h"
 
+#ifndef CLOZE_COMMIT  // defined where CMake finds a git checkout
+#define CLOZE_COMMIT ""
+#endif
+
 namespace cloze {
 
-nlohmann::json provenance(const TokenStore& store, const std::string& command_line) {
+using nlohmann::json;
+
+json provenance(const TokenStore& store, const std::string& command_line) {
   char date[32];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   char host[64] = "unknown";
   gethostname(host, sizeof host - 1);
+  const std::string commit = CLOZE_COMMIT;
+  std::error_code unknown;  // a working directory that was removed
   return {{"cloze", CLOZE_VERSION},
+          {"commit", commit.empty() ? json() : json(commit)},
           {"libtorch", TORCH_VERSION},
           {"compiler", __VERSION__},
           {"date", date},
           {"command", command_line},
+          {"folder", std::filesystem::current_path(unknown).string()},
+          {"threads", at::get_num_threads()},
           {"machine",
            {{"host", host},
             {"processor", cpu_name()},

@@ -2,7 +2,7 @@
 // A run directory: its files, its checkpoints, and how it is opened again.
 //
 //   runs/NAME/run.yaml            the whole resolved config, with every default
-//   runs/NAME/provenance.json     versions, data fingerprint, machine, command line
+//   runs/NAME/provenance.json     versions, data fingerprint, machine, command line and folder
 //   runs/NAME/metrics.jsonl       one object per logged step
 //   runs/NAME/log.txt             the printed log
 //   runs/NAME/held_out.json       the last held-out losses, sequence by sequence
@@ -50,9 +50,9 @@ struct TrainState {
   int64_t row_rules = 1;         ///< version of the rules that made its rows (objectives/collator.h); 1: not recorded
   int64_t moments_reset_at = 0;  ///< step after which the moments began: 0, or the step at which the optimizer changed
   Ledger ledger{};               ///< of the steps done; zeros: not recorded in the checkpoint
-  std::string yardstick{};       ///< description of the held-out evaluation that gave `best_loss`
-  uint64_t metrics_bytes = 0;    ///< length of metrics.jsonl at this step; a resume cuts off the rest
-  LogLine line{};                ///< sums since the last line of the log
+  std::string evaluation_protocol{};  ///< of the held-out evaluation that gave `best_loss`
+  uint64_t metrics_bytes = 0;         ///< length of metrics.jsonl at this step; a resume cuts off the rest
+  LogLine line{};                     ///< sums since the last line of the log
 };
 
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3

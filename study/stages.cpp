@@ -8,7 +8,8 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "run/yardstick.h"
+#include "run/evaluation_protocol.h"
+#include "run/objective_short_form.h"
 #include "core/fingerprint.h"
 #include "study/process.h"
 #include "study/runs.h"

@@ -6,9 +6,9 @@
 
 #include "objectives/generative_rows.h"
 #include "run/config_changes.h"
+#include "run/evaluation_protocol.h"
 #include "run/load_config.h"
 #include "run/provenance.h"
-#include "run/yardstick.h"
 #include "train/schedule.h"
 
 namespace cloze {

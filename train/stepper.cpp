@@ -1,44 +1,53 @@
-#include <torch/cuda.h>
+#include "train/stepper.h"
 
-#include <chrono>
 #include <cmath>
 
-#include "core/kernels/cpu.h"
+#include "run/device.h"
 #include "train/optimizer.h"
-#include "train/trainer.h"
+#include "train/stopwatch.h"
 
 namespace cloze {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-Batch to_device(const Batch& batch, at::Device device) {
-  if (device.is_cpu()) return batch;
-  Batch moved = batch;
-  for (auto* tensor : moved.tensors())
-    if (tensor->defined()) *tensor = tensor->to(device);
-  return moved;
+/// Predictions of each loss over all micro-batches.
+std::vector<int64_t> count_predictions(const Network& network, const std::vector<Batch>& batches) {
+  std::vector<int64_t> counts;
+  for (const auto& batch : batches) {
+    const auto parts = network.parts(batch);
+    counts.resize(parts.size());
+    for (size_t k = 0; k < parts.size(); ++k) counts[k] += parts[k].count;
+  }
+  return counts;
 }
 
-}  // namespace
+/// The weighted sum of losses, each divided by its predictions in all micro-batches; undefined without predictions.
+Tensor weighted_loss(const std::vector<LossPart>& parts, const std::vector<int64_t>& predictions) {
+  Tensor total;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    if (predictions[k] == 0) continue;
+    const auto share = parts[k].sum * (parts[k].weight / static_cast<double>(predictions[k]));
+    total = total.defined() ? total + share : share;
+  }
+  return total;
+}
 
-at::Device device_of(const std::string& name) {
-  if (name == "cpu") return at::kCPU;
-  require<ConfigError>(torch::cuda::is_available(), "train.device is '", name,
-                       "', but this LibTorch finds no GPU; use --set train.device=cpu, or a CUDA build of LibTorch");
-  try {
-    const at::Device device(name);
-    require<ConfigError>(device.index() < torch::cuda::device_count(), "train.device is '", name, "', but there are ",
-                         torch::cuda::device_count(), " GPUs; count from cuda:0");
-    return device;
-  } catch (const c10::Error&) {
-    fail<ConfigError>("train.device '", name, "' is unknown; use cpu, cuda or cuda:N");
+/// Adds the losses of a micro-batch to those of the step, which are empty before the first one.
+void add(std::vector<LossPart>& sums, std::vector<LossPart> parts) {
+  for (auto& part : parts) part.sum = part.sum.detach().to(at::kCPU).to(at::kDouble);
+  if (sums.empty()) {
+    sums = std::move(parts);
+    return;
+  }
+  for (size_t k = 0; k < parts.size(); ++k) {
+    sums[k].sum += parts[k].sum;
+    sums[k].count += parts[k].count;
+    sums[k].correct += parts[k].correct;
+    if (parts[k].binary) *sums[k].binary += *parts[k].binary;
   }
 }
 
-bool has_fast_bf16(at::Device device) { return !device.is_cpu() || cpu_has_bf16(); }
+}  // namespace
 
 struct Stepper::Impl {
   Impl(const RunConfig& config, Network& net)
@@ -91,6 +100,47 @@ struct Stepper::Impl {
         return "the gradient of " + range.param.name;
     return "the gradient norm";
   }
+
+  /// Forward and backward passes of one micro-batch; the times go to `ledger`.
+  std::vector<LossPart> pass(const Batch& given, size_t micro, uint64_t key, const std::vector<int64_t>& predictions,
+                             Ledger& ledger) {
+    const auto start = Clock::now();
+    auto batch = to_device(given, device);
+    std::vector<Tensor> new_mems;
+    if (layers > 0) batch.mems = mems_before(micro, batch);
+    auto parts = network.losses(batch, key, layers > 0 ? &new_mems : nullptr);
+    const auto total = weighted_loss(parts, predictions);
+    ledger.forward += seconds_since(start);
+    const auto middle = Clock::now();
+    if (total.defined() && total.requires_grad()) total.backward();
+    drop_frozen_gradients();
+    if (layers > 0) mems[micro] = std::move(new_mems);
+    ledger.backward += seconds_since(middle);
+    return parts;
+  }
+
+  /// Fills in the loss, the gradient norm, and the first of them that is not finite.
+  void sum_up(Result& result) const {
+    for (const auto& part : result.parts) {
+      const double mean = part.count > 0 ? part.sum.item<double>() / static_cast<double>(part.count) : 0;
+      result.loss += part.weight * mean;
+      if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
+    }
+    result.grad_norm = global_norm(flat.grads);
+    if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = bad_gradient();
+    result.finite = result.nonfinite.empty();
+  }
+
+  /// The update, with gradients clipped to the maximal norm; without finite gradients only clears what the step left.
+  void update(const Result& result, double learning_rate) {
+    if (!result.finite) {
+      flat.grads.zero_();
+      mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
+      return;
+    }
+    const bool clips = max_norm > 0 && result.grad_norm > max_norm;
+    optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0);
+  }
 };
 
 Stepper::Stepper(const RunConfig& config, Network& network) : impl_(std::make_unique<Impl>(config, network)) {}
@@ -100,66 +150,21 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   auto& in = *impl_;
   in.network.train();
   if (in.network.before_step(number, in.rng)) in.flat.refresh_shadow();
-  Result result;
-  std::vector<int64_t> totals;
-  for (const auto& batch : batches) {
-    const auto parts = in.network.parts(batch);
-    totals.resize(parts.size());
-    for (size_t k = 0; k < parts.size(); ++k) totals[k] += parts[k].count;
-  }
+  const auto predictions = count_predictions(in.network, batches);
   if (in.layers > 0) in.mems.resize(batches.size());
+  Result result;
   for (size_t micro = 0; micro < batches.size(); ++micro) {
-    const auto start = Clock::now();
-    auto batch = to_device(batches[micro], in.device);
-    std::vector<Tensor> new_mems;
-    if (in.layers > 0) batch.mems = in.mems_before(micro, batch);
+    const auto& batch = batches[micro];
     const uint64_t key = mix(mix(in.rng.key("dropout"), static_cast<uint64_t>(number)), micro);
-    auto parts = in.network.losses(batch, key, in.layers > 0 ? &new_mems : nullptr);
-    Tensor total;
-    for (size_t k = 0; k < parts.size(); ++k) {
-      if (totals[k] == 0) continue;
-      const auto share = parts[k].sum * (parts[k].weight / static_cast<double>(totals[k]));
-      total = total.defined() ? total + share : share;
-    }
-    ledger.forward += since(start);
-    const auto middle = Clock::now();
-    if (total.defined() && total.requires_grad()) total.backward();
-    in.drop_frozen_gradients();
-    if (in.layers > 0) in.mems[micro] = std::move(new_mems);
-    ledger.backward += since(middle);
-    for (size_t k = 0; k < parts.size(); ++k) {
-      parts[k].sum = parts[k].sum.detach().to(at::kCPU).to(at::kDouble);
-      if (micro == 0) {
-        result.parts.push_back(parts[k]);
-      } else {
-        result.parts[k].sum += parts[k].sum;
-        result.parts[k].count += parts[k].count;
-        result.parts[k].correct += parts[k].correct;
-        if (parts[k].binary) *result.parts[k].binary += *parts[k].binary;
-      }
-    }
-    result.tokens += batches[micro].tokens;
-    if (batches[micro].labels.defined()) result.predicted_tokens += batches[micro].labels.numel();
-    result.flops += in.network.training_flops(batches[micro]);
+    add(result.parts, in.pass(batch, micro, key, predictions, ledger));
+    result.tokens += batch.tokens;
+    if (batch.labels.defined()) result.predicted_tokens += batch.labels.numel();
+    result.flops += in.network.training_flops(batch);
   }
   const auto start = Clock::now();
-  for (const auto& part : result.parts) {
-    const double mean = part.count > 0 ? part.sum.item<double>() / static_cast<double>(part.count) : 0;
-    result.loss += part.weight * mean;
-    if (!std::isfinite(mean) && result.nonfinite.empty()) result.nonfinite = "the loss of " + part.name;
-  }
-  result.grad_norm = global_norm(in.flat.grads);
-  if (result.nonfinite.empty() && !std::isfinite(result.grad_norm)) result.nonfinite = in.bad_gradient();
-  result.finite = result.nonfinite.empty();
-  if (result.finite) {
-    const double scale =
-        in.max_norm > 0 && result.grad_norm > in.max_norm ? in.max_norm / (result.grad_norm + 1e-6) : 1.0;
-    in.optimizer.step(learning_rate, scale);
-  } else {
-    in.flat.grads.zero_();
-    in.mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
-  }
-  ledger.optimizer += since(start);
+  in.sum_up(result);
+  in.update(result, learning_rate);
+  ledger.optimizer += seconds_since(start);
   return result;
 }
 

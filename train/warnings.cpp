@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "core/log.h"
+#include "run/objective_short_form.h"
+
 namespace cloze {
 
 namespace {
@@ -67,6 +70,17 @@ std::string replaced_warning(const std::vector<HeldOut>& losses, const Evaluatio
                  "(generator_hidden_size), or mask more");
   }
   return "";
+}
+
+bool is_far_above_guessing(double loss, int64_t vocab_size) {
+  return std::isfinite(loss) && loss > 2 * std::log(static_cast<double>(vocab_size));
+}
+
+std::string divergence_warning(const std::string& which, double loss, int64_t step, int64_t vocab_size) {
+  return words("the ", which, " at step ", step, " is ", significant(loss, 6),
+               ", far above ln(vocab_size) = ", significant(std::log(static_cast<double>(vocab_size)), 4),
+               ", that of guessing evenly: training has diverged, and such a step cannot be the best; start again with "
+               "a lower optimizer.learning_rate or a longer schedule.warmup");
 }
 
 }  // namespace cloze

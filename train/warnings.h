@@ -1,5 +1,5 @@
 #pragma once
-// Warnings about rows that differ from what the config asks for.
+// Warnings about rows that differ from what the config asks for, and about losses of a run that learns nothing.
 #include <string>
 #include <vector>
 
@@ -12,5 +12,12 @@ std::string pair_warning(const Objectives& objectives, const Collator& collator)
 
 /// A warning if the generator of rtd replaces too few tokens; else empty.
 std::string replaced_warning(const std::vector<HeldOut>& losses, const EvaluationConfig& evaluation);
+
+/// Whether a mean loss is more than twice ln(vocab_size), the loss of guessing evenly: no model that is initialized as
+/// usual has such a loss. False for a loss that is not finite.
+bool is_far_above_guessing(double loss, int64_t vocab_size);
+
+/// The warning about such a loss. `which`: `loss of mlm`.
+std::string divergence_warning(const std::string& which, double loss, int64_t step, int64_t vocab_size);
 
 }  // namespace cloze

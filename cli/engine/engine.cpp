@@ -18,7 +18,7 @@
 #include "analysis/inspect.h"
 #include "interchange/interchange.h"
 #include "run/process.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 namespace cloze {
 

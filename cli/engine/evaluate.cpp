@@ -17,8 +17,10 @@
 #include "objectives/generative_rows.h"
 #include "generation/generate.h"
 #include "run/load_config.h"
+#include "run/objective_short_form.h"
+#include "evaluation/evaluate.h"
 #include "evaluation/text_metrics.h"
-#include "train/trainer.h"
+#include "run/run.h"
 
 namespace cloze {
 

@@ -19,7 +19,7 @@
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "run/init.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

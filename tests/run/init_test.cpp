@@ -1,5 +1,6 @@
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
+#include "train/stepper.h"
 #include "run/init.h"
 
 using namespace cloze;

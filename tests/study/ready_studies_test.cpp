@@ -23,7 +23,7 @@ std::vector<fs::path> ready_studies() {
 
 }  // namespace
 
-TEST_CASE("every ready study plans without mistakes, under the name of its file, with five seeds and a yardstick") {
+TEST_CASE("every ready study plans without mistakes, under the name of its file, with five seeds and a threshold") {
   set_log_level(LogLevel::quiet);
   const TempDir folder;
   const auto files = ready_studies();

@@ -12,7 +12,7 @@
 #include "core/log.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 namespace cloze {
 

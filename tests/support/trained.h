@@ -2,7 +2,7 @@
 // A trained run, shared by several test files.
 #include "core/log.h"
 #include "tests/support/tiny.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 /// A run of 250 steps on the synthetic language, trained once for all cases.
 inline const std::string& trained() {

@@ -2,7 +2,9 @@
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
 #include "analysis/inspect.h"
+#include "run/device.h"
 #include "train/loader.h"
+#include "train/stepper.h"
 
 using namespace cloze;
 using nlohmann::json;

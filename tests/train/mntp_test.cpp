@@ -2,6 +2,7 @@
 #include "generation/fill.h"
 #include "generation/generate.h"
 #include "run/init.h"
+#include "run/objective_short_form.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
 #include "tests/support/small.h"
@@ -180,7 +181,7 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
                     Catch::Contains("must be in [0, 1)"));
 }
 
-TEST_CASE("a hybrid is evaluated as mntp and clm, at any share of masked tokens", "[train][yardstick][mntp]") {
+TEST_CASE("a hybrid is evaluated as mntp and clm, at any share of masked tokens", "[train][evaluation][mntp]") {
   TempDir dir;
   auto config = hybrid_run(dir, 10);
   const auto& named = resolved_evaluation(config).objectives;

@@ -2,6 +2,7 @@
 
 #include "core/tensor/safetensors.h"
 #include "tests/support/runs.h"
+#include "run/device.h"
 #include "run/metrics.h"
 #include "train/schedule.h"
 
@@ -303,20 +304,6 @@ TEST_CASE("schedules match their closed forms", "[train][schedule]") {
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
   s.shape = ScheduleShape::linear, s.end_factor = 0, s.warmup = 0.1;
   CHECK(schedule_factor(s, 50, 1000) == 0.5);  // below 1: a fraction of the budget
-}
-
-TEST_CASE("TensorBoard records carry their lengths and checksums", "[train][metrics]") {
-  const auto record = tf_record("abc");
-  CHECK(record.size() == 8 + 4 + 3 + 4);
-  CHECK(record.substr(12, 3) == "abc");
-  // CRC-32C of "123456789" is e3069283; the record masks it.
-  const auto known = tf_record("123456789");
-  uint32_t masked = 0;
-  std::memcpy(&masked, known.data() + known.size() - 4, 4);
-  const uint32_t crc = 0xe3069283;
-  CHECK(masked == static_cast<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8));
-  CHECK(session_start_event(1.0, 5).substr(9) == std::string("\x10\x05\x3A\x02\x08\x01"));
-  CHECK(scalar_event(1.0, 3, "loss", 2.0F).find("loss") != std::string::npos);
 }
 
 TEST_CASE("metrics that cannot be written to a full disk are reported once", "[train][metrics]") {

@@ -1,7 +1,9 @@
-#include "run/yardstick.h"
+#include "run/objective_short_form.h"
 
 #include <algorithm>
 #include <set>
+
+#include "run/evaluation_protocol.h"
 
 namespace cloze {
 
@@ -74,101 +76,59 @@ ObjectiveConfig plain_form(const ObjectiveConfig& objective) {
   return from_keys(kind, kind, like.empty() ? std::vector<std::string>{} : std::vector{"like=" + like});
 }
 
-std::string list_of(const std::set<std::string>& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
+std::vector<std::string> known_kinds() {
+  std::vector<std::string> kinds;
+  config_detail::kinds_of<ObjectiveConfig>(kinds);
+  return kinds;
 }
 
-}  // namespace
-
-ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
-  return std::visit(
-      [](const auto& own) -> ObjectiveConfig {
-        std::decay_t<decltype(own)> standard{};
-        if constexpr (requires { own.standard_form(); }) standard = own.standard_form();
-        standard.weight = own.weight;
-        standard.from_step = 0;
-        standard.until_step = 0;
-        return standard;
-      },
-      objective);
+void check_kind(const std::string& kind, const std::string& option) {
+  const auto known = known_kinds();
+  if (std::find(known.begin(), known.end(), kind) != known.end()) return;
+  const std::set<std::string> sorted(known.begin(), known.end());
+  std::string list;
+  for (const auto& name : sorted) list += (list.empty() ? "" : ", ") + name;
+  fail<ConfigError>(option, ": there is no objective '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
+                    list);
 }
 
-Objectives separate_losses(const ObjectiveConfig& objective) {
-  const auto* hybrid = std::get_if<MntpConfig>(&objective);
-  if (!hybrid || hybrid->causal_share == 0) return {objective};
-  MntpConfig masked = *hybrid;
-  masked.causal_share = 0;
-  masked.weight *= 1 - hybrid->causal_share;
-  ClmConfig causal;
-  static_cast<NextTokenTerms&>(causal) = *hybrid;
-  causal.weight *= hybrid->causal_share;
-  return {masked, causal};
-}
-
-EvaluationConfig resolved_evaluation(const RunConfig& config) {
-  auto evaluation = config.evaluation;
-  Objectives named;
-  if (evaluation.objectives.empty())
-    for (const auto& own : config.objectives) evaluation.objectives.push_back(standard_form(own));
-  for (const auto& objective : evaluation.objectives)
-    for (const auto& part : separate_losses(objective)) named.push_back(part);
-  evaluation.objectives = named;
-  if (evaluation.max_seq_length == 0) evaluation.max_seq_length = config.data.max_seq_length;
-  return evaluation;
-}
-
-DataConfig held_out_data(const RunConfig& config) {
-  const auto& evaluation = config.evaluation;
-  auto rows = config.data;
-  if (evaluation.max_seq_length > 0) rows.max_seq_length = evaluation.max_seq_length;
-  rows.packing = evaluation.packing;
-  rows.short_seq_prob = 0;
-  return rows;
-}
-
-ModelConfig held_out_model(const ModelConfig& model) {
-  auto plain = model;
-  if (auto* streams = as<TwoStreamConfig>(plain)) {
-    streams->mem_len = 0;
-    streams->reuse_len = 0;
-    streams->same_length = false;
-    streams->bi_data = false;
-  }
-  return plain;
-}
-
-Objectives row_objectives(const ObjectiveConfig& objective) {
-  if (!std::holds_alternative<SboConfig>(objective)) return {objective};
-  static const auto spans = from_keys(MlmConfig::kind, "sbo", {"like=spanbert"});
-  return {spans, objective};
-}
-
-ObjectiveConfig parse_objective(const std::string& text, const std::string& source) {
+std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(',', at), text.size());
     parts.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return parts;
+}
+
+/// The key of the kind's share, which stands after the colon. Throws ConfigError for a kind without one.
+std::string required_share_key(const std::string& kind, const std::string& option) {
+  const auto share = share_key(from_keys(kind, option, {}));
+  require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
+                       ",KEY=VALUE");
+  return share;
+}
+
+/// Throws ConfigError for a change that has no effect on a held-out loss.
+void check_effects(const std::string& kind, const std::vector<std::string>& changes, const std::string& option) {
+  for (const auto& change : changes) {
+    const auto key = change.substr(0, change.find('='));
+    const auto why = why_ignored(scope_of(kind, key));
+    require<ConfigError>(why.empty(), option, ": '", key, "'", why);
+  }
+}
+
+}  // namespace
+
+ObjectiveConfig parse_objective(const std::string& text, const std::string& source) {
+  const auto parts = split_at_commas(text);
   const auto colon = parts[0].find(':');
   const auto kind = parts[0].substr(0, colon), option = source + " " + text;
-  const auto known = [&] {
-    std::vector<std::string> kinds;
-    config_detail::kinds_of<ObjectiveConfig>(kinds);
-    return kinds;
-  }();
-  if (std::find(known.begin(), known.end(), kind) == known.end())
-    fail<ConfigError>(option, ": there is no objective '", kind, "'", did_you_mean(kind, known), "; the kinds are ",
-                      list_of({known.begin(), known.end()}));
+  check_kind(kind, option);
   std::vector<std::string> changes;
-  if (colon != std::string::npos) {
-    const auto share = share_key(from_keys(kind, option, {}));
-    require<ConfigError>(!share.empty(), option, ": ", kind, " has no share; give ", kind, " without one, or ", kind,
-                         ",KEY=VALUE");
-    changes.push_back(share + "=" + parts[0].substr(colon + 1));
-  }
+  if (colon != std::string::npos)
+    changes.push_back(required_share_key(kind, option) + "=" + parts[0].substr(colon + 1));
   for (size_t i = 1; i < parts.size(); ++i) {
     require<ConfigError>(parts[i].find('=') != std::string::npos && parts[i][0] != '=', option, ": '", parts[i],
                          "' is not KEY=VALUE; give for instance mlm:0.15,unit=word");
@@ -180,11 +140,7 @@ ObjectiveConfig parse_objective(const std::string& text, const std::string& sour
   } catch (const ConfigError& e) {
     throw ConfigError(option + ": " + e.what());
   }
-  for (const auto& change : changes) {
-    const auto key = change.substr(0, change.find('='));
-    const auto why = why_ignored(scope_of(kind, key));
-    require<ConfigError>(why.empty(), option, ": '", key, "'", why);
-  }
+  check_effects(kind, changes, option);
   return objective;
 }
 
@@ -221,38 +177,6 @@ std::vector<std::string> ignored_options(const RunConfig& config) {
     }
   }
   return ignored;
-}
-
-std::vector<std::string> evaluation_errors(const RunConfig& config) {
-  std::vector<std::string> broken;
-  std::set<std::string> heads, kinds, named;
-  for (const auto& own : config.objectives) {
-    heads.insert(head_of(own));
-    kinds.insert(kind_of(own));
-  }
-  for (const auto& objective : resolved_evaluation(config).objectives) {
-    const auto name = short_form(objective);
-    if (!named.insert(name).second)
-      broken.push_back("evaluation.objectives names " + name + " twice; keep one of them");
-    if (heads.count(head_of(objective)) == 0) {
-      broken.push_back(words("evaluation.objectives: the network has no head for ", name, ", only for ", list_of(kinds),
-                             "; evaluate an objective that it has a head for, or train it with ", kind_of(objective),
-                             " too"));
-      continue;
-    }
-    RunConfig single;
-    single.model = held_out_model(config.model);
-    single.objectives = row_objectives(objective);
-    single.data = held_out_data(config);
-    single.train.budget.steps = 1;
-    single.schedule.warmup = 0;
-    try {
-      validate(single);
-    } catch (const ConfigError& e) {
-      broken.push_back(words("evaluation.objectives, ", name, ": ", e.what()));
-    }
-  }
-  return broken;
 }
 
 }  // namespace cloze

@@ -1,35 +1,13 @@
 #pragma once
-// The training loop: batches, loss, gradients, optimizer, evaluation, checkpoints.
-#include <functional>
+// One optimizer step: forward and backward passes, then the update.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "evaluation/evaluate.h"
 #include "run/run.h"
 
 namespace cloze {
-
-struct PretrainOptions {
-  std::string run{};              ///< the run directory to create or resume
-  bool resume = false;            ///< continue from the newest valid checkpoint
-  bool overwrite_config = false;  ///< resume even if the config differs
-  std::string branch_from{};      ///< run directory or step folder whose checkpoint a new run continues
-  std::string command_line{};     ///< for provenance.json
-};
-
-struct PretrainReport {
-  int64_t steps = 0, tokens = 0;
-  double seconds = 0, tokens_per_second = 0, train_loss = 0;
-  std::vector<HeldOut> held_out;  ///< of the last evaluation
-  double held_out_loss = 0;       ///< weighted sum, by which the best step is chosen; NaN: not evaluated
-  int64_t best_step = 0;
-  double unigram_loss = 0;      ///< held-out loss of predicting each token by its frequency in the training text
-  double unigram_accuracy = 0;  ///< of always predicting the most frequent token
-  Ledger ledger;
-  std::string stopped_by;  ///< `budget`, `patience`
-};
-
-/// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Interrupted (exit 130,
-/// after a checkpoint).
-PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options);
 
 /// One optimizer step from batches to update, shared by `pretrain` and `benchmark`.
 class Stepper {
@@ -73,12 +51,5 @@ class Stepper {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// The device of a config. Throws ConfigError if it is not available.
-at::Device device_of(const std::string& name);
-
-/// True if matrix multiplications with `precision: bf16` run in bf16 on this device: the processor has AVX512-BF16 or
-/// AMX units, or it is a GPU.
-bool has_fast_bf16(at::Device device);
 
 }  // namespace cloze

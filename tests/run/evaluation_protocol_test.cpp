@@ -1,5 +1,6 @@
 // The fixed held-out evaluation: the same rows and masks for all runs, baselines, standard errors.
-#include "run/yardstick.h"
+#include "run/evaluation_protocol.h"
+#include "run/objective_short_form.h"
 
 #include <set>
 
@@ -30,7 +31,7 @@ const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name)
 }  // namespace
 
 TEST_CASE("held-out rows, masks and baselines do not depend on the training seed and the training masks",
-          "[train][yardstick]") {
+          "[train][evaluation]") {
   TempDir dir;
   const auto plain = tiny_run(dir, 1);
   auto other = plain;
@@ -74,7 +75,7 @@ TEST_CASE("held-out rows, masks and baselines do not depend on the training seed
   CHECK(short_form(resolved.objectives[0]) == "mlm");
 }
 
-TEST_CASE("a preset of the whole run does not change its held-out evaluation", "[train][yardstick]") {
+TEST_CASE("a preset of the whole run does not change its held-out evaluation", "[train][evaluation]") {
   const auto tree = ConfigTree::parse(
       "like: spanbert\nobjectives: [{kind: mlm}]\nevaluation: {objectives: [{kind: mlm}]}\ntrain: {budget: {steps: 1}}",
       "run.yaml");
@@ -84,7 +85,7 @@ TEST_CASE("a preset of the whole run does not change its held-out evaluation", "
   CHECK(short_form(resolved_evaluation(config).objectives[0]) == "mlm");
 }
 
-TEST_CASE("the short form of an objective parses back to itself", "[train][yardstick]") {
+TEST_CASE("the short form of an objective parses back to itself", "[train][evaluation]") {
   for (const std::string text :
        {"mlm", "mlm:0.4", "mlm,unit=word", "mlm:0.3,like=spanbert", "nsp", "nsp:0.25", "sop", "clm",
         "span_corruption:0.3", "span_corruption,corruption=mass", "denoising", "plm,perm_size=4", "rtd"}) {
@@ -105,7 +106,7 @@ TEST_CASE("the short form of an objective parses back to itself", "[train][yards
 }
 
 TEST_CASE("an option that has no effect on a held-out loss is refused, in the short form and in a config",
-          "[train][yardstick]") {
+          "[train][evaluation]") {
   for (const std::string text : {"mlm,weight=2", "mlm,from_step=3", "clm,z_loss=1e-4", "clm,label_smoothing=0.1",
                                  "mlm,initial_mlm_probability=0.3", "rtd,mlm.decay_steps=5"})
     CHECK_THROWS_WITH(parse_objective(text), Catch::Contains("--objective " + text + ": '") &&
@@ -138,7 +139,7 @@ TEST_CASE("an option that has no effect on a held-out loss is refused, in the sh
              Catch::Contains("evaluation.objectives, rtd: temperature is 2, which belongs to the network"));
 }
 
-TEST_CASE("a held-out objective without a head in the network is rejected before a run starts", "[train][yardstick]") {
+TEST_CASE("a held-out objective without a head in the network is rejected before a run starts", "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   const auto refused = [&](const std::string& objective, const std::string& reason) {
@@ -162,7 +163,7 @@ TEST_CASE("a held-out objective without a head in the network is rejected before
 }
 
 TEST_CASE("several masking rates are evaluated in one run, and each prediction is counted in its sequence",
-          "[train][yardstick]") {
+          "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 30);
   config.evaluation.objectives = {parse_objective("mlm"), parse_objective("mlm:0.5"), parse_objective("nsp")};
@@ -200,7 +201,7 @@ TEST_CASE("several masking rates are evaluated in one run, and each prediction i
              Catch::Contains("+- ") && Catch::Contains("(majority 0.") && Catch::Contains("(unigram 2."));
 }
 
-TEST_CASE("the standard error treats sequences as sampling units, not tokens", "[train][yardstick]") {
+TEST_CASE("the standard error treats sequences as sampling units, not tokens", "[train][evaluation]") {
   auto stream = Rng(3).stream("losses");
   std::vector<SequenceLoss> sequences;
   for (int s = 0; s < 400; ++s) {  // losses are constant within a sequence and differ between sequences
@@ -228,7 +229,8 @@ TEST_CASE("the standard error treats sequences as sampling units, not tokens", "
   CHECK_FALSE(standard_error({{3, 2}}).has_value());
 }
 
-TEST_CASE("binary objectives come with the majority baseline, replaced token detection with F1", "[train][yardstick]") {
+TEST_CASE("binary objectives come with the majority baseline, replaced token detection with F1",
+          "[train][evaluation]") {
   const auto baseline = majority_baseline(30, 40);
   CHECK(baseline.accuracy == 0.75);
   CHECK(baseline.loss == Approx(-0.75 * std::log(0.75) - 0.25 * std::log(0.25)));
@@ -261,7 +263,7 @@ TEST_CASE("binary objectives come with the majority baseline, replaced token det
   CHECK(part(nsp.held_out, "nsp").baseline->accuracy == Approx(std::max(labels, 1 - labels)));
 }
 
-TEST_CASE("too few held-out sequences are reported", "[train][yardstick]") {
+TEST_CASE("too few held-out sequences are reported", "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   const TokenStore store(config.data.tokens, "valid");
@@ -276,7 +278,7 @@ TEST_CASE("too few held-out sequences are reported", "[train][yardstick]") {
 }
 
 TEST_CASE("a held-out loss that is not finite is never the best, and the run can be resumed",
-          "[train][yardstick][resume]") {
+          "[train][evaluation][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
@@ -296,7 +298,7 @@ TEST_CASE("a held-out loss that is not finite is never the best, and the run can
 }
 
 TEST_CASE("while no held-out objective is active there is no evaluation: no row, no best step, no patience",
-          "[train][yardstick]") {
+          "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 6);
   std::get<NspConfig>(config.objectives[1]).from_step = 4;
@@ -326,7 +328,7 @@ TEST_CASE("while no held-out objective is active there is no evaluation: no row,
 }
 
 TEST_CASE("runs from before the fixed held-out evaluation load and resume, without their best step",
-          "[train][yardstick][resume]") {
+          "[train][evaluation][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 2);
   config.evaluation.every = 1;
@@ -356,7 +358,7 @@ TEST_CASE("runs from before the fixed held-out evaluation load and resume, witho
   CHECK(load_state(dir / "state", nullptr).best_step == 0);
 }
 
-TEST_CASE("a warning tells if the balance of pairs differs much from the configured one", "[train][yardstick]") {
+TEST_CASE("a warning tells if the balance of pairs differs much from the configured one", "[train][evaluation]") {
   TempDir dir;
   auto config = tiny_run(dir, 1);
   auto& configured = std::get<NspConfig>(config.objectives[1]).random_next_prob;

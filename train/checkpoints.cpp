@@ -1,0 +1,113 @@
+#include "train/checkpoints.h"
+
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/log.h"
+#include "evaluation/held_out_file.h"
+#include "train/stopwatch.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Moments = std::vector<std::pair<std::string, Tensor>>;
+
+void restore_state(Session& session, const std::string& checkpoint, Moments& moments) {
+  auto& state = session.state;
+  state = load_state(checkpoint, &moments);
+  session.ledger = state.ledger;
+  session.stepper->ledger = state.ledger;
+  session.uncounted_seconds = state.seconds - state.ledger.seconds;
+  for (const auto& objective : session.network->objectives) objective->set_step(std::max<int64_t>(state.step - 1, 0));
+}
+
+/// The best loss is one of the same evaluation, or there is none.
+void restore_best(Session& session, const std::string& checkpoint) {
+  auto& state = session.state;
+  if (state.evaluation_protocol == evaluation_protocol(session.config, session.held_out_store)) return;
+  if (state.best_step > 0)
+    log_info("train",
+             words(checkpoint,
+                   ": its best held-out loss comes from a different evaluation; the search for the best starts over"));
+  state.best_step = 0;
+  state.evaluations_without_gain = 0;
+}
+
+void restore_moments(Session& session, const std::string& checkpoint, const Moments& moments) {
+  auto& state = session.state;
+  const auto& kind = session.config.optimizer.kind;
+  if (!state.optimizer.empty() && state.optimizer != name_of(kind)) {
+    state.moments_reset_at = state.step;
+    log_info("train",
+             words(checkpoint, ": was made by ", state.optimizer, "; the moments of ", kind, " start from zero"));
+  } else if (!moments.empty()) {
+    session.stepper->load_optimizer(moments, state.step - state.moments_reset_at);
+  }
+}
+
+void restore_mems(Session& session, const std::string& checkpoint) {
+  const auto mems = load_mems(checkpoint);
+  if (!session.changed || mems.empty())
+    session.stepper->load_mems(mems);
+  else
+    log_info("train", words(checkpoint,
+                            ": config or data have changed, so rows may not continue the previous ones; the mems "
+                            "start from zero"));
+}
+
+}  // namespace
+
+void restore(Session& session, const std::string& checkpoint) {
+  Moments moments;
+  restore_state(session, checkpoint, moments);
+  restore_best(session, checkpoint);
+  load_weights(checkpoint + "/weights.safetensors", session.stepper->params());
+  restore_moments(session, checkpoint, moments);
+  restore_mems(session, checkpoint);
+  session.stepper->refresh();
+  const auto& state = session.state;
+  // A run that was killed right after its best checkpoint may lack the file `best`.
+  if (state.best_step > 0) mark_best(session.options.run, state.best_step);
+  session.saved_at = state.step;
+  log_info("train", words(session.options.resume ? "resumed from " : "branched from ", checkpoint));
+  if (state.row_rules != row_rules)
+    log_warning("train", words(checkpoint,
+                               ": was made by a version of Cloze that packed and masked rows differently; from here on "
+                               "rows follow this version, so the final weights differ from those of that version"));
+}
+
+void check_disk(const Session& session) {
+  const auto& run = session.options.run;
+  const auto checkpoint = static_cast<double>(session.stepper->checkpoint_bytes());
+  const double needed = checkpoint * static_cast<double>(session.config.checkpoint.keep + 2);
+  const auto free = static_cast<double>(free_bytes(run));
+  require<Error>(free > needed, run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free),
+                 " free; free some space, or lower checkpoint.keep");
+}
+
+void save(Session& session, bool must) {
+  auto& state = session.state;
+  if (session.saved_at == state.step) return;
+  const auto start = Clock::now();
+  const auto& stepper = *session.stepper;
+  state.metrics_bytes = session.metrics->sync();
+  state.ledger = full_ledger(session);
+  try {
+    save_checkpoint(session.options.run, state, stepper.params(), stepper.optimizer_state(), stepper.mems());
+    session.saved_at = state.step;
+    prune_checkpoints(session.options.run, session.config.checkpoint.keep);
+  } catch (const Error& e) {
+    if (must) throw;
+    log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
+  }
+  session.ledger.checkpoint += seconds_since(start);
+}
+
+void mark_best(const std::string& run, int64_t step) {
+  const auto best = find_checkpoint(run, std::to_string(step));
+  if (!best.empty()) write_atomic(run + "/best", fs::path(best).filename().string() + "\n");
+}
+
+}  // namespace cloze

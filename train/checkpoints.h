@@ -1,0 +1,21 @@
+#pragma once
+// The checkpoints of a session: restored at its start, saved while it trains.
+#include <string>
+
+#include "train/session.h"
+
+namespace cloze {
+
+/// Continues from a checkpoint: state, weights, moments, mems. Throws CheckpointError.
+void restore(Session& session, const std::string& checkpoint);
+
+/// Throws Error if the disk has no room for the checkpoints of this run.
+void check_disk(const Session& session);
+
+/// Saves a checkpoint, unless this step has been saved, and removes old ones. A failure ends the run only if `must`.
+void save(Session& session, bool must);
+
+/// Names the checkpoint of `step` the best one of the run; without one, nothing is written.
+void mark_best(const std::string& run, int64_t step);
+
+}  // namespace cloze

@@ -1,0 +1,53 @@
+#include "train/origin.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/file.h"
+#include "core/json.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// init.from, or, for a run that was killed before its first checkpoint, the checkpoint that it was initialized from,
+/// even if the run of that checkpoint has gone on since; empty without init.from.
+std::string initial_checkpoint(const RunConfig& config, const PretrainOptions& options) {
+  const auto& from = config.init.from;
+  const auto report = options.run + "/init.json";
+  if (from.empty() || !options.resume || !fs::exists(report)) return from;
+  const auto origin = parse_json(read_text(report, 16 << 20));
+  const auto checkpoint = origin.is_object() ? origin.value("from", json()) : json();
+  require<CheckpointError>(checkpoint.is_string(), report, ": is damaged; start a new run in another folder");
+  require<CheckpointError>(
+      fs::exists(checkpoint.get<std::string>()), options.run, ": has no checkpoint of its own, and ",
+      checkpoint.get<std::string>(),
+      ", from which it was initialized, is missing; restore it, or start a new run in another folder");
+  return checkpoint.get<std::string>();
+}
+
+/// The branch point of a new branch, or of one that was killed before its first checkpoint.
+std::optional<BranchPoint> branch_point(const PretrainOptions& options) {
+  if (!options.resume)
+    return options.branch_from.empty() ? std::nullopt : std::optional(find_branch_point(options.branch_from));
+  const auto path = options.run + "/provenance.json";
+  const auto recorded = fs::exists(path) ? parse_json(read_text(path, 16 << 20)) : json();
+  if (!recorded.is_object() || !recorded.contains("branched_from")) return std::nullopt;
+  return find_branch_point(recorded["branched_from"].value("checkpoint", ""));
+}
+
+}  // namespace
+
+Origin find_origin(const RunConfig& config, const PretrainOptions& options) {
+  Origin origin;
+  if (options.resume) origin.checkpoint = find_checkpoint(options.run);
+  if (!origin.checkpoint.empty()) return origin;
+  origin.branch = branch_point(options);
+  if (!origin.branch) origin.initial = initial_checkpoint(config, options);
+  return origin;
+}
+
+}  // namespace cloze

@@ -1,0 +1,35 @@
+#pragma once
+// Pretraining: the loop of steps, evaluations and checkpoints.
+#include <string>
+#include <vector>
+
+#include "evaluation/evaluate.h"
+#include "run/run.h"
+
+namespace cloze {
+
+struct PretrainOptions {
+  std::string run{};              ///< the run directory to create or resume
+  bool resume = false;            ///< continue from the newest valid checkpoint
+  bool overwrite_config = false;  ///< resume even if the config differs
+  std::string branch_from{};      ///< run directory or step folder whose checkpoint a new run continues
+  std::string command_line{};     ///< for provenance.json
+};
+
+struct PretrainReport {
+  int64_t steps = 0, tokens = 0;
+  double seconds = 0, tokens_per_second = 0, train_loss = 0;
+  std::vector<HeldOut> held_out;  ///< of the last evaluation
+  double held_out_loss = 0;       ///< weighted sum, by which the best step is chosen; NaN: not evaluated
+  int64_t best_step = 0;
+  double unigram_loss = 0;      ///< held-out loss of predicting each token by its frequency in the training text
+  double unigram_accuracy = 0;  ///< of always predicting the most frequent token
+  Ledger ledger;
+  std::string stopped_by;  ///< `budget`, `patience`
+};
+
+/// Trains. Throws ConfigError (bad config, existing run directory), DataError, CheckpointError, Interrupted (exit 130,
+/// after a checkpoint).
+PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options);
+
+}  // namespace cloze

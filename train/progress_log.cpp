@@ -1,0 +1,83 @@
+#include "train/progress_log.h"
+
+#include <algorithm>
+
+#include "core/log.h"
+#include "train/warnings.h"
+
+namespace cloze {
+
+namespace {
+
+std::string fixed(double value, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+void announce_text(const Session& session) {
+  const auto& store = session.store;
+  log_info("data",
+           words(session.config.data.tokens, ": ", thousands(store.num_documents()), " documents, ",
+                 thousands(store.num_tokens()), " tokens, ", thousands(session.collator.size()),
+                 " sequences an epoch; held out: ", thousands(session.held_out_store.num_documents()), " documents"));
+}
+
+void announce_model(const Session& session) {
+  const auto& config = session.config;
+  const auto& stepper = *session.stepper;
+  log_info("model",
+           words(kind_of(config.model), ", ", thousands(static_cast<uint64_t>(stepper.parameters())),
+                 " parameters, vocabulary ", thousands(static_cast<uint64_t>(backbone_of(config.model).vocab_size))));
+  std::string names;
+  for (const auto& objective : session.network->objectives) names += (names.empty() ? "" : " + ") + objective->name();
+  log_info("train", words(names, ", ", config.train.batch_size * config.train.accumulation, " sequences of up to ",
+                          config.data.max_seq_length, " tokens a step, ", stepper.precision_description(), ", ",
+                          at::get_num_threads(), " threads"));
+  for (const auto& line : deviations(config)) log_info("train", "differs from the preset: " + line);
+}
+
+void announce_evaluation(const Session& session) {
+  const auto& measures = session.measures;
+  const auto missing = missing_sequences(measures, session.config.evaluation.sequences);
+  if (!missing.empty()) log_info("data", words("held out: ", missing, "; the standard errors take that into account"));
+  const auto of_tokens =
+      std::count_if(measures.begin(), measures.end(), [](const auto& measure) { return measure.unigram.has_value(); });
+  for (const auto& measure : measures) {
+    if (!measure.unigram) continue;
+    log_info("train",
+             words("unigram baseline on held-out text", of_tokens > 1 ? " (" + measure.name + ")" : "", ": loss ",
+                   fixed(measure.unigram->loss, 4), ", accuracy ", fixed(measure.unigram->accuracy, 4)));
+  }
+}
+
+}  // namespace
+
+void announce(const Session& session) {
+  announce_text(session);
+  announce_model(session);
+  const auto unbalanced = pair_warning(session.config.objectives, session.collator);
+  if (!unbalanced.empty()) log_warning("train", unbalanced);
+  announce_evaluation(session);
+}
+
+void show_progress(const Session& session, double rate, double speed, bool plain) {
+  const auto& state = session.state;
+  const auto& line = state.line;
+  const auto steps = session.config.train.budget.steps;
+  const auto last = steps > 0 ? "/" + std::to_string(steps) : "";
+  const auto [done, total] = progress(session);
+  const double share = done / total;
+  const auto left = share > 0 ? duration(state.seconds * std::max(0.0, 1 - share) / share) : "?";
+  char learning_rate[32];
+  std::snprintf(learning_rate, sizeof learning_rate, "lr %.2e", rate);
+  Progress shown{
+      {words("step  ", state.step, last), "loss " + fixed(line.loss(), 4), "eta " + left,
+       thousands(static_cast<uint64_t>(speed)) + " tok/s", learning_rate, "|g| " + fixed(line.grad_norm(), 2)},
+      share};
+  if (line.parts.size() > 1)
+    for (const auto& part : line.parts) shown.fields.push_back(part.name + " " + fixed(part.loss(), 3));
+  log_progress(shown, plain);
+}
+
+}  // namespace cloze

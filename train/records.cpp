@@ -1,0 +1,122 @@
+#include "train/records.h"
+
+#include <filesystem>
+
+#include "core/file.h"
+#include "core/json.h"
+#include "run/process.h"
+
+namespace cloze {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// {NAME: {loss, accuracy, count}} of each objective; of binary ones with the majority baseline.
+json losses_of(const LogLine& line) {
+  json losses = json::object();
+  for (const auto& part : line.parts) {
+    auto& entry = losses[part.name];
+    entry = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
+    if (!part.binary) continue;
+    entry["majority"] = majority_baseline(part.binary->positives, part.count).accuracy;
+    if (part.name == RtdConfig::kind) entry["f1"] = f1_score(*part.binary);
+  }
+  return losses;
+}
+
+json flat_losses(const std::vector<HeldOut>& held_out) {
+  json losses;
+  for (const auto& part : held_out) {
+    losses[part.name + "_loss"] = part.loss;
+    losses[part.name + "_accuracy"] = part.accuracy;
+    if (part.standard_error) losses[part.name + "_standard_error"] = *part.standard_error;
+    if (part.baseline) losses[part.name + "_baseline_loss"] = part.baseline->loss;
+    if (part.baseline) losses[part.name + "_baseline_accuracy"] = part.baseline->accuracy;
+    if (part.f1) losses[part.name + "_f1"] = *part.f1;
+  }
+  return losses;
+}
+
+double budget_share(const Session& session) { return used_share(session.config.train.budget, usage(session)); }
+
+/// The step folder of the best checkpoint; null without one.
+json best_checkpoint(const Session& session) {
+  if (session.state.best_step == 0) return {};
+  const auto folder = find_checkpoint(session.options.run, std::to_string(session.state.best_step));
+  return folder.empty() ? json() : json(fs::path(folder).filename().string());
+}
+
+/// The training losses of the last line of the log; of an earlier session if this one, of a finished run, has none.
+json last_train_losses(const Session& session) {
+  const auto path = session.options.run + "/summary.json";
+  if (!session.train_losses.is_null() || !fs::exists(path)) return session.train_losses;
+  const auto before = parse_json(read_text(path, 16 << 20));
+  return before.is_object() ? before.value("train", json()) : json();
+}
+
+json to_json(const Ledger& ledger) {
+  return {{"data_wait", ledger.data_wait}, {"forward", ledger.forward},       {"backward", ledger.backward},
+          {"optimizer", ledger.optimizer}, {"evaluation", ledger.evaluation}, {"checkpoint", ledger.checkpoint},
+          {"other", ledger.other}};
+}
+
+}  // namespace
+
+void record_training(Session& session, double rate, double speed) {
+  const auto& state = session.state;
+  session.train_losses = losses_of(state.line);
+  const auto time = full_ledger(session);
+  json row = session.train_losses;
+  row.update({{"step", state.step},
+              {"loss", state.line.loss()},
+              {"learning_rate", rate},
+              {"grad_norm", state.line.grad_norm()},
+              {"tokens", state.tokens},
+              {"predicted_tokens", state.predicted_tokens},
+              {"flops", state.flops},
+              {"epochs", usage(session).epochs},
+              {"time",
+               {{"seconds", state.seconds},
+                {"budget_share", budget_share(session)},
+                {"tokens_per_second", speed},
+                {"data_wait_share", time.data_wait / std::max(time.seconds, 1e-9)}}}});
+  session.metrics->write(row);
+}
+
+void record_held_out(Session& session) {
+  const auto& state = session.state;
+  session.metrics->write({{"step", state.step},
+                          {"tokens", state.tokens},
+                          {"predicted_tokens", state.predicted_tokens},
+                          {"flops", state.flops},
+                          {"time", {{"seconds", state.seconds}, {"budget_share", budget_share(session)}}},
+                          {"held_out", flat_losses(session.held_out)},
+                          {"held_out_loss", session.held_out_loss}});
+}
+
+void write_summary(const Session& session, const PretrainReport& report) {
+  const auto used = usage(session);
+  const json summary{{"steps", report.steps},
+                     {"tokens", report.tokens},
+                     {"predicted_tokens", session.state.predicted_tokens},
+                     {"words", used.words},
+                     {"epochs", used.epochs},
+                     {"flops", session.state.flops},
+                     {"seconds", report.seconds},
+                     {"tokens_per_second", report.tokens_per_second},
+                     {"train", last_train_losses(session)},
+                     {"held_out_loss", report.held_out_loss},
+                     {"held_out", to_json(report.held_out)},
+                     {"best_step", report.best_step},
+                     {"best_checkpoint", best_checkpoint(session)},
+                     {"unigram_loss", report.unigram_loss},
+                     {"unigram_accuracy", report.unigram_accuracy},
+                     {"stopped_by", report.stopped_by},
+                     {"peak_memory_bytes", peak_memory()},
+                     {"ledger", to_json(report.ledger)}};
+  write_atomic(session.options.run + "/summary.json", summary.dump(2) + "\n");
+}
+
+}  // namespace cloze

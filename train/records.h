@@ -1,0 +1,22 @@
+#pragma once
+// What a session records: rows of metrics.jsonl, and summary.json.
+#include <nlohmann/json.hpp>
+
+#include "train/session.h"
+
+namespace cloze {
+
+/// Writes a row of metrics.jsonl: means over the steps since the previous one.
+///
+/// rate    learning rate of the last step
+/// speed   tokens per second since the previous row
+void record_training(Session& session, double rate, double speed);
+
+/// Writes a row of metrics.jsonl: the held-out losses of this step.
+void record_held_out(Session& session);
+
+/// Writes summary.json: what was used up, held-out losses with their baselines, training losses, the best checkpoint,
+/// memory and times.
+void write_summary(const Session& session, const PretrainReport& report);
+
+}  // namespace cloze

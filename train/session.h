@@ -1,0 +1,63 @@
+#pragma once
+// A session of a run: one process that trains it, with what its steps, evaluations, checkpoints and records share.
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evaluation/evaluate.h"
+#include "run/metrics.h"
+#include "train/budget.h"
+#include "train/pretrain.h"
+#include "train/stepper.h"
+
+namespace cloze {
+
+/// Warnings that are given once a session.
+struct Warned {
+  bool of_few_replaced = false;
+  bool of_divergence = false;
+  bool of_nothing_measured = false;  ///< no objective of the evaluation is active yet
+};
+
+/// The config with the values that depend on the data. Throws ConfigError if model and tokenizer do not fit.
+RunConfig resolved_config(RunConfig config, const TokenStore& store);
+
+struct Session {
+  Session(const RunConfig& given, const PretrainOptions& asked);
+
+  PretrainOptions options;
+  TokenStore store, held_out_store;
+  RunConfig config;  ///< resolved
+  Collator collator;
+  std::vector<Measure> measures;
+  std::shared_ptr<Network> network{};
+  std::unique_ptr<Stepper> stepper{};
+  std::unique_ptr<Metrics> metrics{};
+  TrainState state{};
+  Ledger ledger{};                  ///< without the times that the stepper measures
+  double uncounted_seconds = 0;     ///< before a checkpoint that has no ledger
+  bool changed = false;             ///< config or data changed since the checkpoint
+  int64_t saved_at = -1;            ///< step of the newest checkpoint, if nothing has happened since
+  double train_loss = 0;            ///< of the last step
+  nlohmann::json train_losses{};    ///< of each objective, on the last line of the log; null: none in this session
+  std::vector<HeldOut> held_out{};  ///< of the last evaluation
+  double held_out_loss = std::numeric_limits<double>::quiet_NaN();
+  std::string stopped_by = "budget";
+  Warned warned{};
+};
+
+/// What the run has used up so far.
+Usage usage(const Session& session);
+
+/// The amount done and the total in the currency of the budget that is closest to its limit.
+std::pair<double, double> progress(const Session& session);
+
+/// The times of this session and of those before it.
+Ledger full_ledger(const Session& session);
+
+/// The unigram baseline of the first objective that predicts tokens; zeros without one.
+Baseline first_unigram(const Session& session);
+
+}  // namespace cloze
