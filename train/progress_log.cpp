@@ -1,5 +1,7 @@
 #include "train/progress_log.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 
 #include "core/log.h"
