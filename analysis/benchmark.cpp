@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/tensor/matmul.h"
+#include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "run/process.h"
