@@ -45,8 +45,8 @@ void add_to_bin(std::vector<Count>& histogram, int64_t n) {
 }
 
 /// Inspects the first `sequences` sequences of training, in batches of train.batch_size, and returns the first
-/// `examples` of them in full; under static masking no more than differ. `change` alters each batch before it is counted. Throws ConfigError for a run without
-/// tokens, and for numbers out of range.
+/// `examples` of them in full; under static masking no more than differ. `change` alters each batch before it is
+/// counted. Throws ConfigError for a run without tokens, and for numbers out of range.
 Inspection inspect_objective(const RunConfig& config, int64_t examples, int64_t sequences,
                              const std::function<void(Batch&)>& change = {});
 

@@ -9,7 +9,7 @@
 
 #include "core/file.h"
 #include "run/load_config.h"
-#include "run/yardstick.h"
+#include "run/objective_short_form.h"
 #include "study/plan_table.h"
 #include "study/process.h"
 

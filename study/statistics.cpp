@@ -79,7 +79,7 @@ std::vector<std::vector<double>> weighted_sums(const std::vector<const std::vect
   return sums;
 }
 
-/// The vectors whose weighted sums give the values of runs; counts that runs share, as those of one yardstick, stand
+/// The vectors whose weighted sums give the values of runs; counts that runs share, as those of one evaluation, stand
 /// once.
 struct Columns {
   std::vector<const std::vector<double>*> all{};

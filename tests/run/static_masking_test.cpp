@@ -1,5 +1,5 @@
 // dupe_factor in a run's config: what is refused, and what is evaluated.
-#include "run/yardstick.h"
+#include "run/objective_short_form.h"
 #include "tests/support/runs.h"
 
 using namespace cloze;
@@ -39,7 +39,7 @@ TEST_CASE("static masking without masks to repeat is refused with the value and 
   CHECK_THROWS_WITH(validate(electra), Catch::Contains("rtd.mlm: dupe_factor 3 repeats masks, and mlm_probability 0"));
 }
 
-TEST_CASE("held-out losses of static masking are those of dynamic masking, under the same name", "[yardstick]") {
+TEST_CASE("held-out losses of static masking are those of dynamic masking, under the same name", "[evaluation]") {
   for (const std::string kind : {"mlm", "rtd"}) {
     INFO(kind);
     const auto key = kind == "rtd" ? "mlm.dupe_factor" : "dupe_factor";
