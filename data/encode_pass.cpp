@@ -57,7 +57,7 @@ EncodedDocument encode(const RawDocument& raw, const Tokenizer& tokenizer, bool 
   return out;
 }
 
-json save(const Progress& p) {
+json save(const EncodeProgress& p) {
   json splits = json::object();
   for (const auto& [name, shards] : p.splits) splits[name] = to_json(shards);
   return {{"documents_read", p.documents_read},
@@ -73,8 +73,8 @@ json save(const Progress& p) {
           {"incomplete_pairs", p.report.incomplete_pairs}};
 }
 
-Progress load_progress(const json& j) {
-  Progress p;
+EncodeProgress load_progress(const json& j) {
+  EncodeProgress p;
   p.documents_read = j.at("documents_read");
   for (const auto& [name, list] : j.at("splits").items()) p.splits[name] = shards_from(list);
   p.counts = j.at("counts").get<std::vector<uint64_t>>();
@@ -119,7 +119,7 @@ EncodePass::EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer
   resume();
 }
 
-Progress EncodePass::run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
+EncodeProgress EncodePass::run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets) {
   DocumentReader reader(reader_of(options_, inputs, targets));
   const bool given = reader.sentences_given();
   using Encoded = std::vector<EncodedDocument>;

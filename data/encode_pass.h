@@ -23,7 +23,7 @@ struct EncodedDocument {
 };
 
 /// The progress of a pass over one text; written to progress.json after every part, so that it can be resumed.
-struct Progress {
+struct EncodeProgress {
   uint64_t documents_read = 0;  ///< removed ones included
   std::map<std::string, std::vector<ShardFacts>> splits;
   std::vector<uint64_t> counts;
@@ -38,7 +38,7 @@ class EncodePass {
   EncodePass(const PrepareOptions& options, const Tokenizer& tokenizer, std::string folder, nlohmann::json key,
              const Split& split, const std::vector<Fate>& fates);
   /// Reads the text to its end. Throws Interrupted, DataError for unusable text.
-  Progress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets);
+  EncodeProgress run(const std::vector<std::string>& inputs, const std::vector<std::string>& targets);
 
  private:
   void resume();
@@ -58,7 +58,7 @@ class EncodePass {
   const Split& split_;
   const std::vector<Fate>& fates_;
   uint32_t id_bytes_;
-  Progress progress_;
+  EncodeProgress progress_;
   std::map<std::string, std::unique_ptr<ShardWriter>> writers_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double shown_ = 0, shown_plain_ = 0;

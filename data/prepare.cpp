@@ -165,8 +165,8 @@ Tokenizer make_tokenizer(const PrepareOptions& options, const Split& split, cons
 }
 
 /// Encodes the text, and the separate held-out text if there is one.
-Progress encode_all(const PrepareOptions& options, const Tokenizer& tokenizer, const std::string& partial,
-                    const json& key, const Split& split) {
+EncodeProgress encode_all(const PrepareOptions& options, const Tokenizer& tokenizer, const std::string& partial,
+                          const json& key, const Split& split) {
   auto done = EncodePass(options, tokenizer, partial, key, split, split.documents).run(options.inputs, options.targets);
   if (options.valid_inputs.empty()) return done;
   const auto held = EncodePass(options, tokenizer, partial, key, split, split.valid_documents)

@@ -226,26 +226,17 @@ DifferenceCurve difference_curve(const ArmReport& arm, const Curves& of_arm, con
   return curve;
 }
 
-/// Marks runs whose value is far from those of their arm: beyond 3.5 by the modified z score of Iglewicz and Hoaglin
-/// 1993.
-void mark_outliers(const ArmReport& arm, StudyReport& report) {
-  if (arm.runs.size() < 4) return;
+/// Marks the run that is the outlier of its arm.
+void mark_outlier(const ArmReport& arm, StudyReport& report) {
   std::vector<double> values;
   for (const auto& run : arm.runs) values.push_back(run.value);
-  std::sort(values.begin(), values.end());
-  const double median = quantile(values, 0.5);
-  std::vector<double> distances;
-  for (const double value : values) distances.push_back(std::abs(value - median));
-  std::sort(distances.begin(), distances.end());
-  const double spread = quantile(distances, 0.5);
-  for (auto& run : report.runs) {
-    const auto& result = run.result;
-    if (result.arm != arm.name || run.state != RunState::done || spread == 0) continue;
-    run.outlying = 0.6745 * std::abs(result.value - median) / spread > 3.5;
-    if (run.outlying)
-      report.notes.push_back(words("run ", arm.name, "/", result.seed, " is an outlier (", significant(result.value, 5),
-                                   ", median of the arm ", significant(median, 5), "); it counts like the others"));
-  }
+  const auto found = outlier(values);
+  if (!found) return;
+  for (auto& run : report.runs) run.outlying = run.outlying || run.result.folder == arm.runs[found->index].folder;
+  report.notes.push_back(words("run ", arm.name, "/", arm.runs[found->index].seed, " is an outlier (",
+                               significant(values[found->index], 5), ", the others of the arm have a mean of ",
+                               significant(found->others.mean, 5), "; p ", significant(found->p, 2),
+                               "); it counts like the others"));
 }
 
 /// What a report says of a run that is not done.
@@ -373,7 +364,7 @@ void compare_arms(StudyReport& report) {
     arm.summary = summarize(values);
     const auto curves = curves_of(report, arm.name);
     arm.curve = mean_curve(curves);
-    mark_outliers(arm, report);
+    mark_outlier(arm, report);
     if (arm.is_baseline) {
       of_baseline = curves;
       continue;

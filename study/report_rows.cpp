@@ -161,7 +161,7 @@ std::vector<std::string> methods_of(const StudyReport& report) {
       "Sets of arms that are not told apart: no pair of arms in a set differs by the paired t test, corrected by "
       "Holm's "
       "method over all pairs.",
-      "A run is an outlier when its modified z score in its arm is above 3.5 (Iglewicz and Hoaglin 1993)."};
+      "A run is an outlier of its arm when Grubbs' test (1969) rejects at 1 % that it is one of the others."};
   if (!report.declaration.empty())
     sentences.push_back(
         words("Metric, margin, baseline, seeds, budget and arms as declared: XXH3 ", report.declaration, "."));

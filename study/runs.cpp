@@ -48,15 +48,15 @@ void take_usage(const json& row, CurvePoint& now) {
 }
 
 /// The held-out losses of a run and where it stands.
-struct Progress {
+struct RunProgress {
   std::vector<CurvePoint> curve{};
   CurvePoint last{};
   double share = 0;  ///< of the budget
 };
 
 /// Of the lines between two evaluations only the last is parsed. `name`: of the loss; empty: the sum of all.
-Progress read_progress(const std::string& folder, const std::string& name, int64_t points) {
-  Progress found;
+RunProgress read_progress(const std::string& folder, const std::string& name, int64_t points) {
+  RunProgress found;
   std::ifstream file(folder + "/metrics.jsonl");
   const auto take = [&](const json& row) {
     take_usage(row, found.last);

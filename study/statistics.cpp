@@ -133,6 +133,25 @@ Summary summarize(const std::vector<double>& values) {
   return found;
 }
 
+std::optional<Outlier> outlier(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  if (values.size() < 4) return std::nullopt;
+  Outlier furthest;
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto rest = values;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto others = summarize(rest);
+    const double distance = std::abs(values[i] - others.mean);
+    if (distance == 0) continue;
+    // The prediction of one more value from n - 1 others; Bonferroni for the choice among n.
+    const double t = distance / (others.sd * std::sqrt(n / (n - 1)));
+    const double p = std::min(1.0, n * two_sided_p(t, n - 2));
+    if (p < furthest.p) furthest = {.index = i, .p = p, .others = others};
+  }
+  if (furthest.p >= 0.01) return std::nullopt;
+  return furthest;
+}
+
 double ExampleLosses::value() const {
   return std::accumulate(sum.begin(), sum.end(), 0.0) / std::accumulate(count.begin(), count.end(), 0.0);
 }

@@ -21,6 +21,15 @@ struct Summary {
 };
 Summary summarize(const std::vector<double>& values);
 
+/// The value that is furthest from all others, where chance does not explain it.
+struct Outlier {
+  size_t index = 0;
+  double p = 1;      ///< two-sided, corrected for the choice of the furthest
+  Summary others{};  ///< the other values
+};
+/// Grubbs 1969 at 1 %; nullopt for fewer than four values.
+std::optional<Outlier> outlier(const std::vector<double>& values);
+
 /// Sums of single losses of one run, example by example, in the order of the held-out text.
 struct ExampleLosses {
   std::vector<double> sum;    ///< [E], nats

@@ -112,6 +112,27 @@ TEST_CASE("Holm's correction and the test of uniformity agree with their formula
   CHECK(test.p == Approx(reference()["uniform"]["p"].get<double>()).margin(0.01));  // SciPy's is exact, ours the limit
 }
 
+TEST_CASE("one arm in a hundred of equal runs has an outlier, and a run far from the others is one") {
+  for (const size_t seeds : {4, 5, 20}) {
+    int found = 0;
+    const int arms = 20000;
+    for (int i = 0; i < arms; ++i) {
+      auto stream = Rng(5).stream("study", seeds, static_cast<uint64_t>(i));
+      std::vector<double> values(seeds);
+      for (auto& value : values) value = stream.normal();
+      found += outlier(values).has_value();
+    }
+    CHECK(found / static_cast<double>(arms) == Approx(0.01).margin(0.0025));
+  }
+  // Masses from NIST's handbook of statistics, 1.3.5.17.1.
+  const auto furthest = outlier({199.31, 199.53, 200.19, 200.82, 201.92, 201.95, 202.18, 245.57});
+  REQUIRE(furthest);
+  CHECK(furthest->index == 7);
+  CHECK(furthest->others.mean == Approx(200.842857));
+  CHECK_FALSE(outlier({1, 1, 9}));
+  CHECK_FALSE(outlier({1, 1, 1, 1}));
+}
+
 TEST_CASE("a detectable difference is found with the stated power by simulated studies") {
   const double sd = 0.02, difference = detectable_difference(sd, 5, 0.95, 0.8);
   int found = 0;
