@@ -6,6 +6,7 @@
 #include "models/families/limits.h"
 #include "objectives/limits.h"
 #include "run/evaluation_protocol.h"
+#include "run/objective_short_form.h"
 
 namespace cloze {
 
