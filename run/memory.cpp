@@ -10,7 +10,7 @@ LeastMemory least_memory(const RunConfig& config) {
   const auto size = [](int64_t n) { return static_cast<double>(n); };
   const double width = size(model.hidden_size), inner = size(model.intermediate_size),
                layers = size(model.num_hidden_layers);
-  const double own_layers = size(model.groups_of(model.num_hidden_layers));
+  const double own_layers = size(part_of<LayerSharing>(config.model).groups_of(model.num_hidden_layers));
   const double table = size(model.vocab_size) * size(model.embedding_width());
   const double weights = table + own_layers * 2 * width * inner;  // of the feed-forward layers
   constexpr double bytes_of_weight = 8;                           // in fp32, with its gradient

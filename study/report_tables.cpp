@@ -59,7 +59,7 @@ std::string latex_math(std::string cell) {
   return cell.empty() ? cell : "$" + cell + "$";
 }
 
-size_t width_of(const Table& table) {
+size_t table_width(const Table& table) {
   size_t sum = 0;
   for (size_t k = 0; k < table.header.size(); ++k) {
     size_t widest = width_of(table.header[k]);
@@ -73,7 +73,7 @@ size_t width_of(const Table& table) {
 std::string usage_text(const StudyReport& report, int64_t columns) {
   auto usage = usage_table(report);
   if (usage.rows.empty()) return "";
-  while (usage.header.size() > 2 && static_cast<int64_t>(width_of(usage)) > columns) {
+  while (usage.header.size() > 2 && static_cast<int64_t>(table_width(usage)) > columns) {
     usage.header.pop_back();
     for (auto& row : usage.rows) row.pop_back();
   }
