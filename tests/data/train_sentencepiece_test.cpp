@@ -37,8 +37,8 @@ TEST_CASE("what SentencePiece refuses comes back as its words", "[tokenizer]") {
 
 TEST_CASE("a signal ends the training of a tokenizer at once", "[tokenizer]") {
   const auto start = std::chrono::steady_clock::now();
-  interrupted = true;
+  interrupts().requested = true;
   CHECK_THROWS_AS(train_sentencepiece(spec + "8000", sentences(100000), 8000), Interrupted);
-  interrupted = false;
+  interrupts().requested = false;
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
