@@ -120,10 +120,9 @@ bool is_main_file(const fs::path& file) {
 
 /// Throws DataError unless the tokenizer is the one that was saved in its folder.
 void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, const std::string& file) {
-  require<DataError>(recorded.empty() || tokenizer.has_fingerprint(recorded), file,
-                     ": has changed since it was saved (", facts_file, " records the fingerprint ", recorded,
-                     ", it is ", tokenizer.fingerprint(), "); restore it, or remove ", facts_file,
-                     " to take it as it is");
+  require<DataError>(tokenizer.has_fingerprint(recorded), file, ": has changed since it was saved (", facts_file,
+                     " records the fingerprint ", recorded, ", it is ", tokenizer.fingerprint(),
+                     "); restore it, or remove ", facts_file, " to take it as it is");
 }
 
 }  // namespace
@@ -136,9 +135,10 @@ Tokenizer Tokenizer::open(const std::string& path) try {
   auto model = open_model(file, facts);
   if (!facts.extras.saved_by_cloze && fs::path(file).filename() == "tokenizer.json")
     facts.extras.sentinels = 0;  // they are in its vocabulary, or missing
+  const auto recorded = facts.fingerprint;
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(std::move(model), std::move(facts.extras), file);
-  if (is_main_file(file)) require_recorded(tokenizer, facts.fingerprint, file);
+  if (!recorded.empty() && is_main_file(file)) require_recorded(tokenizer, recorded, file);
   return tokenizer;
 } catch (const nlohmann::json::exception& e) {
   const std::string why = e.what();  // [json.exception.type_error.302] type must be string, but is number

@@ -350,9 +350,12 @@ TEST_CASE("invalid mixtures are refused", "[core][config]") {
       "max_ngram, span_p, max_span_length, mask_prob, random_prob, random_from, draw_per";
   CHECK(refused(mixture("[{mixture: [{share: 1}]}]")) ==
         "run.yaml:1:37: unknown key 'objectives.0.mixture.0.mixture'" + known);
-  CHECK(refused(mixture("[{weight: 2}]")) == "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'" + known);
+  CHECK(refused(mixture("[{weight: 2}]")) ==
+        "run.yaml:1:37: unknown key 'objectives.0.mixture.0.weight'; did you mean 'objectives.0.weight'?");
   CHECK(refused(mixture("[word]")) == "run.yaml:1:36: 'objectives.0.mixture.0' must be a map of keys, not 'word'");
-  CHECK(refused(mixture("{share: 1}")) == "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map");
+  CHECK(refused(mixture("{share: 1}")) ==
+        "run.yaml:1:35: 'objectives.0.mixture' must be a list, not a map; its elements are numbered: write "
+        "objectives.0.mixture.0 where it is objectives.0.mixture.share");
 }
 
 TEST_CASE("a mistyped word finds the most similar one, transposed letters included", "[core][config]") {

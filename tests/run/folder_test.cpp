@@ -15,7 +15,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/runs.h"
 #include "tests/support/tiny.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

@@ -4,7 +4,7 @@
 #include "run/process.h"
 #include "tests/support/catch.h"
 #include "tests/support/tiny.h"
-#include "train/trainer.h"
+#include "train/pretrain.h"
 
 using namespace cloze;
 

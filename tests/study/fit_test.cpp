@@ -217,5 +217,5 @@ TEST_CASE("the forms of a fit agree, and the page needs nothing outside it", "[s
        at = page.find("<circle class=\"dot a", at + 1))
     ++dots;
   CHECK(dots == 18);
-  CHECK_THAT(page, Catch::Contains("<circle class=\"dot ring a1\"") && Catch::Contains("prefers-color-scheme: dark"));
+  CHECK_THAT(page, Catch::Contains("<circle class=\"dot ring a2\"") && Catch::Contains("prefers-color-scheme: dark"));
 }

@@ -75,7 +75,7 @@ inline std::string prepare_marked(const TempDir& dir) {
   options.inputs = {dir / "text.txt"};
   options.tokenizer = dir / "vocab.txt";
   options.out = dir / "marked";
-  options.format = TextFormat::lines;
+  options.format = cloze::TextFormat::lines;
   options.held_out = 0.1;
   options.threads = 1;
   options.sentinels = 40;
