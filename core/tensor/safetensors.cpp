@@ -68,26 +68,55 @@ struct Entry {
   uint64_t begin, end;
 };
 
-/// Rejects duplicate keys and nesting deeper than the format has.
-json parse_header(std::string_view text, const std::string& path) {
-  std::vector<std::set<std::string>> keys;
-  std::string doubled;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end && !keys.empty()) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.empty() && !keys.back().insert(parsed.get<std::string>()).second)
-      doubled = parsed.get<std::string>();
+/// Looks for doubled keys, and counts those of the outermost object. nlohmann's parser with a callback takes time that
+/// is quadratic in them.
+class KeyWatch : public nlohmann::json_sax<json> {
+ public:
+  std::string doubled{};
+  size_t tensors = 0;
+  bool key(string_t& name) override {
+    tensors += keys_.size() == 1;
+    if (!keys_.back().insert(name).second) doubled = name;
+    return tensors <= max_tensors;
+  }
+  bool start_object(size_t) override {
+    keys_.emplace_back();
     return true;
-  };
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+
+ private:
+  std::vector<std::set<std::string>> keys_{};
+};
+
+/// Rejects duplicate keys, too many tensors and nesting deeper than the format has.
+json parse_header(std::string_view text, const std::string& path) {
   require<CheckpointError>(too_deep(text, 8) == std::string_view::npos, path,
                            ": the header is nested too deep for a safetensors file; it is damaged");
-  json header = json::parse(text, watch, /*allow_exceptions=*/false);
+  KeyWatch watch;
+  json::sax_parse(text, &watch);
+  require<CheckpointError>(watch.tensors <= max_tensors, path, ": names more than ", max_tensors,
+                           " tensors, which no model has; the file is damaged");
+  json header = json::parse(text, nullptr, /*allow_exceptions=*/false);
   require<CheckpointError>(header.is_object(), path,
                            ": the header after byte 8 is not JSON; the file is damaged or no safetensors file");
   require<CheckpointError>(text.starts_with('{') && text.find('\0') == std::string_view::npos, path,
                            ": the header after byte 8 does not begin with '{', or contains NUL bytes; the file is "
                            "damaged or no safetensors file");
-  require<CheckpointError>(doubled.empty(), path, ": the header names '", shortened(doubled),
+  require<CheckpointError>(watch.doubled.empty(), path, ": the header names '", shortened(watch.doubled),
                            "' twice; the file is damaged");
   return header;
 }
@@ -146,8 +175,6 @@ SafeTensors SafeTensors::open(const std::string& path) {
                            length, " bytes long, which the file is not; it is cut off or no safetensors file");
   impl->data = 8 + length;
   const json header = parse_header({impl->mapping->base + 8, length}, path);
-  require<CheckpointError>(header.size() <= max_tensors, path, ": names ", header.size(),
-                           " tensors, which is more than a model has; the file is damaged");
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") {

@@ -65,9 +65,10 @@ bool fuzz_shard(std::string_view bytes) {
                          .sentences = header.sentences,
                          .tokens = header.tokens,
                          .xxh3 = XXH3_64bits(shard.data(), shard.size())};
-  Manifest manifest{.tokenizer_kind = tokenizer.kind(),
-                    .tokenizer_fingerprint = tokenizer.fingerprint(),
-                    .vocab_size = tokenizer.size()};
+  Manifest manifest;
+  manifest.tokenizer_kind = tokenizer.kind();
+  manifest.tokenizer_fingerprint = tokenizer.fingerprint();
+  manifest.vocab_size = tokenizer.size();
   manifest.splits["train"] = {facts};
   manifest.counts.resize(static_cast<size_t>(tokenizer.size()), 1);
   write_manifest(scratch() / "shard", manifest);

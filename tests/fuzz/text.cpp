@@ -33,11 +33,12 @@ bool fuzz_text(std::string_view bytes) {
   const auto file = scratch().write("text.txt", std::string(bytes)),
              other = scratch().write("other.txt", "one\ntwo\nthree\n");
   bool any = false;
-  for (const std::string format : {"auto", "text", "lines", "jsonl", "wiki"})
+  for (const auto format :
+       {TextFormat::automatic, TextFormat::text, TextFormat::lines, TextFormat::jsonl, TextFormat::wiki})
     any = reads({.inputs = {file}, .format = format}) || any;
-  any = reads({.inputs = {file}, .format = "pairs"}) || any;
-  any = reads({.inputs = {file}, .targets = {other}, .format = "pairs"}) || any;
-  return reads({.inputs = {file}, .format = "pairs", .columns = "source,target"}) || any;
+  any = reads({.inputs = {file}, .format = TextFormat::pairs}) || any;
+  any = reads({.inputs = {file}, .targets = {other}, .format = TextFormat::pairs}) || any;
+  return reads({.inputs = {file}, .format = TextFormat::pairs, .columns = "source,target"}) || any;
 }
 
 bool fuzz_gz(std::string_view bytes) { return unpacks(scratch().write("text.gz", std::string(bytes))); }

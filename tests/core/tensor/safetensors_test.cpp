@@ -73,7 +73,7 @@ TEST_CASE("broken and hostile files are rejected with a message", "[safetensors]
   std::string many;
   for (int i = 0; i < 150'000; ++i)
     many += (i ? "," : "") + ("\"" + std::to_string(i)) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
-  CHECK_THAT(message(file_of("{" + many + "}", "")), Catch::Contains("names 150000 tensors, which is more than"));
+  CHECK_THAT(message(file_of("{" + many + "}", "")), Catch::Contains("names more than 100000 tensors"));
 }
 
 TEST_CASE("no flipped or missing byte of a header crashes the reader", "[safetensors]") {
