@@ -52,7 +52,7 @@ class Runner {
   }
 
   StudyProgress run() {
-    while (!interrupted && (start_some() || !children_.empty())) {
+    while (!interrupted && (start_some() || !children_.empty() || take_up_passed())) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       collect();
       view_.show(false);
@@ -111,7 +111,10 @@ class Runner {
       if (state == RunState::done) continue;
       fs::create_directories(fs::path(run_path(plan_, *run)).parent_path());
       auto claim = Lock::take(claim_path(plan_, *run));
-      if (!claim) continue;                  // another process works on it
+      if (!claim) {  // another process works on it
+        passed_.push_back(run);
+        continue;
+      }
       if (status_of_record(*run)) continue;  // which ended between the two looks
       auto config = run->config;
       if (config.train.threads == 0) config.train.threads = threads_of_run(jobs_);
@@ -125,6 +128,15 @@ class Runner {
           start_process(run_command(plan_, *run, options_.program), log_path(plan_, *run), claim->descriptor());
       children_.emplace(pid, Child{run, std::move(*claim)});
     }
+    return !queue_.empty();
+  }
+
+  /// Queues runs again whose process has ended without finishing them; false if there are none.
+  bool take_up_passed() {
+    for (const auto* run : passed_)
+      if (status_of(plan_, *run).state == RunState::waiting) queue_.push_back(run);
+    std::erase_if(passed_,
+                  [&](const auto* run) { return std::find(queue_.begin(), queue_.end(), run) != queue_.end(); });
     return !queue_.empty();
   }
 
@@ -182,6 +194,7 @@ class Runner {
   const Plan& plan_;
   const RunnerOptions& options_;
   std::vector<const PlannedRun*> queue_;
+  std::vector<const PlannedRun*> passed_{};  ///< that other processes worked on when they were due
   std::map<pid_t, Child> children_;
   ProgressView view_;
   int64_t jobs_ = 1;

@@ -2,9 +2,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "core/lock.h"
 #include "core/log.h"
 #include "study/commands.h"
 #include "study/declaration.h"
@@ -160,6 +164,23 @@ TEST_CASE("a run that was killed is resumed by the next start") {
   CHECK(study.run().failed == 2);
   CHECK(study.run().done == 4);
   CHECK(read_file(study.folder / "out/runs/b/seed-1/starts") == "started\nresumed\n");
+}
+
+TEST_CASE("a run that its process leaves unfinished while others run is taken up at the end") {
+  const Study study;
+  const auto plan = study.plan();
+  const auto path = claim_path(plan, plan.runs[0]);
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  auto claim = Lock::take(path);
+  REQUIRE(claim);
+  std::thread owner([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    claim.reset();
+  });
+  const auto progress = study.run();
+  owner.join();
+  CHECK(progress.done == 15);
+  CHECK(progress.waiting == 0);
 }
 
 TEST_CASE("two processes share the runs of a study, and none is done twice") {
