@@ -8,6 +8,7 @@
 #include "objectives/collator.h"
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
+#include "run/memory.h"
 #include "run/process.h"
 #include "train/stepper.h"
 #include "train/stopwatch.h"
@@ -122,15 +123,18 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   set_fused(!plain);
   auto& model = backbone_of(config.model);
   std::unique_ptr<Collator> collator;
+  auto row_tokens = static_cast<double>(config.data.max_seq_length);
   if (!config.data.tokens.empty()) {
     const TokenStore store(config.data.tokens, "train");
     if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
     collator = std::make_unique<Collator>(
         store, config.objectives, config.data, row_streams(config.train), "train", config.model,
         StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
+    row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
   } else if (model.vocab_size == 0) {
     model.vocab_size = 30522;
   }
+  require_memory(config, row_tokens, machine_memory());
   const auto network = std::make_shared<Network>(config.model, config.objectives);
   initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
              rng_of(config.train, RandomStream::init));

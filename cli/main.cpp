@@ -3,6 +3,7 @@
 #endif
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,15 @@ namespace {
 std::string first_lines(const std::string& text) {
   const auto stack = std::min(text.find("\nException raised from"), text.find("\nframe #"));
   return text.substr(0, stack);
+}
+
+/// Whether LibTorch found no memory for a tensor, of which it throws a plain error.
+bool is_out_of_memory(const std::string& text) { return text.find("DefaultCPUAllocator") != std::string::npos; }
+
+void print_out_of_memory() {
+  std::fprintf(stderr,
+               "cloze: error: out of memory; choose a smaller model, lower train.batch_size, or set "
+               "train.gradient_checkpointing=true\n");
 }
 
 /// Refuses integers out of range; CLI11 would clamp them.
@@ -119,12 +129,15 @@ int main(int argc, char** argv) {
                  error.path1().c_str(), error.code().message().c_str());
   } catch (const std::bad_alloc&) {
     end_progress();
-    std::fprintf(stderr,
-                 "cloze: error: out of memory; lower train.batch_size, or set train.gradient_checkpointing=true\n");
+    print_out_of_memory();
   } catch (const std::exception& error) {
     end_progress();
-    std::fprintf(stderr, "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
-                 first_lines(error.what()).c_str());
+    if (is_out_of_memory(error.what()))
+      print_out_of_memory();
+    else
+      std::fprintf(stderr,
+                   "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
+                   first_lines(error.what()).c_str());
   }
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
     std::fprintf(stderr, "cloze: error: cannot write to standard output%s; the output is incomplete\n",

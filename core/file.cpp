@@ -1,6 +1,8 @@
 #include "core/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +30,46 @@ void sync_path(const std::string& path) {
 std::string parent_of(const std::string& path) {
   const auto parent = fs::path(path).parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+/// The folder, opened and locked by this process; -1 where another one has it, or removed it, or nobody can lock.
+int locked_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  struct stat opened{}, there{};
+  if (flock(folder, LOCK_EX | LOCK_NB) == 0 && fstat(folder, &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+      opened.st_ino == there.st_ino)
+    return folder;
+  close(folder);
+  return -1;
+}
+
+/// Gives what was about to be replaced its name back, or removes it.
+void sweep_one(const fs::path& path) {
+  std::error_code ignored;
+  const auto name = path.filename().string();
+  const auto replaced = path.parent_path() / name.substr(0, name.rfind(".tmp-"));
+  if (name.ends_with(".old") && !fs::exists(replaced, ignored)) fs::rename(path, replaced, ignored);
+  fs::remove_all(path, ignored);
+}
+
+/// Removes the folders that killed processes began to fill for `final_path`; those that are still filled are locked.
+void sweep_siblings(const std::string& final_path) {
+  const auto parent = parent_of(final_path), beginning = fs::path(final_path).filename().string() + ".tmp-";
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with(beginning) && is_staged(name) && entry.is_directory(ignored)) found.push_back(entry.path());
+  }
+  std::sort(found.rbegin(), found.rend());  // NAME.tmp-1.old before NAME.tmp-1, whose lock speaks for both
+  for (const auto& path : found) {
+    const auto filled = path.extension() == ".old" ? path.parent_path() / path.stem() : path;
+    const int lock = locked_folder(filled.string());
+    if (lock < 0 && fs::exists(filled, ignored)) continue;
+    sweep_one(path);
+    if (lock >= 0) close(lock);
+  }
 }
 
 /// Writes everything; false on an error (errno).
@@ -80,15 +122,20 @@ void write_atomic(const std::string& path, std::string_view content) {
 StagedFolder::StagedFolder(const std::string& final_path) : final_(fs::path(final_path).lexically_normal().string()) {
   while (final_.size() > 1 && final_.back() == '/') final_.pop_back();  // the staged folder of out/ is a sibling, too
   staged_ = words(final_, ".tmp-", getpid());
+  sweep_siblings(final_);
   std::error_code error;
-  fs::remove_all(staged_, error);
-  fs::create_directories(staged_, error);
-  require(!error, final_, ": cannot be created (", error.message(), ")");
+  for (int attempt = 0; attempt < 6 && lock_ < 0; ++attempt) {
+    fs::remove_all(staged_, error);
+    fs::create_directories(staged_, error);
+    require(!error, final_, ": cannot be created (", error.message(), ")");
+    lock_ = locked_folder(staged_);  // none: a process that sweeps came between the two
+  }
 }
 
 StagedFolder::~StagedFolder() {
   std::error_code ignored;
   if (!committed_) fs::remove_all(staged_, ignored);
+  if (lock_ >= 0) close(lock_);
 }
 
 void StagedFolder::commit() {
@@ -114,20 +161,12 @@ bool is_staged(const std::string& name) {
   return digits > 0 && (digits == rest.size() || rest.substr(digits) == ".old");
 }
 
-void sweep_staged(const std::string& folder) {
+void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& name)) {
   std::vector<fs::path> found;
   std::error_code ignored;
-  for (fs::recursive_directory_iterator at(folder, ignored), end; at != end; at.increment(ignored)) {
-    if (!is_staged(at->path().filename().string())) continue;
-    found.push_back(at->path());
-    at.disable_recursion_pending();
-  }
-  for (const auto& path : found) {
-    const auto name = path.filename().string();
-    const auto replaced = path.parent_path() / name.substr(0, name.rfind(".tmp-"));
-    if (name.ends_with(".old") && !fs::exists(replaced)) fs::rename(path, replaced, ignored);
-    fs::remove_all(path, ignored);
-  }
+  for (const auto& entry : fs::directory_iterator(folder, ignored))
+    if (is_left(entry.path().filename().string())) found.push_back(entry.path());
+  for (const auto& path : found) sweep_one(path);
 }
 
 uint64_t free_bytes(const std::string& path) {

@@ -15,6 +15,7 @@ void write_atomic(const std::string& path, std::string_view content);
 /// A folder that is filled under a temporary name and renamed to its final path in one step.
 class StagedFolder {
  public:
+  /// Removes what killed processes left of the same folder, whatever their ids are now.
   explicit StagedFolder(const std::string& final_path);
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
@@ -26,15 +27,16 @@ class StagedFolder {
 
  private:
   std::string final_, staged_;
+  int lock_ = -1;  ///< tells other processes that this one fills the folder
   bool committed_ = false;
 };
 
 /// Whether a file name is that of something half written: `NAME.tmp-PID`, or `NAME.tmp-PID.old`, which it replaces.
 bool is_staged(const std::string& name);
 
-/// Removes what killed processes left half written in a folder where no other process writes; what was about to be
-/// replaced, and was not, gets its name back.
-void sweep_staged(const std::string& folder);
+/// Removes the entries of a folder that killed processes left half written, where no other process writes them: those
+/// that `is_left` by name. What was about to be replaced, and was not, gets its name back.
+void sweep_staged(const std::string& folder, bool (*is_left)(const std::string& name));
 
 /// Free bytes in the file system of `path` (or of its nearest existing parent).
 uint64_t free_bytes(const std::string& path);

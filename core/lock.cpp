@@ -109,7 +109,8 @@ Lock& Lock::operator=(Lock&& other) noexcept {
 
 Lock::~Lock() {
   if (file_ < 0) return;
-  if (!removed_path_.empty()) unlink(removed_path_.c_str());  // while it is held: nobody else's file
+  // While it is held, and only where the folder has not been replaced by that of another process.
+  if (!removed_path_.empty() && is_file_at(file_, removed_path_)) unlink(removed_path_.c_str());
   close(file_);
 }
 

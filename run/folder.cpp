@@ -16,10 +16,22 @@ namespace {
 
 const std::string lock_name = "lock";
 
-bool is_of_a_run(const std::string& name) {
-  const std::vector<std::string> files{"run.yaml", "provenance.json", "init.json", "metrics.jsonl",
-                                       "log.txt",  "tokenizer",       "latest",    "best"};
+/// Whether a run has written a file of this name before its first checkpoint.
+bool is_first_file(const std::string& name) {
+  const std::vector<std::string> files{"run.yaml", "provenance.json", "init.json",
+                                       "log.txt",  "metrics.jsonl",   "tokenizer"};
   return std::find(files.begin(), files.end(), name) != files.end() || name.starts_with("events.out.tfevents.");
+}
+
+/// Whether a run writes a file of this name in a temporary file or folder first.
+bool is_staged_file(const std::string& name) {
+  const std::vector<std::string> files{"latest", "best", "summary.json", "held_out.json"};
+  return is_first_file(name) || is_step_folder(name) || std::find(files.begin(), files.end(), name) != files.end();
+}
+
+/// Whether a file name is that of something which a run left half written.
+bool is_half_written(const std::string& name) {
+  return is_staged(name) && is_staged_file(name.substr(0, name.rfind(".tmp-")));
 }
 
 /// Throws where a run that is resumed does not exist, or a new one would replace another.
@@ -36,17 +48,29 @@ void check_folder(const std::string& run, bool resume) {
 }  // namespace
 
 RunFolder run_folder(const std::string& run) {
-  bool has_files = false;
   std::error_code error;
-  if (fs::exists(run) && !fs::is_directory(run)) return RunFolder::other;
-  for (const auto& entry : fs::directory_iterator(run, error)) {
+  if (!fs::exists(run, error)) return RunFolder::vacant;
+  bool has_files = false, has_others = false, has_steps = false;
+  for (const auto& entry : fs::directory_iterator(run, error)) {  // an error for a file, or a folder of somebody else
     const auto name = entry.path().filename().string();
-    if (name == lock_name || is_staged(name)) continue;
-    if (is_step_folder(name)) return fs::exists(run + "/run.yaml") ? RunFolder::saved : RunFolder::other;
-    if (!is_of_a_run(name) && !fs::exists(run + "/run.yaml")) return RunFolder::other;
+    if (name == lock_name || is_half_written(name)) continue;
     has_files = true;
+    has_steps = has_steps || is_step_folder(name);
+    has_others = has_others || !is_first_file(name);
   }
-  return has_files ? RunFolder::begun : RunFolder::vacant;
+  if (!has_files) return error ? RunFolder::other : RunFolder::vacant;
+  const bool has_config = fs::exists(run + "/run.yaml"), has_provenance = fs::exists(run + "/provenance.json");
+  if (has_provenance && !has_others) return RunFolder::begun;
+  return has_config && (has_provenance || has_steps) ? RunFolder::saved : RunFolder::other;
+}
+
+void clear_begun_run(const std::string& run) {
+  std::error_code error;
+  for (const auto* file : {"metrics.jsonl", "init.json", "run.yaml"}) {
+    const auto path = run + "/" + file;
+    fs::remove(path, error);
+    require<Error>(!error, path, ": cannot be removed (", error.message(), ")");
+  }
 }
 
 RunLock::RunLock(const std::string& run, bool resume) : run_(run) {
@@ -55,11 +79,10 @@ RunLock::RunLock(const std::string& run, bool resume) : run_(run) {
   created_ = fs::create_directories(run, error);
   require<Error>(!error, run, ": cannot be created (", error.message(), ")");
   lock_ = Lock::take_or_fail(run + "/" + lock_name, run);
-  check_folder(run, resume);  // another process may have trained there until now
-  sweep_staged(run);
-  if (resume || run_folder(run) == RunFolder::vacant) return;
-  for (const auto* file : {"run.yaml", "provenance.json", "init.json", "metrics.jsonl", "best"})
-    fs::remove(run + "/" + file, error);
+  sweep_staged(run, is_half_written);
+  sweep_staged(run + "/tokenizer", is_staged);
+  // Another process may have trained there until now, and a checkpoint may have got its name back.
+  check_folder(run, resume);
 }
 
 RunLock::~RunLock() {

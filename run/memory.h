@@ -4,15 +4,19 @@
 
 namespace cloze {
 
-/// Bytes that training takes at the least: weights, gradients and moments of the largest matrices, and what the blocks
-/// keep of a batch for the backward pass. Tables of a vocabulary that comes from the data count nothing.
+/// Bytes that training takes at the least: weights and gradients of the largest matrices, and what the blocks keep of a
+/// batch for the backward pass. Tables of a vocabulary that comes from the data count nothing, nor does what a probe
+/// does not train.
 struct LeastMemory {
   double parameters = 0;
   double activations = 0;
 };
-LeastMemory least_memory(const RunConfig& config);
 
-/// Throws ConfigError if training on the processor takes more than `machine` bytes.
-void require_memory(const RunConfig& config, double machine);
+/// `row_tokens`: the mean length of a row, which text in short documents keeps far below data.max_seq_length; 0: not
+/// known yet, so that activations count nothing.
+LeastMemory least_memory(const RunConfig& config, double row_tokens);
+
+/// Throws ConfigError if training on the processor takes more than `machine` bytes; 0: not known.
+void require_memory(const RunConfig& config, double row_tokens, double machine);
 
 }  // namespace cloze

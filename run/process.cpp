@@ -10,6 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
 #include <vector>
 
 extern char** environ;
@@ -35,8 +40,32 @@ double peak_memory() {
 double machine_memory() {
   struct sysinfo info{};
   if (sysinfo(&info) != 0) return 0;
-  return static_cast<double>(info.mem_unit) *
-         (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap));
+  const auto unit = static_cast<double>(info.mem_unit);
+  const double swap = unit * static_cast<double>(info.totalswap);
+  const double whole = unit * static_cast<double>(info.totalram) + swap;
+  std::ifstream file("/proc/self/cgroup");
+  const std::string groups{std::istreambuf_iterator<char>(file), {}};
+  return std::min(whole, group_memory(groups, "/sys/fs/cgroup", swap));
+}
+
+double group_memory(const std::string& groups, const std::string& root, double swap) {
+  double least = std::numeric_limits<double>::infinity();
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {  // ID:CONTROLLERS:PATH, which names none in version 2
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers != "memory") continue;
+    const auto mount = controllers.empty() ? root : root + "/memory";
+    const auto* name = controllers.empty() ? "/memory.max" : "/memory.limit_in_bytes";
+    for (auto group = line.substr(second + 1);; group.resize(group.rfind('/'))) {
+      std::ifstream file(mount + group + name);
+      double limit = 0;  // `max` is no number
+      if (file >> limit && limit > 0) least = std::min(least, limit + swap);
+      if (group.find('/') == std::string::npos) break;
+    }
+  }
+  return least;
 }
 
 bool run_gnuplot(const std::string& folder, const std::string& script) {

@@ -9,8 +9,12 @@ namespace cloze {
 void configure_threads(int64_t threads);
 /// Largest resident set of this process so far [bytes].
 double peak_memory();
-/// Memory of the machine, swap included [bytes]; 0: not known.
+/// Memory of the machine, swap included, or what the control groups of this process allow it of that [bytes]; 0: not
+/// known.
 double machine_memory();
+/// The least memory that control groups allow a process, swap included [bytes]; infinite without a limit. `groups`: the
+/// text of /proc/self/cgroup; `root`: where they are mounted.
+double group_memory(const std::string& groups, const std::string& root, double swap);
 /// Cores that this process may use.
 int64_t usable_cores();
 /// Runs a gnuplot script in `folder` for at most 30 s; false if gnuplot is missing or fails.

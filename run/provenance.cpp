@@ -53,6 +53,7 @@ json provenance(const TokenStore& store, const std::string& command_line) {
 std::string recorded_data(const std::string& run) {
   const auto path = run + "/provenance.json";
   const auto recorded = parse_json(read_text(path, 16 << 20));
+  if (recorded.is_object() && recorded.contains("imported_from")) return "";
   const nlohmann::json::json_pointer at("/data/fingerprint");
   require<CheckpointError>(
       recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string(), path,

@@ -37,7 +37,7 @@ std::vector<std::string> changes_since_declaration(const Plan& plan) {
   if (!std::filesystem::exists(path_of(plan))) return {};
   const auto file = json::parse(read_text(path_of(plan), 16 << 20), nullptr, false);
   const bool fine = file.is_object() && file.contains("values") && file["values"].is_object() &&
-                    file.value("declaration", "") == hash_hex(file["values"].dump());
+                    file.value("declaration", json()) == hash_hex(file["values"].dump());
   require<DataError>(fine, path_of(plan),
                      ": is damaged or was edited, so that nobody can tell what was declared before the first run; "
                      "restore it");

@@ -83,6 +83,17 @@ double positive_cell(const std::string& where, const std::string& column, const 
   return value;
 }
 
+/// Elements of a tensor, from its entry in the header of a weight file.
+double elements_of(const json& tensor, const std::string& path, const std::string& run) {
+  const auto shape = tensor.is_object() ? tensor.value("shape", json()) : json();
+  const auto is_size = [](const json& axis) { return axis.is_number_unsigned(); };
+  require<DataError>(shape.is_array() && std::all_of(shape.begin(), shape.end(), is_size), path,
+                     ": is damaged; `cloze verify run ", run, "` says more");
+  double size = 1;
+  for (const auto& axis : shape) size *= axis.get<double>();
+  return size;
+}
+
 /// Parameters of a checkpoint, from the header of its weights: 8 bytes with the length of a JSON text, and that text.
 double parameters_of(const std::string& run, SizeCount count) {
   const auto path = run + "/" + trimmed(read_text(run + "/latest", 4096).substr(0, 13)) + "/weights.safetensors";
@@ -98,9 +109,7 @@ double parameters_of(const std::string& run, SizeCount count) {
   for (const auto& [name, tensor] : tensors.items()) {
     const bool is_table = name.find(".embeddings.") != std::string::npos && name.find(".norm.") == std::string::npos;
     if (name == "__metadata__" || (is_table && count == SizeCount::non_embedding)) continue;
-    double size = 1;
-    for (const auto& axis : tensor.at("shape")) size *= axis.get<double>();
-    total += size;
+    total += elements_of(tensor, path, run);
   }
   return total;
 }
@@ -143,7 +152,8 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
   std::string measured;
   for (const auto& run : runs) {
     const auto summary = fields_of(run + "/summary.json"), held_out = fields_of(run + "/held_out.json");
-    const auto how = held_out.value("measured", "");
+    const auto how = held_out.value("measured", json());
+    require<DataError>(how.is_string(), run, "/held_out.json: is damaged; resume the run, which writes it again");
     require<DataError>(points.empty() || how == measured, run, " and ", runs[0],
                        ": were scored on different held-out text, which cannot be compared; give all runs the same "
                        "tokens and the same evaluation");

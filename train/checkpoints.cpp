@@ -57,6 +57,15 @@ void restore_mems(Session& session, const std::string& checkpoint) {
                             "start from zero"));
 }
 
+/// A log that somebody removed begins again.
+void keep_log(const std::string& run) {
+  const auto path = run + "/log.txt";
+  std::error_code unknown;
+  if (fs::exists(path, unknown) || !fs::is_directory(run, unknown)) return;
+  set_log_file(path);
+  log_warning("train", words(path, " was removed while the run writes it; it begins again"));
+}
+
 }  // namespace
 
 void restore(Session& session, const std::string& checkpoint) {
@@ -92,6 +101,7 @@ void save(Session& session, bool must) {
   if (session.saved_at == state.step) return;
   const auto start = Clock::now();
   const auto& stepper = *session.stepper;
+  keep_log(session.options.run);
   state.metrics_bytes = session.metrics->sync();
   state.ledger = full_ledger(session);
   try {

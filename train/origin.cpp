@@ -36,7 +36,11 @@ std::optional<BranchPoint> branch_point(const PretrainOptions& options) {
   const auto path = options.run + "/provenance.json";
   const auto recorded = fs::exists(path) ? parse_json(read_text(path, 16 << 20)) : json();
   if (!recorded.is_object() || !recorded.contains("branched_from")) return std::nullopt;
-  return find_branch_point(recorded["branched_from"].value("checkpoint", ""));
+  const auto& origin = recorded["branched_from"];
+  const auto checkpoint = origin.is_object() ? origin.value("checkpoint", json()) : json();
+  require<CheckpointError>(checkpoint.is_string(), path, ": is damaged, so that the checkpoint which ", options.run,
+                           " was branched from is not known; branch again, into another folder");
+  return find_branch_point(checkpoint.get<std::string>());
 }
 
 }  // namespace

@@ -80,8 +80,14 @@ void open_metrics(Session& session) {
   session.metrics->describe(to_yaml(session.config), values);
 }
 
+/// The mean number of tokens in a row.
+double row_tokens(const Session& session) {
+  return static_cast<double>(session.store.num_tokens()) / static_cast<double>(session.collator.size());
+}
+
 void start(Session& session) {
   const auto& config = session.config;
+  require_memory(config, row_tokens(session), machine_memory());
   configure_threads(config.train.threads);
   device_of(config.train.device);
   check_data(session);
@@ -300,7 +306,7 @@ PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options)
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");
-  require_memory(config, machine_memory());
+  require_memory(config, 0, machine_memory());
   const RunLock lock(options.run, options.resume);
   Session session(config, options);
   start(session);

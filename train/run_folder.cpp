@@ -9,6 +9,7 @@
 #include "run/config_changes.h"
 #include "objectives/generative_rows.h"
 #include "run/evaluation_protocol.h"
+#include "run/folder.h"
 #include "run/load_config.h"
 #include "run/provenance.h"
 
@@ -53,6 +54,7 @@ void write_provenance(const Session& session, const std::optional<BranchPoint>& 
 
 void open_run_folder(Session& session, const std::optional<BranchPoint>& branch) {
   const auto& run = session.options.run;
+  if (!session.options.resume) clear_begun_run(run);
   const bool exists = fs::exists(run + "/run.yaml");
   if (exists) check_resumed(session);
   if (branch)

@@ -1,5 +1,8 @@
 #include "core/file.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "core/config.h"
@@ -48,6 +51,59 @@ TEST_CASE("a staged folder appears complete or not at all", "[core][file]") {
   }
   CHECK_FALSE(fs::exists(dir / "final/a"));
   CHECK(read_file(dir / "final/b") == "y");
+}
+
+TEST_CASE("what a killed process left of a staged folder is swept by the next, and nothing that is still filled",
+          "[core][file]") {
+  TempDir dir;
+  dir.write("final.tmp-4194000/weights", "half");
+  dir.write("final.tmp-4194001.old/weights", "replaced");
+  dir.write("final/weights", "whole");
+  dir.write("final.tmp-mine/a", "mine");
+  dir.write("other.tmp-4194000/a", "of another folder");
+  int ready[2], over[2];
+  REQUIRE(pipe(ready) == 0);
+  REQUIRE(pipe(over) == 0);
+  const pid_t child = fork();
+  char byte = 'x';
+  if (child == 0) {
+    close(over[1]);
+    StagedFolder filled(dir / "final");
+    const bool told = write(ready[1], &byte, 1) == 1;
+    const bool ended = read(over[0], &byte, 1) == 0;
+    _exit(told && ended ? 0 : 1);  // without a destructor, as if it were killed
+  }
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  const auto filled = dir / ("final.tmp-" + std::to_string(child));
+  CHECK_FALSE(fs::exists(dir / "final.tmp-4194000"));
+  CHECK_FALSE(fs::exists(dir / "final.tmp-4194001.old"));
+  {
+    StagedFolder staged(dir / "final");
+    CHECK(fs::exists(filled));
+  }
+  close(over[1]);
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(fs::exists(filled));
+  {
+    StagedFolder staged(dir / "final");
+    CHECK_FALSE(fs::exists(filled));
+  }
+  CHECK(read_file(dir / "final/weights") == "whole");
+  CHECK(fs::exists(dir / "final.tmp-mine/a"));
+  CHECK(fs::exists(dir / "other.tmp-4194000/a"));
+}
+
+TEST_CASE("a folder that was to be replaced gets its name back", "[core][file]") {
+  TempDir dir;
+  dir.write("final.tmp-4194000.old/weights", "old");
+  dir.write("final.tmp-4194000/weights", "new");
+  {
+    StagedFolder staged(dir / "final");
+  }
+  CHECK(read_file(dir / "final/weights") == "old");
+  CHECK(std::distance(fs::directory_iterator(dir.path), fs::directory_iterator{}) == 1);
 }
 
 TEST_CASE("numbers are formatted for people", "[core][log]") {

@@ -125,3 +125,16 @@ TEST_CASE("of many processes that take a lock in turn, whose file goes, no two h
   }
   for (const auto child : children) CHECK(exit_code_of(child) == 0);
 }
+
+TEST_CASE("a lock whose folder was replaced leaves the lock of the next owner", "[core][lock]") {
+  const TempDir folder;
+  const auto path = folder / "run/lock";
+  std::filesystem::create_directory(folder / "run");
+  auto first = std::optional(Lock::take_or_fail(path, "run"));
+  std::filesystem::remove_all(folder / "run");
+  std::filesystem::create_directory(folder / "run");
+  const auto second = Lock::take_or_fail(path, "run");
+  first.reset();
+  CHECK(std::filesystem::exists(path));
+  CHECK_FALSE(Lock::take(path));
+}

@@ -59,6 +59,83 @@ TEST_CASE("a folder that is no run is neither resumed nor trained in", "[run][fo
   CHECK_FALSE(fs::exists(dir / "fresh"));  // nothing was written to it
 }
 
+TEST_CASE("a folder with files that a run may not replace is refused, and they stay", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "whole"});
+  const auto refused = [&](const std::string& name) {
+    CHECK_THROWS_WITH(pretrain(config, {.run = dir / name}), Catch::Contains(name + ": exists; continue it with"));
+  };
+  dir.write("config/run.yaml", "model: {kind: bert}  # written by hand\n");
+  refused("config");
+  CHECK_THAT(read_file(dir / "config/run.yaml"), Catch::Contains("written by hand"));
+  dir.write("own/tokenizer/vocab.txt", "mine\n");
+  refused("own");
+  CHECK(read_file(dir / "own/tokenizer/vocab.txt") == "mine\n");
+  // A finished run whose checkpoints were removed to save space.
+  fs::copy(dir / "whole", dir / "light", fs::copy_options::recursive);
+  fs::remove_all(dir / "light/step-00000002");
+  CHECK(run_folder(dir / "light") == RunFolder::saved);
+  refused("light");
+  CHECK(same_files(dir / "light/metrics.jsonl", dir / "whole/metrics.jsonl"));
+  // Killed between the two renames that replace the only checkpoint: it gets its name back, and the run is kept.
+  fs::create_directories(dir / "cut");
+  for (const auto* file : {"provenance.json", "run.yaml", "metrics.jsonl"})
+    fs::copy(dir / ("whole/" + std::string(file)), dir / ("cut/" + std::string(file)));
+  fs::copy(dir / "whole/step-00000002", dir / "cut/step-00000002.tmp-4194000.old");
+  refused("cut");
+  CHECK(same_files(dir / "cut/metrics.jsonl", dir / "whole/metrics.jsonl"));
+  CHECK(find_checkpoint(dir / "cut") == dir / "cut/step-00000002");
+}
+
+TEST_CASE("a start that fails leaves the files of the run that was begun", "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  pretrain(config, {.run = dir / "whole"});
+  fs::create_directories(dir / "begun");
+  for (const auto* file : {"provenance.json", "run.yaml", "metrics.jsonl"})
+    fs::copy(dir / ("whole/" + std::string(file)), dir / ("begun/" + std::string(file)));
+  REQUIRE(run_folder(dir / "begun") == RunFolder::begun);
+  config.data.tokens = dir / "none";
+  CHECK_THROWS_AS(pretrain(config, {.run = dir / "begun"}), Error);
+  CHECK(same_files(dir / "begun/metrics.jsonl", dir / "whole/metrics.jsonl"));
+  CHECK(same_files(dir / "begun/run.yaml", dir / "whole/run.yaml"));
+}
+
+TEST_CASE("a run that was imported has tokens of its own only after training", "[run][folder]") {
+  TempDir dir;
+  dir.write("run/provenance.json", R"({"imported_from": "bert", "cloze": "0.1.0"})");
+  CHECK(recorded_data(dir / "run").empty());
+}
+
+TEST_CASE("a branch that cannot say what it was branched from is named", "[run][folder]") {
+  TempDir dir;
+  const auto config = tiny_run(dir, 2);
+  for (const std::string origin : {R"("runs/a")", R"({"checkpoint": 3})", "{}"}) {
+    dir.write("run/provenance.json", R"({"branched_from": )" + origin + "}");
+    CHECK_THROWS_WITH(pretrain(config, {.run = dir / "run", .resume = true}),
+                      Catch::Contains("run/provenance.json: is damaged, so that the checkpoint which ") &&
+                          Catch::EndsWith("branch again, into another folder"));
+  }
+}
+
+TEST_CASE("a log that is removed while a run trains begins again with a warning", "[run][folder]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 200000);
+  config.checkpoint.every = 5;
+  std::ofstream(dir / "run.yaml") << to_yaml(config);
+  const auto child = train_in_child({.run = dir / "run"});
+  for (int wait = 0; wait < 4000 && find_checkpoint(dir / "run").empty(); ++wait) usleep(5000);
+  const auto log = dir / "run/log.txt";
+  fs::remove(log);
+  for (int wait = 0; wait < 4000 && !fs::exists(log); ++wait) usleep(5000);
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK_THAT(read_file(log), Catch::Contains("log.txt was removed while the run writes it; it begins again"));
+}
+
 TEST_CASE("a second process is told who trains a run, and changes nothing", "[run][folder]") {
   TempDir dir;
   const auto config = tiny_run(dir, 2);
@@ -85,6 +162,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   dir.write("run/step-00000002.tmp-4194000.old/weights.safetensors", "replaced");
   dir.write("run/tokenizer/vocab.txt.tmp-4194000", "half");
   dir.write("run/notes.tmp-mine", "not half written");
+  dir.write("run/notes.tmp-2024", "of the user");
   // Killed between the two renames that replace a folder.
   fs::rename(dir / "run/step-00000002", dir / "run/step-00000002.tmp-4194001.old");
   fs::remove_all(dir / "run/step-00000002.tmp-4194000.old");
@@ -93,6 +171,7 @@ TEST_CASE("what killed processes left half written is swept when the run goes on
   CHECK_FALSE(fs::exists(dir / "run/step-00000002.tmp-4194001.old"));
   CHECK_FALSE(fs::exists(dir / "run/tokenizer/vocab.txt.tmp-4194000"));
   CHECK(fs::exists(dir / "run/notes.tmp-mine"));
+  CHECK(fs::exists(dir / "run/notes.tmp-2024"));
   CHECK_THAT(read_file(dir / "run/log.txt"), Catch::Contains("resumed from " + dir / "run/step-00000002"));
 }
 

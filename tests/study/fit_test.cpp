@@ -189,6 +189,20 @@ TEST_CASE("points of runs count the parameters of their weights", "[study][fit]"
   CHECK(points[1].loss == 3.25);
   CHECK(points_of_runs({a}, SizeCount::non_embedding)[0].size == 8 + 128);
   CHECK_THROWS_WITH(points_of_runs({a, c}, SizeCount::all), Contains("were scored on different held-out text"));
+  const auto resume = "/held_out.json: is damaged; resume the run, which writes it again";
+  for (const auto* damaged : {"{}", R"({"measured": 3})"}) {
+    dir.write("c/held_out.json", damaged);
+    CHECK_THROWS_WITH(points_of_runs({c}, SizeCount::all), c + resume);
+  }
+  dir.write("c/held_out.json", R"({"measured": "clm"})");
+  for (const std::string entry : {"3", "{}", R"({"shape": 8})", R"({"shape": ["8"]})", R"({"shape": [-8]})"}) {
+    const auto header = R"({"backbone.stack.0.output.weight":)" + entry + "}";
+    const uint64_t length = header.size();
+    std::ofstream weights(c + "/step-00000010/weights.safetensors", std::ios::binary);
+    weights.write(reinterpret_cast<const char*>(&length), 8) << header << std::flush;
+    CHECK_THROWS_WITH(points_of_runs({c}, SizeCount::all),
+                      Contains("weights.safetensors: is damaged; `cloze verify run " + c + "` says more"));
+  }
   fs::remove(b + "/summary.json");
   CHECK_THROWS_WITH(points_of_runs({b}, SizeCount::all), b + "/summary.json: is missing; give runs that are finished");
 }
