@@ -152,8 +152,9 @@ std::vector<ScalingPoint> points_of_runs(const std::vector<std::string>& runs, S
   std::string measured;
   for (const auto& run : runs) {
     const auto summary = fields_of(run + "/summary.json"), held_out = fields_of(run + "/held_out.json");
-    const auto how = held_out.value("measured", json());
-    require<DataError>(how.is_string(), run, "/held_out.json: is damaged; resume the run, which writes it again");
+    const auto field = held_out.value("measured", json());
+    require<DataError>(field.is_string(), run, "/held_out.json: is damaged; resume the run, which writes it again");
+    const auto how = field.get<std::string>();
     require<DataError>(points.empty() || how == measured, run, " and ", runs[0],
                        ": were scored on different held-out text, which cannot be compared; give all runs the same "
                        "tokens and the same evaluation");

@@ -82,7 +82,7 @@ TEST_CASE("a folder with files that a run may not replace is refused, and they s
   fs::create_directories(dir / "cut");
   for (const auto* file : {"provenance.json", "run.yaml", "metrics.jsonl"})
     fs::copy(dir / ("whole/" + std::string(file)), dir / ("cut/" + std::string(file)));
-  fs::copy(dir / "whole/step-00000002", dir / "cut/step-00000002.tmp-4194000.old");
+  fs::copy(dir / "whole/step-00000002", dir / "cut/step-00000002.tmp-4194000.old", fs::copy_options::recursive);
   refused("cut");
   CHECK(same_files(dir / "cut/metrics.jsonl", dir / "whole/metrics.jsonl"));
   CHECK(find_checkpoint(dir / "cut") == dir / "cut/step-00000002");
@@ -125,7 +125,7 @@ TEST_CASE("a log that is removed while a run trains begins again with a warning"
   config.checkpoint.every = 5;
   std::ofstream(dir / "run.yaml") << to_yaml(config);
   const auto child = train_in_child({.run = dir / "run"});
-  for (int wait = 0; wait < 4000 && find_checkpoint(dir / "run").empty(); ++wait) usleep(5000);
+  for (int wait = 0; wait < 4000 && !fs::exists(dir / "run/latest"); ++wait) usleep(5000);
   const auto log = dir / "run/log.txt";
   fs::remove(log);
   for (int wait = 0; wait < 4000 && !fs::exists(log); ++wait) usleep(5000);

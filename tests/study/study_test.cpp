@@ -352,3 +352,17 @@ TEST_CASE("a plan says what its arms have in common and in which keys they diffe
   CHECK_THAT(plan_table(plan, probes, 2, 80), Catch::Contains("not equal FLOPs (6 G to 9 G)"));
   CHECK_THAT(plan_table(plan, {}, 2, 80), !Catch::Contains("FLOPs"));
 }
+
+TEST_CASE("a damaged manifest of the tokens is named when a study is planned") {
+  const Study study;
+  const auto tokens = study.folder / "tokens";
+  std::string base = small_run_yaml;
+  const std::string length = "max_seq_length: 32";
+  base.replace(base.find(length), length.size(), length + ", tokens: " + tokens);
+  study.folder.write("base.yaml", base);
+  CHECK(study.error().empty());  // not prepared yet
+  for (const auto* damaged : {"{}", R"({"fingerprint": 3})", "[]", "{"}) {
+    study.folder.write("tokens/manifest.json", damaged);
+    CHECK(study.error() == tokens + "/manifest.json: is damaged; prepare the text again with --force");
+  }
+}
