@@ -453,14 +453,6 @@ void compare_searches(const Trial& trial, size_t k, const SafeTensors& results, 
   }
 }
 
-/// Files that are removed at the end, whatever happens.
-struct TemporaryFiles {
-  std::vector<std::string> paths;
-  ~TemporaryFiles() {
-    for (const auto& path : paths) unlink(path.c_str());
-  }
-};
-
 void move_file(const std::string& from, const std::string& to) {
   require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
 }
@@ -486,10 +478,9 @@ Receipt export_torchscript(const std::string& path, const std::string& out, cons
   const auto provenance = provenance_of(run, dtype);
   const auto module = traced_module(*run.network).deepcopy();
 
-  const std::string staged = words(out, ".tmp-", getpid());
-  const auto cases_file = staged + ".cases", results_file = staged + ".results", receipt_file = staged + ".receipt";
-  const TemporaryFiles temporary{{staged, cases_file, results_file, receipt_file}};
-  if (fs::path(out).has_parent_path()) fs::create_directories(fs::path(out).parent_path());
+  const StagedFolder folder(out);  // removed at the end, whatever happens; its files are moved one by one
+  const auto staged = folder.path() + "/module", cases_file = folder.path() + "/cases",
+             results_file = folder.path() + "/results", receipt_file = folder.path() + "/receipt";
   write_module(module, staged, out, extra_files(run, provenance));
   const auto trial = make_trial(*run.network, bf16);
   save_safetensors(cases_file, stored_inputs(trial));

@@ -950,6 +950,8 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
   check_refused("pretrain " + w.dir / "text.txt", 2, "is a text, not a config; prepare it with `cloze prepare ");
   check_refused("pretrain " + w.run, 2, "is a run, not a config");
   check_refused("pretrain --resume --run " + w.dir / "rnu", 2, "contains no run to resume; did you mean '" + w.run);
+  w.dir.write("early/provenance.json", "{}");  // killed before run.yaml was written
+  check_refused("pretrain --resume --run " + w.dir / "early", 2, "early: contains no run to resume");
   check_refused("pretrain --resume", 2, "--resume continues a run; name its folder with --run");
   check_refused("import bert-base-uncased --out " + w.dir / "x", 2, "nothing is downloaded; fetch the model with");
   check_refused("export " + w.run + " --to onnx --out x", 2, "onnx is not written");

@@ -293,6 +293,7 @@ TEST_CASE("an export overwrites nothing without --force, and never a folder that
   CHECK_THROWS_WITH(to_file(false),
                     Catch::Contains("m.pt: already exists; name another file, or overwrite it with --force"));
   CHECK(read_file(dir / "m.pt") == "mine");
+  dir.write("m.pt.tmp-4194000/module", "left by a killed process");
   CHECK(to_file(true).passed);
   CHECK(read_file(dir / "m.pt").size() > 10000);
   const auto to_folder = [&](const std::string& out, bool replace) {
@@ -303,6 +304,7 @@ TEST_CASE("an export overwrites nothing without --force, and never a folder that
   CHECK_THROWS_WITH(to_folder(dir / "hf", false),
                     Catch::Contains("hf: already exists; name another folder, or overwrite it with --force"));
   CHECK(fs::exists(dir / "hf/notes.txt"));
+  dir.write("hf.tmp-4194000/model.safetensors", "left by a killed process");
   to_folder(dir / "hf", true);
   CHECK(fs::exists(dir / "hf/model.safetensors"));
   CHECK_FALSE(fs::exists(dir / "hf/notes.txt"));
