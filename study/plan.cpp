@@ -112,7 +112,7 @@ std::string fingerprint_of_tokens(const std::string& folder) {
   const auto manifest = folder + "/manifest.json";
   if (!fs::exists(manifest)) return "";
   const auto fields = parse_json(read_text(manifest, 64 << 20));
-  const auto fingerprint = fields.is_object() ? fields.value("fingerprint", nlohmann::json()) : json();
+  const auto fingerprint = fields.is_object() ? fields.value("fingerprint", nlohmann::json()) : nlohmann::json();
   require<DataError>(fingerprint.is_string(), manifest, ": is damaged; prepare the text again with --force");
   return fingerprint.get<std::string>();
 }
