@@ -1,6 +1,7 @@
 #include "data/line_reader.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "core/error.h"
@@ -36,7 +37,8 @@ constexpr OtherKind other_kinds[] = {
 /// Throws DataError for a file that begins like one of another kind.
 void require_text(std::string_view begin, const std::string& name) {
   for (const auto& kind : other_kinds) {
-    const bool is_word = kind.start == "BZh" && (begin.size() < 10 || begin.substr(4, 6) != "1AY&SY");
+    const bool is_word = (kind.start == "BZh" && (begin.size() < 10 || begin.substr(4, 6) != "1AY&SY")) ||
+                         (kind.start == "PAR1" && begin.size() > 4 && static_cast<uint8_t>(begin[4]) >= ' ');
     require<DataError>(!begin.starts_with(kind.start) || is_word, name, ": is ", kind.name, "; ", kind.remedy);
   }
 }

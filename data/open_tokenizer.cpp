@@ -118,6 +118,15 @@ bool is_main_file(const fs::path& file) {
   return fs::path(model_file(folder.string())).filename() == file.filename();
 }
 
+/// True if a tokenizer.json that Cloze wrote has added tokens that were found outside of it before. Folders of earlier
+/// versions record the fingerprint that the tokenizer had then.
+bool has_taken_over(const Tokenizer::Impl& parts) {
+  const auto& extras = parts.extras;
+  const bool is_written = extras.kept.empty() && parts.model->files().contains("tokenizer.json");
+  const auto is_plain = [](const auto& entry) { return !entry.second.special; };
+  return is_written && parts.in_text.empty() && std::any_of(extras.added.begin(), extras.added.end(), is_plain);
+}
+
 /// Throws DataError unless the tokenizer is the one that was saved in its folder.
 void require_recorded(const Tokenizer& tokenizer, const std::string& recorded, const std::string& file) {
   require<DataError>(tokenizer.has_fingerprint(recorded), file, ": has changed since it was saved (", facts_file,
@@ -138,7 +147,8 @@ Tokenizer Tokenizer::open(const std::string& path) try {
   const auto recorded = facts.fingerprint;
   Tokenizer tokenizer;
   tokenizer.impl_ = std::make_shared<Impl>(std::move(model), std::move(facts.extras), file);
-  if (!recorded.empty() && is_main_file(file)) require_recorded(tokenizer, recorded, file);
+  const bool is_checked = !recorded.empty() && is_main_file(file) && !has_taken_over(*tokenizer.impl_);
+  if (is_checked) require_recorded(tokenizer, recorded, file);
   return tokenizer;
 } catch (const nlohmann::json::exception& e) {
   const std::string why = e.what();  // [json.exception.type_error.302] type must be string, but is number

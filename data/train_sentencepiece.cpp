@@ -46,8 +46,12 @@ struct Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
   ~Pipe() {
-    close(from);
+    close_reading();
     close_writing();
+  }
+  void close_reading() {
+    if (from >= 0) close(from);
+    from = -1;
   }
   void close_writing() {
     if (to >= 0) close(to);
@@ -84,11 +88,20 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-/// The work of the process: trains, sends what came of it, and ends.
-[[noreturn]] void train_and_exit(const std::string& spec, const std::vector<std::string>& sentences, int log, int out) {
+/// Makes the process end with its parent, and leave alone what it shares with it.
+void become_child(pid_t parent, Pipe& log, Pipe& result) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_IGN);  // a Ctrl-C goes to the whole group; the parent ends this process
-  dup2(log, STDERR_FILENO);
+  if (getppid() != parent) _exit(1);  // it has ended already
+  signal(SIGINT, SIG_IGN);            // a Ctrl-C goes to the whole group; the parent ends this process
+  // SentencePiece calls exit() where it gives up; the parent's destructors wait for threads that do not exist here.
+  std::atexit([] { _exit(1); });
+  log.close_reading();
+  result.close_reading();
+  dup2(log.to, STDERR_FILENO);
+}
+
+/// The work of the process: trains, sends what came of it, and ends.
+[[noreturn]] void train_and_exit(const std::string& spec, const std::vector<std::string>& sentences, int out) {
   std::string sent;
   try {
     Sentences iterator(sentences);
@@ -129,10 +142,14 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
                                          int64_t vocab_size) {
   Pipe log, result;
   const auto start = std::chrono::steady_clock::now();
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   require<Error>(pid >= 0, "no process can be started for the tokenizer's training (", system_reason(),
                  "); close other programs");
-  if (pid == 0) train_and_exit(spec, sentences, log.to, result.to);
+  if (pid == 0) {
+    become_child(parent, log, result);
+    train_and_exit(spec, sentences, result.to);
+  }
   Child child(pid);
   log.close_writing();
   result.close_writing();
@@ -148,7 +165,8 @@ TrainedSentencePiece train_sentencepiece(const std::string& spec, const std::vec
   }
   end_progress();
   const int status = child.wait();
-  require<Error>(!sent.empty(), "the process that trains the tokenizer was ended by ",
+  // What a killed process has sent may be the beginning of a model.
+  require<Error>(status == 0 && !sent.empty(), "the process that trains the tokenizer was ended by ",
                  WIFSIGNALED(status) ? words("signal ", WTERMSIG(status)) : words("exit code ", WEXITSTATUS(status)),
                  "; if memory was short, lower --vocab-size or name less text");
   const auto content = sent.substr(1);

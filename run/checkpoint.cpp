@@ -261,6 +261,20 @@ std::vector<std::pair<std::string, Tensor>> load_mems(const std::string& folder)
   return read_tensors(folder + "/memory.safetensors");
 }
 
+namespace {
+
+/// The fingerprint of the tokenizer in the provenance.json of a run; empty where it has none, as imported runs.
+std::string recorded_tokenizer(const std::string& run) {
+  const auto path = run + "/provenance.json";
+  if (!fs::exists(path)) return "";
+  const auto recorded = parse_json(read_text(path, 16 << 20));
+  const json::json_pointer at("/data/tokenizer");
+  const bool is_there = recorded.is_object() && recorded.contains(at) && recorded.at(at).is_string();
+  return is_there ? recorded.at(at).get<std::string>() : "";
+}
+
+}  // namespace
+
 void verify_run(const std::string& run) {
   const auto folders = step_folders(run);
   require<CheckpointError>(!folders.empty(), run, ": holds no checkpoint");
@@ -271,7 +285,14 @@ void verify_run(const std::string& run) {
   }
   if (!fs::exists(run + "/tokenizer")) return;
   const auto tokenizer = Tokenizer::open(run + "/tokenizer");  // compares its fingerprint with the recorded one
-  log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer.fingerprint()));
+  const auto trained_with = recorded_tokenizer(run);
+  if (trained_with.empty() || tokenizer.has_fingerprint(trained_with)) {
+    log_info("train", words(run, "/tokenizer: has the recorded fingerprint ", tokenizer.fingerprint()));
+    return;
+  }
+  // A run that was resumed with other tokens on request is whole.
+  log_warning("train", words(run, "/tokenizer: has the fingerprint ", tokenizer.fingerprint(), ", provenance.json ",
+                             trained_with, "; unless the run was resumed on other tokens, restore its tokenizer"));
 }
 
 }  // namespace cloze

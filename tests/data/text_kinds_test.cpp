@@ -67,6 +67,7 @@ TEST_CASE("files that are no text are named, with the way out", "[data][reader]"
   refused("\xFF\xFE", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
   refused("\xFE\xFF", "UTF-16; convert it: iconv -f utf-16 -t utf-8 FILE");
   CHECK(read_all({.inputs = {dir.write("file", "BZh is a word\n")}}).size() == 1);
+  CHECK(read_all({.inputs = {dir.write("file", "PAR1 is a gene\n")}}).size() == 1);
 }
 
 TEST_CASE("the text of JSON lines may be in an inner object, and the texts that are there are named",

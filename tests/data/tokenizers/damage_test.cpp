@@ -141,6 +141,23 @@ TEST_CASE("appended sentinels are part of a tokenizer's fingerprint wherever the
   }
 }
 
+TEST_CASE("a written tokenizer.json that took over added tokens opens with the fingerprint of earlier versions",
+          "[data][tokenizer]") {
+  TempDir dir;
+  const Json model{{"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", {{"[UNK]", 0}, {"cat", 1}, {"the", 2}}}};
+  dir.write("level/tokenizer.json", Json{{"version", "1.0"}, {"model", model}}.dump());
+  dir.write("level/added_tokens.json", R"({"new": 3})");
+  const auto tokenizer = Tokenizer::open(dir / "level");
+  tokenizer.save(dir / "exported", TextReader{.kind = "bert"});
+  auto facts = Json::parse(read_file(dir / "exported/cloze_tokenizer.json"));
+  CHECK_FALSE(facts.contains("fingerprint"));
+  facts["fingerprint"] = tokenizer.fingerprint();
+  dir.write("exported/cloze_tokenizer.json", facts.dump());
+  const auto again = Tokenizer::open(dir / "exported");
+  CHECK(again.fingerprint() != tokenizer.fingerprint());
+  CHECK(again.id("new") == 3);
+}
+
 TEST_CASE("a vocabulary that is not UTF-8 is answered with the line", "[data][tokenizer]") {
   TempDir dir;
   CHECK_THROWS_WITH(Tokenizer::open(dir.write("vocab.txt", words_of_bert + "caf\xE9\n")),
