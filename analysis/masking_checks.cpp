@@ -8,9 +8,16 @@ namespace cloze {
 using nlohmann::json;
 
 MaskingCounts& operator+=(MaskingCounts& all, const MaskingCounts& c) {
-  all.sequences += c.sequences, all.tokens += c.tokens, all.candidates += c.candidates, all.predicted += c.predicted,
-      all.special_predicted += c.special_predicted, all.unknown += c.unknown, all.empty += c.empty;
-  all.masked += c.masked, all.random += c.random, all.kept += c.kept;
+  all.sequences += c.sequences;
+  all.tokens += c.tokens;
+  all.candidates += c.candidates;
+  all.predicted += c.predicted;
+  all.special_predicted += c.special_predicted;
+  all.unknown += c.unknown;
+  all.empty += c.empty;
+  all.masked += c.masked;
+  all.random += c.random;
+  all.kept += c.kept;
   return all;
 }
 
@@ -127,13 +134,15 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
   int64_t candidates = 0, predicted = 0, run = 0, run_words = 0;
   const auto end_run = [&] {
     if (run == 0) return;
-    add_to_bin(lengths.runs, run), add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
+    add_to_bin(lengths.runs, run);
+    add_to_bin(lengths.words, std::max<int64_t>(run_words, 1));
     run = run_words = 0;
   };
   int64_t word_length = 0, chosen = 0, chosen_words = 0, split_words = 0;  // tokens of the current word; words
   double squares = 0;                                                      // tokens of each word, squared
   const auto end_word = [&] {
-    chosen_words += chosen > 0, split_words += chosen > 0 && chosen < word_length;
+    chosen_words += chosen > 0;
+    split_words += chosen > 0 && chosen < word_length;
     squares += static_cast<double>(word_length * word_length);
     word_length = chosen = 0;
   };
@@ -144,22 +153,28 @@ int64_t count_row(MaskingCounts& c, LengthCounts& lengths, const MaskedRow& row,
                candidate = !special || (m && m->mask_special) || (row.masks_unknown && unknown),
                starts = vocabulary.starts_word[static_cast<size_t>(text)] != 0;
     if (starts || special) end_word();
-    candidates += candidate, word_length += candidate;
+    candidates += candidate;
+    word_length += candidate;
     c.unknown += unknown;
     if (row.labels[i] == -100) {
       end_run();
       continue;
     }
-    ++predicted, ++chosen;
+    ++predicted;
+    ++chosen;
     c.special_predicted += special;
     // One draw per token, word or run, by draw_per.
     const bool draw = !m || m->draw_per == DrawPer::token || run == 0 || (m->draw_per == DrawPer::word && starts);
     if (draw && row.ids[i] >= 0)
       ++(row.ids[i] == vocabulary.special.mask ? c.masked : row.ids[i] == text ? c.kept : c.random);
-    ++run, run_words += starts;
+    ++run;
+    run_words += starts;
   }
-  end_run(), end_word();
-  c.candidates += candidates, c.predicted += predicted, c.empty += predicted == 0;
+  end_run();
+  end_word();
+  c.candidates += candidates;
+  c.predicted += predicted;
+  c.empty += predicted == 0;
   for (const auto n : row.lengths) add_to_bin(lengths.drawn, n);
   if (!m) return predicted;
   check_count(c, *m, {length, candidates, squares}, predicted);

@@ -11,7 +11,8 @@ namespace {
 /// An empty source, and the text as target.
 SourceTarget with_text(std::span<const int64_t> tokens, int64_t eos) {
   SourceTarget out;
-  out.source.reserve(tokens.size() + 1), out.target.reserve(tokens.size() + 1);
+  out.source.reserve(tokens.size() + 1);
+  out.target.reserve(tokens.size() + 1);
   out.target.assign(tokens.begin(), tokens.end());
   out.target.push_back(eos);
   return out;
@@ -105,7 +106,8 @@ SourceTarget span_corruption(std::span<const int64_t> tokens, const std::vector<
                              std::span<const int64_t> sentinels, int64_t eos) {
   require_one_per_token(tokens.size(), noise.size(), "noise");
   SourceTarget out;
-  out.source.reserve(tokens.size() + 1), out.target.reserve(tokens.size() + 1);
+  out.source.reserve(tokens.size() + 1);
+  out.target.reserve(tokens.size() + 1);
   size_t used[2] = {0, 0};  // number of sentinels in the target, in the source
   for (size_t i = 0; i < tokens.size(); ++i) {
     const bool is_noise = noise[i];

@@ -11,7 +11,11 @@ namespace {
 template <class Config>
 Config small() {
   Config c;
-  c.vocab_size = 10, c.hidden_size = 4, c.intermediate_size = 8, c.num_hidden_layers = 2, c.num_attention_heads = 2;
+  c.vocab_size = 10;
+  c.hidden_size = 4;
+  c.intermediate_size = 8;
+  c.num_hidden_layers = 2;
+  c.num_attention_heads = 2;
   return c;
 }
 
@@ -25,7 +29,8 @@ double multiply_adds(const RunConfig& run) {
 TEST_CASE("the last block is computed only for tokens that are predicted, and for the first one of a pair",
           "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 20, run.train.batch_size = 1;
+  run.data.max_seq_length = 20;
+  run.train.batch_size = 1;
   run.model = small<BertConfig>();
   run.objectives = {MlmConfig{}, NspConfig{}};
   // A block: queries, keys and values 48, output 16, feed-forward 64; scores and values of 20 keys. 3 tokens predicted.
@@ -38,7 +43,8 @@ TEST_CASE("the last block is computed only for tokens that are predicted, and fo
 
 TEST_CASE("a query of a windowed layer scores its window, one of a global layer all keys", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 20, run.train.batch_size = 1;
+  run.data.max_seq_length = 20;
+  run.train.batch_size = 1;
   auto model = small<ModernBertConfig>();
   model.num_hidden_layers = 4;
   model.attention = AlternatingAttention{.local_attention = 6};
@@ -52,13 +58,16 @@ TEST_CASE("a query of a windowed layer scores its window, one of a global layer 
 
 TEST_CASE("rows of the objectives: lengths, predictions, and tokens whose hidden states are used", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  run.data.max_seq_length = 100;
+  run.train.batch_size = 8;
   const auto row = [&](const ModelConfig& model, const ObjectiveConfig& objective) {
-    run.model = model, run.objectives = {objective};
+    run.model = model;
+    run.objectives = {objective};
     return expected_rows(run).front();
   };
   SpanCorruptionConfig drop, split;
-  drop.corruption = Corruption::drop, split.corruption = Corruption::prefix_lm;
+  drop.corruption = Corruption::drop;
+  split.corruption = Corruption::prefix_lm;
   CHECK(row(BertConfig{}, MlmConfig{}).count == 8);
   CHECK(row(BertConfig{}, MlmConfig{}).predicted == 15);
   CHECK(row(BertConfig{}, MlmConfig{}).read == 15);
@@ -72,14 +81,16 @@ TEST_CASE("rows of the objectives: lengths, predictions, and tokens whose hidden
   CHECK(row(T5Config{}, SpanCorruptionConfig{}).target_length == 22);
   CHECK(row(T5Config{}, drop).target_length == 15);
   T5Config decoder;
-  decoder.architecture = Architecture::decoder, decoder.prefix_lm = true;
+  decoder.architecture = Architecture::decoder;
+  decoder.prefix_lm = true;
   CHECK(row(decoder, split).prefix == 50);
   CHECK(row(decoder, split).predicted == 50);
 }
 
 TEST_CASE("objectives of the same rows add what they read, at most the whole row", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  run.data.max_seq_length = 100;
+  run.train.batch_size = 8;
   const auto row = [&](const Objectives& objectives) {
     run.objectives = objectives;
     return expected_rows(run).front();
@@ -99,7 +110,8 @@ TEST_CASE("objectives of the same rows add what they read, at most the whole row
 
 TEST_CASE("activations are those of both stacks, and fewer with gradient checkpointing", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 16, run.objectives = {DenoisingConfig{}};
+  run.data.max_seq_length = 16;
+  run.objectives = {DenoisingConfig{}};
   run.train.precision = Precision::fp32;
   auto model = small<BartConfig>();
   const auto bytes = [&] {
@@ -118,10 +130,12 @@ TEST_CASE("activations are those of both stacks, and fewer with gradient checkpo
 
 TEST_CASE("the rows of a hybrid are causal or bidirectional", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 100, run.train.batch_size = 8;
+  run.data.max_seq_length = 100;
+  run.train.batch_size = 8;
   MntpConfig mntp;
   mntp.causal_share = 0.25;
-  run.model = small<Gpt2Config>(), run.objectives = {mntp};
+  run.model = small<Gpt2Config>();
+  run.objectives = {mntp};
   const auto rows = expected_rows(run);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].count == 6);
@@ -134,9 +148,11 @@ TEST_CASE("the rows of a hybrid are causal or bidirectional", "[describe]") {
 
 TEST_CASE("FLOPs are the mean over the steps of a run, of which some lack a loss", "[describe]") {
   RunConfig run;
-  run.data.max_seq_length = 16, run.model = small<BertConfig>();
+  run.data.max_seq_length = 16;
+  run.model = small<BertConfig>();
   const auto flops = [&](const Objectives& objectives, int64_t steps) {
-    run.objectives = objectives, run.train.budget.steps = steps;
+    run.objectives = objectives;
+    run.train.budget.steps = steps;
     return describe_run(run).flops_per_step;
   };
   NspConfig late;
@@ -156,7 +172,9 @@ TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an e
           "[describe]") {
   for (const bool decoder_only : {false, true}) {
     RunConfig run;
-    run.data.max_seq_length = 16, run.train.batch_size = 2, run.train.accumulation = 2;
+    run.data.max_seq_length = 16;
+    run.train.batch_size = 2;
+    run.train.accumulation = 2;
     if (decoder_only)
       run.model = small<Gpt2Config>(), run.objectives = {ClmConfig{}};
     else

@@ -12,7 +12,10 @@ namespace {
 RunConfig hybrid_run(const TempDir& dir, double causal_share) {
   auto config = tiny_run(dir, 40);
   Gpt2Config model;
-  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
   model.max_position_embeddings = 32;
   MntpConfig mntp;
   mntp.causal_share = causal_share;
@@ -50,7 +53,9 @@ TEST_CASE("rows of mntp pass their rules for every model, packing and seed", "[i
   encoder.objectives = {MntpConfig{}, NspConfig{}};
   CHECK(failed(inspect_objective(encoder, 0, 320)).empty());
   auto words = MntpConfig{};
-  words.unit = MaskingUnit::word, words.count = CountRule::bernoulli, words.draw_per = DrawPer::word;
+  words.unit = MaskingUnit::word;
+  words.count = CountRule::bernoulli;
+  words.draw_per = DrawPer::word;
   encoder.objectives = {words};
   CHECK(failed(inspect_objective(encoder, 0, 320)).empty());
 }

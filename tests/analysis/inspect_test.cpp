@@ -49,7 +49,9 @@ RunConfig subword_run(const TempDir& dir) {
   options.inputs = {dir.write("pieces.txt", text)};
   options.tokenizer = dir.write("pieces-vocab.txt", vocabulary);
   options.out = config.data.tokens = dir / "pieces";
-  options.format = TextFormat::lines, options.threads = 1, options.sentinels = 20;
+  options.format = TextFormat::lines;
+  options.threads = 1;
+  options.sentinels = 20;
   if (!std::filesystem::exists(options.out)) prepare(options);
   return config;
 }
@@ -118,37 +120,54 @@ TEST_CASE("every objective passes its own tests, whatever the seed", "[inspect]"
   MlmConfig mlm;
   SECTION("n-grams") { mlm.unit = MaskingUnit::ngram, rule = "drawn n-gram lengths in words (chi-square)"; }
   SECTION("spans") {
-    mlm.unit = MaskingUnit::span, mlm.count = CountRule::ceil, rule = "drawn span lengths in words (chi-square)";
+    mlm.unit = MaskingUnit::span;
+    mlm.count = CountRule::ceil;
+    rule = "drawn span lengths in words (chi-square)";
   }
   SECTION("independent tokens") { mlm.count = CountRule::bernoulli, rule = "predicted tokens"; }
   SECTION("independent words") {
-    mlm.count = CountRule::bernoulli, mlm.unit = MaskingUnit::word, rule = "predicted tokens";
+    mlm.count = CountRule::bernoulli;
+    mlm.unit = MaskingUnit::word;
+    rule = "predicted tokens";
   }
   SECTION("a stochastically rounded share") {
-    mlm.count = CountRule::stochastic, mlm.mlm_probability = 0.17, rule = "predicted tokens";
+    mlm.count = CountRule::stochastic;
+    mlm.mlm_probability = 0.17;
+    rule = "predicted tokens";
   }
   SECTION("a mixture") {
-    mlm.mixture.resize(3), mlm.mixture[1].unit = MaskingUnit::span, mlm.mixture[1].share = 2,
-                           rule = "rows per masking (chi-square)";
+    mlm.mixture.resize(3);
+    mlm.mixture[1].unit = MaskingUnit::span;
+    mlm.mixture[1].share = 2;
+    rule = "rows per masking (chi-square)";
   }
   SECTION("the spans of one part of a mixture") {
-    mlm.mixture.resize(2), mlm.mixture[1].unit = MaskingUnit::span,
-                           rule = "mixture.1: drawn span lengths in words (chi-square)";
+    mlm.mixture.resize(2);
+    mlm.mixture[1].unit = MaskingUnit::span;
+    rule = "mixture.1: drawn span lengths in words (chi-square)";
   }
   config.objectives = {mlm};
   const auto use_t5 = [&](const ObjectiveConfig& objective) {
-    config.model = T5Config{}, config.objectives = {objective};
+    config.model = T5Config{};
+    config.objectives = {objective};
     auto& model = std::get<T5Config>(config.model);
-    model.hidden_size = 32, model.num_hidden_layers = 1;
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
   };
   SpanCorruptionConfig spans;
   SECTION("masked spans of T5") {
-    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, use_t5(spans),
-    rule = "masked span lengths in tokens, one span per text (chi-square)", rows = 200;
+    spans.noise_density = 0.4;
+    spans.mean_noise_span_length = 2;
+    use_t5(spans);
+    rule = "masked span lengths in tokens, one span per text (chi-square)";
+    rows = 200;
   }
   SECTION("kept spans of T5") {
-    spans.noise_density = 0.4, spans.mean_noise_span_length = 2, use_t5(spans),
-    rule = "kept span lengths in tokens, one span per text (chi-square)", rows = 200;
+    spans.noise_density = 0.4;
+    spans.mean_noise_span_length = 2;
+    use_t5(spans);
+    rule = "kept span lengths in tokens, one span per text (chi-square)";
+    rows = 200;
   }
   SECTION("independent tokens of T5") { spans.corruption = Corruption::iid, use_t5(spans), rule = "corrupted tokens"; }
   SECTION("tokens masked as in BERT") { spans.corruption = Corruption::bert, use_t5(spans), rule = "masked tokens"; }
@@ -172,7 +191,8 @@ TEST_CASE("lengths and examples of a mixture are reported by the masking of thei
   auto config = subword_run(dir);
   MlmConfig mlm;
   mlm.mixture.resize(2);
-  mlm.mixture[0].unit = MaskingUnit::ngram, mlm.mixture[1].mlm_probability = 0.5;
+  mlm.mixture[0].unit = MaskingUnit::ngram;
+  mlm.mixture[1].mlm_probability = 0.5;
   config.objectives = {mlm};
   const auto found = inspect_objective(config, 40, 200);
   REQUIRE(found.lengths.size() == 2);
@@ -202,7 +222,8 @@ TEST_CASE("the share of corrupted tokens is that of the rule", "[inspect]") {
   TempDir dir;
   auto config = subword_run(dir);
   T5Config model;
-  model.hidden_size = 32, model.num_hidden_layers = 1;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
   config.model = model;
   const auto share = [&](const ObjectiveConfig& objective) {
     config.objectives = {objective};
@@ -211,7 +232,8 @@ TEST_CASE("the share of corrupted tokens is that of the rule", "[inspect]") {
   };
   for (const auto kind : {Corruption::spans, Corruption::iid, Corruption::drop}) {
     SpanCorruptionConfig spans;
-    spans.corruption = kind, spans.noise_density = 0.3;
+    spans.corruption = kind;
+    spans.noise_density = 0.3;
     INFO(kind);
     CHECK(share(spans) == Approx(0.3).epsilon(0.03));
   }
@@ -222,13 +244,16 @@ TEST_CASE("the share of corrupted tokens is that of the rule", "[inspect]") {
     CHECK(share(spans) == -1);
   }
   DenoisingConfig noise;
-  noise.mask_length = MaskLength::subword, noise.mask_ratio = 0.3;
+  noise.mask_length = MaskLength::subword;
+  noise.mask_ratio = 0.3;
   for (const int64_t masks : {-1, 0, 1})
     for (const double random : {0.0, 1.0}) {
-      noise.replace_length = masks, noise.random_ratio = random;
+      noise.replace_length = masks;
+      noise.random_ratio = random;
       CHECK(share(noise) == Approx(10.0 / 31).epsilon(0.005));  // rounded up in each text of 31 tokens
     }
-  noise.mask_ratio = 0, noise.insert_ratio = 0.2;
+  noise.mask_ratio = 0;
+  noise.insert_ratio = 0.2;
   CHECK(share(noise) == 0);
 }
 
@@ -240,14 +265,16 @@ TEST_CASE("texts shortened to make room for a long target, or for both parts in 
   SECTION("targets that are longer than their sources") {
     spans.noise_density = 0.8;
     T5Config model;
-    model.hidden_size = 32, model.num_hidden_layers = 1;
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
     config.model = model;
   }
   SECTION("a decoder with source and target in one sequence") {
     spans.corruption = GENERATE(Corruption::spans, Corruption::iid, Corruption::drop, Corruption::mass,
                                 Corruption::bert, Corruption::deshuffle, Corruption::prefix_lm);
     Gpt2Config model;
-    model.hidden_size = 32, model.num_hidden_layers = 1;
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
     config.model = model;
   }
   config.objectives = {spans};
@@ -263,9 +290,12 @@ TEST_CASE("XLNet predicts the number of tokens of its rule", "[inspect]") {
   PlmConfig plm;
   plm.num_predict = GENERATE(0, 6);
   XlnetConfig model;
-  model.hidden_size = 32, model.num_hidden_layers = 1;
-  config.data.packing = GENERATE(RowPacking::document, RowPacking::full), config.data.short_seq_prob = 0;
-  config.model = model, config.objectives = {plm};
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  config.data.packing = GENERATE(RowPacking::document, RowPacking::full);
+  config.data.short_seq_prob = 0;
+  config.model = model;
+  config.objectives = {plm};
   const auto found = inspect_objective(config, 0, 100);
   CHECK(named(found, "sequences with a wrong number of predictions").passed);
   CHECK(found.facts["predicted_share"].get<double>() == Approx(0.16).margin(0.04));
@@ -278,15 +308,22 @@ TEST_CASE("XLNet predicts at most all candidates, unknown tokens included", "[in
   TempDir dir;
   auto config = subword_run(dir);
   PrepareOptions options;  // of a vocabulary that lacks most of the text
-  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")},
-  options.tokenizer = config.data.tokens + "/tokenizer", options.out = dir / "strange",
-  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("strange.txt", "wa zz wb. qq wc wd ww. wa wb xx wc.\n")};
+  options.tokenizer = config.data.tokens + "/tokenizer";
+  options.out = dir / "strange";
+  options.format = TextFormat::lines;
+  options.held_out = 0;
+  options.threads = 1;
   prepare(options);
   PlmConfig plm;
   plm.num_predict = 1000;
   XlnetConfig model;
-  model.hidden_size = 32, model.num_hidden_layers = 1;
-  config.data.short_seq_prob = 0, config.data.tokens = options.out, config.model = model, config.objectives = {plm};
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  config.data.short_seq_prob = 0;
+  config.data.tokens = options.out;
+  config.model = model;
+  config.objectives = {plm};
   const auto found = inspect_objective(config, 0, 1);
   CHECK(found.facts["unknown_share"].get<double>() > 0.1);
   CHECK(found.facts["predicted_share_of_candidates"].get<double>() == 1);

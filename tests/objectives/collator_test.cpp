@@ -14,7 +14,9 @@ namespace {
 
 DataConfig data_of(int64_t length, double short_prob = 0, RowPacking packing = RowPacking::document) {
   DataConfig data;
-  data.max_seq_length = length, data.short_seq_prob = short_prob, data.packing = packing;
+  data.max_seq_length = length;
+  data.short_seq_prob = short_prob;
+  data.packing = packing;
   return data;
 }
 
@@ -115,10 +117,14 @@ TEST_CASE("a row of a mixture is masked exactly as by its drawn masking alone", 
   const auto store = tiny_store(dir);
   MlmConfig mlm;
   mlm.mixture.resize(3);
-  mlm.mixture[0].unit = MaskingUnit::word, mlm.mixture[0].share = 5;
-  mlm.mixture[1].unit = MaskingUnit::span, mlm.mixture[1].count = CountRule::ceil, mlm.mixture[1].mlm_probability = 0.4,
+  mlm.mixture[0].unit = MaskingUnit::word;
+  mlm.mixture[0].share = 5;
+  mlm.mixture[1].unit = MaskingUnit::span;
+  mlm.mixture[1].count = CountRule::ceil;
+  mlm.mixture[1].mlm_probability = 0.4;
   mlm.mixture[1].share = 3;
-  mlm.mixture[2].count = CountRule::bernoulli, mlm.mixture[2].share = 2;
+  mlm.mixture[2].count = CountRule::bernoulli;
+  mlm.mixture[2].share = 2;
   RtdConfig rtd;
   rtd.mlm = mlm;
   const Objectives objectives = GENERATE(0, 1) == 0 ? Objectives{mlm} : Objectives{rtd};
@@ -251,7 +257,8 @@ TEST_CASE("sentence order prediction swaps half of the pairs, and the label says
     }
     REQUIRE(store.document_of(pair.a.first) == store.document_of(pair.b.first));
     REQUIRE((pair.b.first < pair.a.first) == (pair.label == 1));
-    ++pairs, swapped += pair.label;
+    ++pairs;
+    swapped += pair.label;
   }
   CHECK(std::abs(swapped - pairs * 0.5) < 4.5 * std::sqrt(pairs * 0.25));
 }
@@ -271,8 +278,11 @@ TEST_CASE("segment pairs of a single document are rejected with a message", "[ob
   TempDir dir;
   PrepareOptions options;
   options.tokenizer = dir.write("vocab.txt", tiny_vocabulary(20));
-  options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")}, options.out = dir / "one",
-  options.format = TextFormat::lines, options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("one.txt", "w1q w2q w3q.\nw4q w5q.\nw6q w7q.\nw8q w9q.\n")};
+  options.out = dir / "one";
+  options.format = TextFormat::lines;
+  options.held_out = 0;
+  options.threads = 1;
   prepare(options);
   const TokenStore store(dir / "one", "train");
   REQUIRE(store.num_documents() == 1);

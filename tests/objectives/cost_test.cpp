@@ -12,8 +12,12 @@ constexpr int64_t rows = 2, length = 16, target_length = 9, vocabulary = 31;
 template <class Config>
 Config small(const std::function<void(Config&)>& change = [](Config&) {}) {
   Config c;
-  c.vocab_size = vocabulary, c.hidden_size = 18, c.num_hidden_layers = 2, c.num_attention_heads = 3;
-  c.intermediate_size = 22, c.max_position_embeddings = 20;
+  c.vocab_size = vocabulary;
+  c.hidden_size = 18;
+  c.num_hidden_layers = 2;
+  c.num_attention_heads = 3;
+  c.intermediate_size = 22;
+  c.max_position_embeddings = 20;
   if (c.embedding_size > 0) c.embedding_size = 8;
   if (c.positions_after_padding) c.pad_token_id = 0;
   change(c);
@@ -96,9 +100,11 @@ TEST_CASE("the cost of a batch is what its losses multiply, less what plain oper
   RtdConfig rtd, uniform;
   SboConfig short_spans;
   short_spans.max_pair_targets = 2;
-  rtd.generator_hidden_size = 0.67, uniform.replace_by = ReplaceBy::uniform;
+  rtd.generator_hidden_size = 0.67;
+  uniform.replace_by = ReplaceBy::uniform;
   MntpConfig mntp;
-  mntp.causal_share = 0.5, mntp.transform = true;
+  mntp.causal_share = 0.5;
+  mntp.transform = true;
   auto hybrid = masked_batch();
   hybrid.prefix = at::tensor({length, int64_t{0}}, at::kLong);
   auto prefixed = causal_batch();
@@ -244,9 +250,11 @@ TEST_CASE("padding of sources and of targets costs nothing", "[objectives][cost]
   CHECK(sizes[1].length == 12);
   CHECK(sizes[1].target_length == 3);
   auto source = padded;
-  source.input_ids = padded.input_ids.narrow(0, 1, 1).narrow(1, 0, 12), source.attention_mask = Tensor();
+  source.input_ids = padded.input_ids.narrow(0, 1, 1).narrow(1, 0, 12);
+  source.attention_mask = Tensor();
   source.decoder_input_ids = padded.decoder_input_ids.narrow(0, 1, 1).narrow(1, 0, 3);
-  source.positions = at::arange(3, at::kLong), source.labels = padded.labels.narrow(0, 9, 3);
+  source.positions = at::arange(3, at::kLong);
+  source.labels = padded.labels.narrow(0, 9, 3);
   CHECK(network->cost({sizes[1]}).trained == counted_in(*network, source) - 2 * later(3) * 2 * 18);
 }
 
@@ -277,7 +285,8 @@ TEST_CASE("a loss costs something in the steps in which it counts, a frozen gene
   const auto second = stages->cost(stages->row_sizes(batch));
   CHECK(second.frozen == first.trained);
   CHECK(second.training_flops() == 6 * second.trained + 2 * second.frozen);
-  rtd.replace_by = ReplaceBy::uniform, rtd.generator_steps = 0;
+  rtd.replace_by = ReplaceBy::uniform;
+  rtd.generator_steps = 0;
   const auto discriminator = network_of(small<ElectraConfig>(), {rtd});
   CHECK(second.trained == counted_in(*discriminator, batch));
 }

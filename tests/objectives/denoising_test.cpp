@@ -80,7 +80,8 @@ Outcome infill(const BartNoise& rules, int draws = 3000) {
     for (size_t k = 1; k + 1 < tokens.size(); ++k) {
       if (tokens[k] >= 1000) {
         REQUIRE(tokens[k] > last);  // kept tokens stay in order
-        last = tokens[k], ++kept;
+        last = tokens[k];
+        ++kept;
       } else {
         REQUIRE(tokens[k] >= 4);
         random += tokens[k] != 4;
@@ -264,7 +265,8 @@ TEST_CASE("BART's noise is sentence permutation, infilling, insertion, rotation,
   CHECK(bart_noise(tokens, starts, lengths, none, kIds, stream) == tokens);
   // Permutation with rotation loses no token.
   BartNoise rules = none;
-  rules.permute_sentences = 1, rules.rotate_prob = 1;
+  rules.permute_sentences = 1;
+  rules.rotate_prob = 1;
   for (uint64_t item = 0; item < 100; ++item) {
     auto a = stream_of(item), b = stream_of(item);
     const auto out = bart_noise(tokens, starts, lengths, rules, kIds, a);
@@ -302,9 +304,12 @@ TEST_CASE("noising accepts every length, any ids and any flags, and is a functio
       id = static_cast<int64_t>(stream.below(6));  // masks, sentinels, end tokens and random ids anywhere
     const auto starts = random_starts(n, stream.uniform(), stream);
     BartNoise rules;
-    rules.mask_ratio = stream.uniform(), rules.permute_sentences = stream.uniform(),
-    rules.insert_ratio = stream.uniform(), rules.rotate_prob = 0.5;
-    rules.poisson_lambda = 0.1 + 20 * stream.uniform(), rules.random_ratio = stream.uniform();
+    rules.mask_ratio = stream.uniform();
+    rules.permute_sentences = stream.uniform();
+    rules.insert_ratio = stream.uniform();
+    rules.rotate_prob = 0.5;
+    rules.poisson_lambda = 0.1 + 20 * stream.uniform();
+    rules.random_ratio = stream.uniform();
     rules.mask_length = choices(MaskLength{})[stream.below(3)].value;
     rules.replace_length = static_cast<int64_t>(stream.below(3)) - 1;
     Ids lengths;

@@ -58,7 +58,8 @@ SourceTarget with_gaps(const Sentences& sentences, const std::set<size_t>& gap) 
     side.insert(side.end(), sentences[s].begin(), sentences[s].end());
     if (gap.count(s)) out.source.push_back(4);
   }
-  out.source.push_back(1), out.target.push_back(1);
+  out.source.push_back(1);
+  out.target.push_back(1);
   return out;
 }
 

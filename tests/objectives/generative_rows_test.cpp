@@ -13,7 +13,9 @@ namespace {
 
 DataConfig data(const TokenStore&, int64_t length, RowPacking packing = RowPacking::document) {
   DataConfig config;
-  config.max_seq_length = length, config.packing = packing, config.short_seq_prob = 0;
+  config.max_seq_length = length;
+  config.packing = packing;
+  config.short_seq_prob = 0;
   return config;
 }
 
@@ -144,7 +146,9 @@ TEST_CASE(
     all.emplace_back(c);
   }
   DenoisingConfig deletion;
-  deletion.mask_length = MaskLength::subword, deletion.replace_length = 0, deletion.rotate_prob = 1,
+  deletion.mask_length = MaskLength::subword;
+  deletion.replace_length = 0;
+  deletion.rotate_prob = 1;
   deletion.insert_ratio = 0.1;
   all.emplace_back(DenoisingConfig{});
   all.emplace_back(deletion);
@@ -176,7 +180,8 @@ TEST_CASE("at high noise densities texts are shortened until their targets fit",
   const auto store = store_with_sentinels(dir, 20);
   const auto model = model_of<T5Config>(store, store.tokenizer().special().pad);
   SpanCorruptionConfig c;
-  c.noise_density = 0.8, c.mean_noise_span_length = 4;
+  c.noise_density = 0.8;
+  c.mean_noise_span_length = 4;
   const auto batch = Collator(store, {c}, data(store, 32), Rng(1), "train", model).batch(0, 16);
   for (const auto& target : labels_by_row(batch, batch.decoder_input_ids.size(1), 16)) {
     CHECK(target.size() <= 32);
@@ -233,7 +238,8 @@ TEST_CASE("a decoder-only model's source and target mark every noise span with a
     for (const double density : {0.15, 0.5})
       for (const int64_t length : {9, 24, 63}) {
         SpanCorruptionConfig c;
-        c.corruption = corruption, c.noise_density = density;
+        c.corruption = corruption;
+        c.noise_density = density;
         const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 32);
         const int64_t width = batch.input_ids.size(1);
         CHECK(width <= length);
@@ -286,7 +292,8 @@ TEST_CASE("gap sentences of a decoder-only model are whole sentences of one text
       auto source = row_of(batch.input_ids, row, line + 1 - static_cast<int64_t>(text.size()));
       CHECK(text.back() == special.sep);
       CHECK(source.back() == special.sep);
-      text.pop_back(), source.pop_back();
+      text.pop_back();
+      source.pop_back();
       std::erase(source, special.mask);
       text.insert(text.end(), source.begin(), source.end());
       const auto found = std::search(whole.begin(), whole.end(), text.begin(), text.end());
@@ -311,7 +318,10 @@ TEST_CASE("a source that noise makes longer than its text still contains all of 
   for (const double lambda : {0.1, 1.0, 3.5})
     for (const double insert : {0.0, 0.5}) {
       DenoisingConfig c;
-      c.permute_sentences = 0, c.random_ratio = 0, c.insert_ratio = insert, c.poisson_lambda = lambda;
+      c.permute_sentences = 0;
+      c.random_ratio = 0;
+      c.insert_ratio = insert;
+      c.poisson_lambda = lambda;
       c.mask_ratio = lambda == 3.5 ? 0 : 0.1;
       for (const int64_t length : {12, 60}) {
         const auto batch = Collator(store, {c}, data(store, length), Rng(1), "train", model).batch(0, 32);
@@ -368,27 +378,36 @@ TEST_CASE("pairs are the same from two columns, JSON lines, or two files", "[obj
   const auto stores = [&] {
     std::vector<TokenStore> found;
     PrepareOptions options;
-    options.format = TextFormat::pairs, options.tokenizer = dir / "vocab.txt", options.held_out = 0,
+    options.format = TextFormat::pairs;
+    options.tokenizer = dir / "vocab.txt";
+    options.held_out = 0;
     options.threads = 1;
     std::string columns, lines, source, target;
     for (int i = 0; i < 20; ++i) {
       const auto a = "w" + std::to_string(i) + "q w1q. w2q", b = "w" + std::to_string(49 - i) + "q";
-      columns += a + "\t" + b + "\n", lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n", source += a + "\n",
-          target += b + "\n";
+      columns += a + "\t" + b + "\n";
+      lines += "{\"x\": \"" + a + "\", \"y\": \"" + b + "\"}\n";
+      source += a + "\n";
+      target += b + "\n";
     }
     columns += "w1q\t\n";  // an empty target
-    options.inputs = {dir.write("a.tsv", columns)}, options.out = dir / "a";
+    options.inputs = {dir.write("a.tsv", columns)};
+    options.out = dir / "a";
     CHECK(prepare(options).incomplete_pairs == 1);
     found.emplace_back(options.out, "train");
-    options.inputs = {dir.write("b.jsonl", lines)}, options.field = "x,y", options.out = dir / "b";
+    options.inputs = {dir.write("b.jsonl", lines)};
+    options.field = "x,y";
+    options.out = dir / "b";
     prepare(options);
     found.emplace_back(options.out, "train");
-    options.inputs = {dir.write("c.en", source)}, options.targets = {dir.write("c.de", target)},
+    options.inputs = {dir.write("c.en", source)};
+    options.targets = {dir.write("c.de", target)};
     options.out = dir / "c";
     prepare(options);
     found.emplace_back(options.out, "train");
     dir.write("d.de", target + "w1q\n");
-    options.targets = {dir / "d.de"}, options.out = dir / "d";
+    options.targets = {dir / "d.de"};
+    options.out = dir / "d";
     CHECK_THROWS_WITH(prepare(options), Catch::Contains("has more lines than"));
     options.targets.clear();
     CHECK_THROWS_WITH(
@@ -432,8 +451,12 @@ TEST_CASE(
     text += words_of(1 + i * 7 % 19, i % 50) + "\t" + words_of(1 + i * 7 % 19 / 2 + i % 3, i / 50) +
             "\n";  // the two words identify the pair
   PrepareOptions options;
-  options.inputs = {dir.write("a.tsv", text)}, options.format = TextFormat::pairs,
-  options.tokenizer = dir / "vocab.txt", options.out = dir / "a", options.held_out = 0, options.threads = 1;
+  options.inputs = {dir.write("a.tsv", text)};
+  options.format = TextFormat::pairs;
+  options.tokenizer = dir / "vocab.txt";
+  options.out = dir / "a";
+  options.held_out = 0;
+  options.threads = 1;
   prepare(options);
   const TokenStore store(options.out, "train");
   const auto model = model_of<TransformerConfig>(store, store.tokenizer().special().cls);

@@ -31,7 +31,8 @@ Counts run(Fixture& f, const MlmConfig& config, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<int64_t> ids(64), positions, labels;
     for (int64_t i = 0; i < 64; ++i) ids[i] = i % 3 == 2 ? 55 + (i + row) % 50 : 5 + (i * 7 + row) % 50;
-    ids[0] = f.vocabulary.special.cls, ids[63] = f.vocabulary.special.sep;
+    ids[0] = f.vocabulary.special.cls;
+    ids[63] = f.vocabulary.special.sep;
     const auto before = ids;
     masker.corrupt(ids.data(), 64, 0, Rng(1).stream("mask", 0, row), positions, labels);
     ++c.rows;
@@ -151,7 +152,8 @@ TEST_CASE("whole word masking chooses all tokens of a word or none, and never jo
 TEST_CASE("with draw_per word all tokens of a word are treated alike", "[objectives]") {
   Fixture f;
   MlmConfig config;
-  config.unit = MaskingUnit::word, config.draw_per = DrawPer::word;
+  config.unit = MaskingUnit::word;
+  config.draw_per = DrawPer::word;
   Masker masker(config, f.vocabulary);
   for (uint64_t row = 0; row < 300; ++row) {
     std::vector<int64_t> ids, positions, labels;
@@ -185,17 +187,22 @@ TEST_CASE("span lengths are clipped geometric, P(n) of n-grams is proportional t
   Fixture f;
   constexpr int64_t words = 8000, rows = 3000;
   MlmConfig config;
-  config.draw_per = DrawPer::span, config.mask_prob = 1, config.random_prob = 0;
+  config.draw_per = DrawPer::span;
+  config.mask_prob = 1;
+  config.random_prob = 0;
   std::vector<double> lengths;
   int budget = 0;
   SECTION("spans") {
-    config.unit = MaskingUnit::span, config.count = CountRule::ceil, budget = 10;
+    config.unit = MaskingUnit::span;
+    config.count = CountRule::ceil;
+    budget = 10;
     for (int n = 1; n <= 10; ++n)
       lengths.push_back(0.2 * std::pow(0.8, n - 1) / (1 - std::pow(0.8, 10)));  // Joshi et al. 2020, section 3.1
     CHECK(lengths[0] == Approx(0.2241).margin(1e-4));
   }
   SECTION("n-grams") {
-    config.unit = MaskingUnit::ngram, budget = 7;
+    config.unit = MaskingUnit::ngram;
+    budget = 7;
     for (int n = 1; n <= 3; ++n) lengths.push_back(1.0 / n / (1 + 0.5 + 1.0 / 3));  // Lan et al. 2020, section 4.1
   }
   config.max_predictions_per_seq = budget;
@@ -215,7 +222,8 @@ TEST_CASE("span lengths are clipped geometric, P(n) of n-grams is proportional t
   for (size_t n = 1; n < seen.size(); ++n) {
     const double wanted = expected[n] * static_cast<double>(rows);
     if (wanted < 5) continue;
-    chi += (static_cast<double>(seen[n]) - wanted) * (static_cast<double>(seen[n]) - wanted) / wanted, ++degrees;
+    chi += (static_cast<double>(seen[n]) - wanted) * (static_cast<double>(seen[n]) - wanted) / wanted;
+    ++degrees;
   }
   REQUIRE(degrees >= 3);
   CHECK(chi < degrees + 5 * std::sqrt(2.0 * degrees));
@@ -226,7 +234,8 @@ TEST_CASE("an n-gram that overlaps chosen words is skipped and not shortened, as
   constexpr int64_t words = 126, budget = 19, rows = 20000;
   MlmConfig config;
   config.like = "albert";
-  config.unit = MaskingUnit::ngram, config.max_predictions_per_seq = budget;
+  config.unit = MaskingUnit::ngram;
+  config.max_predictions_per_seq = budget;
   config.mlm_probability = 0.2;  // above the limit
   Masker masker(config, f.vocabulary);
   std::array<double, 8> own{}, published{};  // number of runs of n chosen words; the last: 7 or more
@@ -286,7 +295,8 @@ TEST_CASE("reported lengths are those drawn, and reporting changes nothing", "[o
     constexpr int64_t words = 100000;  // so many that runs seldom touch
     std::vector<int64_t> ids(words, 7), positions, labels, again, drawn;
     masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), positions, labels);
-    std::fill(ids.begin(), ids.end(), 7), labels.clear();
+    std::fill(ids.begin(), ids.end(), 7);
+    labels.clear();
     masker.corrupt(ids.data(), words, 0, Rng(6).stream("mask", 0, row), again, labels, &drawn);
     REQUIRE(again == positions);
     std::vector<int64_t> runs{1};
@@ -297,7 +307,8 @@ TEST_CASE("reported lengths are those drawn, and reporting changes nothing", "[o
     const auto last = drawn.back();
     drawn.back() -= std::accumulate(drawn.begin(), drawn.end(), int64_t{0}) - 40;
     REQUIRE(drawn.back() <= last);
-    std::sort(runs.begin(), runs.end()), std::sort(drawn.begin(), drawn.end());
+    std::sort(runs.begin(), runs.end());
+    std::sort(drawn.begin(), drawn.end());
     REQUIRE(runs == drawn);
   }
   std::vector<int64_t> ids(60, 7), positions, labels, none;
@@ -308,7 +319,10 @@ TEST_CASE("reported lengths are those drawn, and reporting changes nothing", "[o
 
 TEST_CASE("rows draw their masking in proportion to its share, never one with share 0", "[objectives]") {
   std::vector<MaskingPart> parts(4);
-  parts[0].share = 0.5, parts[1].share = 0, parts[2].share = 0.3, parts[3].share = 0.2;
+  parts[0].share = 0.5;
+  parts[1].share = 0;
+  parts[2].share = 0.3;
+  parts[3].share = 0.2;
   std::array<int64_t, 4> seen{};
   constexpr int64_t rows = 100000;
   for (uint64_t row = 0; row < rows; ++row) ++seen[draw_masking(parts, Rng(5).stream("mixture", 0, row))];
@@ -322,7 +336,8 @@ TEST_CASE("a span is masked, replaced or kept as a whole, and random tokens foll
           "[objectives]") {
   Fixture f;
   std::vector<uint64_t> counts(static_cast<size_t>(f.tokenizer.size()));
-  counts[10] = 300, counts[11] = 100;
+  counts[10] = 300;
+  counts[11] = 100;
   const Vocabulary counted(f.tokenizer, counts);
   MlmConfig config;
   auto halves = spanbert_masking;
@@ -375,7 +390,8 @@ TEST_CASE("gpt-bert's spans tile the text, all lengths are equally likely, and a
   int64_t rows_of_masks = 0, alike = 0, spans = 0, masks = 0;
   for (int64_t row = 0; row < 4000; ++row) {
     std::vector<int64_t> ids(64, 7), positions, labels, drawn;
-    ids[0] = f.vocabulary.special.cls, ids[63] = ids[20] = f.vocabulary.special.sep;
+    ids[0] = f.vocabulary.special.cls;
+    ids[63] = ids[20] = f.vocabulary.special.sep;
     masker.corrupt(ids.data(), 64, 0, Rng(1).stream("mask", 0, row), positions, labels, &drawn);
     for (const auto n : drawn) ++lengths.at(static_cast<size_t>(n));
     rows_of_masks +=

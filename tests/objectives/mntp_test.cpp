@@ -19,7 +19,9 @@ namespace {
 
 DataConfig rows_of(int64_t length, RowPacking packing = RowPacking::document) {
   DataConfig data;
-  data.max_seq_length = length, data.packing = packing, data.short_seq_prob = 0;
+  data.max_seq_length = length;
+  data.packing = packing;
+  data.short_seq_prob = 0;
   return data;
 }
 
@@ -72,8 +74,12 @@ template <class Config = Gpt2Config>
 Config small_decoder() {
   Config model;
   model.architecture = Architecture::decoder;
-  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 2, model.num_attention_heads = 2,
-  model.intermediate_size = 16, model.max_position_embeddings = 16;
+  model.vocab_size = 23;
+  model.hidden_size = 12;
+  model.num_hidden_layers = 2;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 16;
+  model.max_position_embeddings = 16;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   return model;
 }
@@ -178,7 +184,8 @@ TEST_CASE(
   const auto store = tiny_store(dir);
   const auto model = decoder_of(store);
   MntpConfig mntp;
-  mntp.initial_mlm_probability = 0.6, mntp.mlm_probability = 0.2;
+  mntp.initial_mlm_probability = 0.6;
+  mntp.mlm_probability = 0.2;
   const StepRows steps{.batch_size = 8, .accumulation = 2, .steps = 10};
   const auto shares = [&](const MntpConfig& config, const StepRows& rows_of_steps, const std::string& stage) {
     const Collator collator(store, {config}, rows_of(24, RowPacking::full), Rng(1), stage, model, rows_of_steps);

@@ -21,8 +21,12 @@ Batch some_batch() {
 TEST_CASE("losses and gradients with read_positions equal those with the hidden states of all positions",
           "[objectives][network]") {
   BertConfig model;
-  model.vocab_size = 23, model.hidden_size = 12, model.num_hidden_layers = 2, model.num_attention_heads = 2,
-  model.intermediate_size = 16, model.max_position_embeddings = 16;
+  model.vocab_size = 23;
+  model.hidden_size = 12;
+  model.num_hidden_layers = 2;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 16;
+  model.max_position_embeddings = 16;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   const auto batch = some_batch();
   for (const Objectives& objectives :

@@ -21,7 +21,8 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
   const PlmRules rules{.num_predict = 7, .reuse_len = length / 2, .perm_size = 6};
   Batch batch;
   batch.input_ids = at::arange(rows * length, at::kLong).mul(11).remainder(25).add(6).view({rows, length});
-  batch.input_ids.narrow(1, length - 2, 1).fill_(4), batch.input_ids.narrow(1, length - 1, 1).fill_(3);
+  batch.input_ids.narrow(1, length - 2, 1).fill_(4);
+  batch.input_ids.narrow(1, length - 1, 1).fill_(3);
   batch.token_type_ids = at::zeros_like(batch.input_ids);
   batch.visible = at::empty({rows, length, length}, at::kBool);
   batch.target_positions = at::full({rows, 7}, -1, at::kLong);
@@ -37,11 +38,12 @@ Batch some_batch(int64_t rows, int64_t length, uint64_t seed) {
         batch.visible[b][i][j] = !example.blocked(static_cast<size_t>(i), static_cast<size_t>(j));
     for (size_t n = 0; n < example.targets.size(); ++n) {
       batch.target_positions[b][static_cast<int64_t>(n)] = example.targets[n];
-      positions.push_back(7 * b + static_cast<int64_t>(n)),
-          labels.push_back(batch.input_ids[b][example.targets[n]].item<int64_t>());
+      positions.push_back(7 * b + static_cast<int64_t>(n));
+      labels.push_back(batch.input_ids[b][example.targets[n]].item<int64_t>());
     }
   }
-  batch.positions = at::tensor(positions, at::kLong), batch.labels = at::tensor(labels, at::kLong);
+  batch.positions = at::tensor(positions, at::kLong);
+  batch.labels = at::tensor(labels, at::kLong);
   return batch;
 }
 
@@ -59,9 +61,11 @@ TEST_CASE("predicted spans match a simulation of the published rules", "[objecti
     int all = 0, words = 0;
     for (size_t i = 0; i < 256; ++i) {
       if (!masked[i] || (i > 0 && masked[i - 1])) continue;
-      ++all, words += starts[i];
+      ++all;
+      words += starts[i];
     }
-    runs.add(all), runs_at_words.add(words);
+    runs.add(all);
+    runs_at_words.add(words);
     front.add(static_cast<double>(std::count(masked.begin(), masked.begin() + 64, 1)));
     back.add(static_cast<double>(std::count(masked.end() - 64, masked.end(), 1)));
   }
@@ -120,14 +124,16 @@ int leaks(size_t n, const Ids& targets, const Blocked& blocked) {
 
 /// 16 tokens, 2 of them functional, 5 of the others predicted.
 void choose_tokens(Stream& stream, Flags& masked, Flags& functional) {
-  masked.assign(16, 0), functional.assign(16, 0);
+  masked.assign(16, 0);
+  functional.assign(16, 0);
   const auto set = [&](Flags& flags, int count) {
     while (count > 0) {
       const auto i = stream.below(16);
       if (!masked[i] && !functional[i]) flags[i] = 1, --count;
     }
   };
-  set(functional, 2), set(masked, 5);
+  set(functional, 2);
+  set(masked, 5);
 }
 
 }  // namespace
@@ -336,7 +342,8 @@ TEST_CASE("rows of plm keep their text, are padded on the left, and no target at
   TempDir dir;
   const auto store = tiny_store(dir);
   DataConfig data;
-  data.max_seq_length = 24, data.short_seq_prob = 0.3;
+  data.max_seq_length = 24;
+  data.short_seq_prob = 0.3;
   const Collator collator(store, {PlmConfig{}}, data, Rng(1), "train", XlnetConfig{});
   const auto& special = store.tokenizer().special();
   int64_t predicted = 0, tokens = 0;
@@ -380,7 +387,8 @@ TEST_CASE("the spans of a reversed text mirror those of the original text", "[ob
     PlmExample forwards, backwards;
     auto again = stream;
     plm(functional, starts, rules, stream, forwards);
-    std::reverse(starts.begin(), starts.end()), std::reverse(functional.begin(), functional.end());
+    std::reverse(starts.begin(), starts.end());
+    std::reverse(functional.begin(), functional.end());
     rules.backward = true;
     plm(functional, starts, rules, again, backwards);
     Ids mirrored;

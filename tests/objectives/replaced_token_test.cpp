@@ -7,8 +7,13 @@ namespace {
 
 ElectraConfig small() {
   ElectraConfig c;
-  c.vocab_size = 31, c.embedding_size = 10, c.hidden_size = 16, c.num_hidden_layers = 1, c.num_attention_heads = 4,
-  c.intermediate_size = 20, c.max_position_embeddings = 16;
+  c.vocab_size = 31;
+  c.embedding_size = 10;
+  c.hidden_size = 16;
+  c.num_hidden_layers = 1;
+  c.num_attention_heads = 4;
+  c.intermediate_size = 20;
+  c.max_position_embeddings = 16;
   c.hidden_dropout_prob = c.attention_probs_dropout_prob = 0;
   return c;
 }
@@ -58,7 +63,8 @@ TEST_CASE("masked positions are filled, and replaced tokens are marked", "[objec
     auto untouched = at::ones({36}, at::kBool);
     untouched.index_fill_(0, batch.positions, false);
     CHECK(at::equal(batch.input_ids.flatten().masked_select(untouched), c.text.flatten().masked_select(untouched)));
-    right += 6 - batch.replaced.sum().item<int64_t>(), filled += 6;
+    right += 6 - batch.replaced.sum().item<int64_t>();
+    filled += 6;
     network->losses(c.masked, key);  // the loss of the generator is picked up
   }
   CHECK(right < filled / 4);  // by chance one in 31

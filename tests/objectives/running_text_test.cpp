@@ -28,13 +28,18 @@ constexpr int64_t kLength = 24, kReuse = 9;
 
 XlnetConfig with_mems(bool bi_data) {
   auto model = small_xlnet();
-  model.mem_len = 13, model.reuse_len = kReuse, model.bi_data = bi_data, model.vocab_size = 200;
+  model.mem_len = 13;
+  model.reuse_len = kReuse;
+  model.bi_data = bi_data;
+  model.vocab_size = 200;
   return model;
 }
 
 DataConfig unpadded(RowPacking packing) {
   DataConfig data;
-  data.max_seq_length = kLength, data.short_seq_prob = 0, data.packing = packing;
+  data.max_seq_length = kLength;
+  data.short_seq_prob = 0;
+  data.packing = packing;
   return data;
 }
 
@@ -222,7 +227,8 @@ TEST_CASE("a target does not depend on tokens that it may not attend to, neither
   // Position p of a row in the first step is position p - kReuse in the second: a token is changed in both.
   const auto run = [&](int64_t changed) {
     auto before = first, now = second;
-    before.input_ids = first.input_ids.clone(), now.input_ids = second.input_ids.clone();
+    before.input_ids = first.input_ids.clone();
+    now.input_ids = second.input_ids.clone();
     if (changed >= 0 && changed < kLength - 2) before.input_ids.select(1, changed).fill_(6);
     if (changed >= kReuse && changed - kReuse < kLength - 2) now.input_ids.select(1, changed - kReuse).fill_(6);
     std::vector<Tensor> mems, unused;

@@ -8,14 +8,18 @@ namespace {
 /// A run of 8 steps at the peak after a warm-up of 2, with a checkpoint every second step.
 RunConfig stable_run(const TempDir& dir) {
   auto config = tiny_run(dir, 8);
-  config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 2;
-  config.checkpoint.every = 2, config.checkpoint.keep = 10;
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 2;
+  config.checkpoint.every = 2;
+  config.checkpoint.keep = 10;
   return config;
 }
 
 RunConfig decayed_run(const RunConfig& stable, int64_t steps) {
   auto config = stable;
-  config.schedule.shape = ScheduleShape::wsd, config.schedule.decay = 0.4, config.train.budget.steps = steps;
+  config.schedule.shape = ScheduleShape::wsd;
+  config.schedule.decay = 0.4;
+  config.train.budget.steps = steps;
   return config;
 }
 
@@ -92,7 +96,8 @@ TEST_CASE("a branch that would not have had these weights is refused before its 
           "begins its decay after 0.6 of the budget, and the checkpoint stands at 0.75");
   refused(decayed_run(stable, 6), at_six, "has used up the budget of the branch; raise train.budget");
   auto other = decayed_run(stable, 20);
-  other.optimizer.learning_rate = 1, other.train.seed = 7;
+  other.optimizer.learning_rate = 1;
+  other.train.seed = 7;
   refused(other, at_six, "a branch may change budget and schedule; undo these changes");
   other = decayed_run(stable, 20);
   other.schedule.warmup = 0.1;

@@ -117,7 +117,10 @@ TEST_CASE("held_out.json of a generative objective has the source bytes of every
   const TempDir dir;
   auto config = tiny_run(dir, 2);
   Gpt2Config model;
-  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
   model.max_position_embeddings = 32;
   config.model = model;
   config.objectives = {ClmConfig{}};

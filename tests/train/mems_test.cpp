@@ -16,11 +16,19 @@ namespace {
 RunConfig run_with_mems(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
   XlnetConfig model;
-  model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64;
-  model.mem_len = 20, model.reuse_len = 12, model.bi_data = true;
-  config.model = model, config.objectives = {PlmConfig{}};
-  config.data.packing = RowPacking::segment_pair, config.data.short_seq_prob = 0;
-  config.train.batch_size = 4, config.train.accumulation = 2;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 2;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
+  model.mem_len = 20;
+  model.reuse_len = 12;
+  model.bi_data = true;
+  config.model = model;
+  config.objectives = {PlmConfig{}};
+  config.data.packing = RowPacking::segment_pair;
+  config.data.short_seq_prob = 0;
+  config.train.batch_size = 4;
+  config.train.accumulation = 2;
   return config;
 }
 
@@ -60,7 +68,8 @@ struct ManualRun {
     for (size_t m = 0; m < given.size(); ++m) {
       given[m].mems = mems.empty() ? std::vector<Tensor>() : mems[m];
       const auto part = network->losses(given[m], 0)[0];
-      sum += part.sum.item<double>(), count += static_cast<double>(part.count);
+      sum += part.sum.item<double>();
+      count += static_cast<double>(part.count);
       if (!read) continue;
       Traces traces;
       network->backbone->hidden({.input_ids = given[m].input_ids,
@@ -147,7 +156,8 @@ TEST_CASE("the mems are zeros at the start of a text and after a step without up
     at::NoGradGuard no_grad;
     const auto part =
         run.network->losses(held_out.batch(static_cast<uint64_t>(at), std::min<int64_t>(4, 10 - at)), 0)[0];
-    sum += part.sum.item<double>(), count += static_cast<double>(part.count);
+    sum += part.sum.item<double>();
+    count += static_cast<double>(part.count);
   }
   CHECK(first == Approx(sum / count));
 }
@@ -203,7 +213,8 @@ TEST_CASE("an XLNet with mems learns the language, and after a kill and a resume
           "[train][learning][resume][mems]") {
   TempDir dir;
   auto config = run_with_mems(dir, 160);
-  config.evaluation.every = 40, config.checkpoint.every = 9;
+  config.evaluation.every = 40;
+  config.checkpoint.every = 9;
   check_killed_run(config, dir, "step-00000063", "step-00000160",
                    {"weights.safetensors", "optimizer.safetensors", "memory.safetensors"});
   CHECK(SafeTensors::open(dir / "a/step-00000160/memory.safetensors").get("memory.1.1").sizes() ==

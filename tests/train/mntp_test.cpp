@@ -15,7 +15,10 @@ namespace {
 RunConfig hybrid_run(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
   Gpt2Config model;
-  model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 64,
+  model.hidden_size = 32;
+  model.num_hidden_layers = 2;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
   model.max_position_embeddings = 40;
   model.hidden_dropout_prob = model.attention_probs_dropout_prob = 0;
   MntpConfig mntp;
@@ -74,7 +77,8 @@ TEST_CASE("micro-batches with rows of different kinds give the loss of one batch
   config.train.precision = Precision::fp32;
   config.train.batch_size = 16;
   pretrain(config, {.run = dir / "one"});
-  config.train.batch_size = 2, config.train.accumulation = 8;
+  config.train.batch_size = 2;
+  config.train.accumulation = 8;
   pretrain(config, {.run = dir / "many"});
   const auto a = metrics(dir / "one"), b = metrics(dir / "many");
   for (size_t step = 0; step < 3; ++step) {
@@ -106,7 +110,8 @@ TEST_CASE("a run of clm starts from the weights of a hybrid", "[train][mntp]") {
   pretrain(config, {.run = dir / "hybrid"});
   config.objectives = {ClmConfig{}};
   config.init.from = dir / "hybrid";
-  config.train.budget.steps = 1, config.optimizer.learning_rate = 0;
+  config.train.budget.steps = 1;
+  config.optimizer.learning_rate = 0;
   pretrain(config, {.run = dir / "clm"});
   const auto a = collect_params(*open_run(dir / "hybrid").network), b = collect_params(*open_run(dir / "clm").network);
   REQUIRE(a.size() == b.size());

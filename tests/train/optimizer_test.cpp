@@ -86,8 +86,8 @@ struct Reference {
         std::vector<double> of_row(row.size()), of_column(column.size());
         for (size_t i = 0; i < p.size(); ++i) {
           const size_t r = i / column.size(), k = i % column.size();
-          of_row[r] += (g[i] * g[i] + 1e-30) / static_cast<double>(columns),
-              of_column[k] += (g[i] * g[i] + 1e-30) / static_cast<double>(rows);
+          of_row[r] += (g[i] * g[i] + 1e-30) / static_cast<double>(columns);
+          of_column[k] += (g[i] * g[i] + 1e-30) / static_cast<double>(rows);
         }
         double mean = 0;
         for (size_t r = 0; r < row.size(); ++r)
@@ -130,7 +130,8 @@ void check_updates(const OptimizerConfig& config) {
   std::vector<std::vector<std::pair<Tensor, Moments>>> plain;
   for (size_t k = 0; k < samples.size(); ++k) {
     const auto& s = samples[k];
-    references.emplace_back(), plain.emplace_back();
+    references.emplace_back();
+    plain.emplace_back();
     for (const auto& part :
          flat.ranges()[k].param.param.value().detach().reshape({s.parts, s.rows, s.columns}).unbind()) {
       const bool factored = config.kind == OptimizerKind::adafactor && s.rows >= 128 && s.columns >= 128;

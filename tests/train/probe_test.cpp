@@ -10,8 +10,12 @@ namespace {
 RunConfig discriminator(const TempDir& dir, int64_t steps) {
   auto config = tiny_run(dir, steps);
   ElectraConfig model;
-  model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
-  model.max_position_embeddings = 32, model.embedding_size = 24;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
+  model.max_position_embeddings = 32;
+  model.embedding_size = 24;
   config.model = model;
   config.objectives = {RtdConfig{}};
   return config;

@@ -7,12 +7,21 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   TempDir dir;
   auto base = tiny_run(dir, 400);
   PrepareOptions marked;
-  marked.inputs = {dir / "text.txt"}, marked.tokenizer = dir / "vocab.txt", marked.out = dir / "marked",
-  marked.format = TextFormat::lines, marked.held_out = 0.1, marked.threads = 1, marked.sentinels = 40;
+  marked.inputs = {dir / "text.txt"};
+  marked.tokenizer = dir / "vocab.txt";
+  marked.out = dir / "marked";
+  marked.format = TextFormat::lines;
+  marked.held_out = 0.1;
+  marked.threads = 1;
+  marked.sentinels = 40;
   prepare(marked);
   const auto small = [](auto model) {
-    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
-    model.max_position_embeddings = 40, model.hidden_dropout_prob = model.activation_dropout = 0,
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 64;
+    model.max_position_embeddings = 40;
+    model.hidden_dropout_prob = model.activation_dropout = 0;
     model.attention_probs_dropout_prob = 0;
     model.d_kv = model.d_kv > 0 ? 16 : 0;
     return model;
@@ -28,13 +37,17 @@ TEST_CASE("decoders learn the language, and resume to the same bits", "[train][l
   for (const auto& c : {Case{small(Gpt2Config{}), {ClmConfig{}}, 0.5}, Case{rotary, {ClmConfig{}}, 0.5},
                         Case{small(T5Config{}), {spans}, 0.6}, Case{small(BartConfig{}), {DenoisingConfig{}}, 0.6}}) {
     auto config = base;
-    config.model = c.model, config.objectives = c.objectives, config.data.tokens = marked.out;
+    config.model = c.model;
+    config.objectives = c.objectives;
+    config.data.tokens = marked.out;
     const auto kind = kind_of(c.model), name = kind + "-" + name_of(backbone_of(c.model).position_embeddings);
     INFO(name);
     if (kind != "gpt2") config.train.budget.steps = 900;
     const auto report = pretrain(config, {.run = dir / name});
     CHECK(report.held_out_loss < c.share * report.unigram_loss);
-    config.train.budget.steps = 4, config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
+    config.train.budget.steps = 4;
+    config.schedule.shape = ScheduleShape::constant;
+    config.schedule.warmup = 0;
     auto longer = config;
     longer.train.budget.steps = 8;
     pretrain(longer, {.run = dir / (name + "-whole")});
@@ -70,7 +83,9 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
   }
   SECTION("two stages") {
     RtdConfig rtd;
-    rtd.generator_steps = 6, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
+    rtd.generator_steps = 6;
+    rtd.generator_hidden_size = 1;
+    rtd.tie = EmbeddingTie::none;
     config.objectives = {rtd};
   }
   for (const int64_t every : {4, 6}) {  // before, and right at, the change
@@ -177,7 +192,8 @@ TEST_CASE("a damaged newest checkpoint is skipped for the newest valid one", "[t
 TEST_CASE("old checkpoints are removed, and damaged ones after the latest do not count", "[train][checkpoint]") {
   TempDir dir;
   auto config = tiny_run(dir, 12);
-  config.checkpoint.every = 4, config.checkpoint.keep = 1;
+  config.checkpoint.every = 4;
+  config.checkpoint.keep = 1;
   pretrain(config, {.run = dir / "run"});
   fs::create_directories(dir / "run/step-00000099");
   prune_checkpoints(dir / "run", 1);
@@ -192,7 +208,9 @@ TEST_CASE(
   auto config = tiny_run(dir, 4);
   pretrain(config, {.run = dir / "a"});
   fs::copy(dir / "a", dir / "c", fs::copy_options::recursive);
-  config.optimizer.kind = OptimizerKind::lamb, config.train.budget.steps = 8, config.checkpoint.every = 2;
+  config.optimizer.kind = OptimizerKind::lamb;
+  config.train.budget.steps = 8;
+  config.checkpoint.every = 2;
   pretrain(config, {.run = dir / "a", .resume = true, .overwrite_config = true});
   CHECK_THAT(read_file(dir / "a/log.txt"),
              Catch::Contains("step-00000004: was made by adamw; the moments of lamb start from zero"));
@@ -214,8 +232,11 @@ TEST_CASE("a run that ended, by its budget or by patience, is unchanged when it 
   SECTION("budget") { config.evaluation.every = 4; }
   SECTION("patience") {
     by = "patience";
-    config.train.budget.steps = 400, config.optimizer.learning_rate = 0;
-    config.evaluation.every = 2, config.evaluation.patience = 3, config.checkpoint.every = 4;
+    config.train.budget.steps = 400;
+    config.optimizer.learning_rate = 0;
+    config.evaluation.every = 2;
+    config.evaluation.patience = 3;
+    config.checkpoint.every = 4;
   }
   const auto first = pretrain(config, {.run = dir / "run"});
   REQUIRE(first.steps == 8);
@@ -235,7 +256,8 @@ TEST_CASE("times are summed over all sessions of a run, without those that an ol
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
-  config.schedule.shape = ScheduleShape::constant, config.schedule.warmup = 0;
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
   const auto run = dir / "run";
   pretrain(config, {.run = run});
   auto state = load_state(find_checkpoint(run), nullptr);

@@ -39,7 +39,8 @@ TEST_CASE("wsd stays at its peak and decays over the last share of the budget", 
 TEST_CASE("wsd_s is at the end of every budget where wsd with that budget is, and goes on at the peak",
           "[train][schedule]") {
   auto s = schedule_of(ScheduleShape::wsd_s, 10);
-  s.decays = 3, s.decay = 0.2;
+  s.decays = 3;
+  s.decay = 0.2;
   auto single = schedule_of(ScheduleShape::wsd, 10);
   single.decay = 0.2;
   for (int done = 0; done < 25; ++done) CHECK(schedule_factor(s, done, 100) == schedule_factor(single, done, 25));
@@ -73,7 +74,8 @@ TEST_CASE("one_cycle has the factors of PyTorch's OneCycleLR", "[train][schedule
                                         0.010930155928298624,
                                         4e-06};
   auto s = schedule_of(ScheduleShape::one_cycle, 6 - 1);
-  s.start_factor = 1.0 / 25, s.end_factor = 1.0 / 25 / 1e4;
+  s.start_factor = 1.0 / 25;
+  s.end_factor = 1.0 / 25 / 1e4;
   for (size_t k = 0; k < expected.size(); ++k)
     CHECK(schedule_factor(s, static_cast<double>(k), 21 - 1) == Approx(expected[k]).epsilon(1e-12));
 }
@@ -91,7 +93,8 @@ TEST_CASE("a schedule says how long it is the same for every budget", "[train][s
   auto s = schedule_of(ScheduleShape::wsd, 10);
   s.decay = 0.2;
   CHECK(stable_share(s) == 0.8);
-  s.shape = ScheduleShape::wsd_s, s.decays = 3;
+  s.shape = ScheduleShape::wsd_s;
+  s.decays = 3;
   CHECK(stable_share(s) == Approx(0.2));
   for (const auto shape : {ScheduleShape::wsd, ScheduleShape::wsd_s, ScheduleShape::constant,
                            ScheduleShape::inverse_sqrt, ScheduleShape::transformer}) {

@@ -24,7 +24,10 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   TempDir dir;
   const auto base = tiny_run(dir, 1500);
   const auto small = [](auto model) {
-    model.hidden_size = 32, model.num_hidden_layers = 1, model.num_attention_heads = 2, model.intermediate_size = 64,
+    model.hidden_size = 32;
+    model.num_hidden_layers = 1;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 64;
     model.max_position_embeddings = 40;
     model.embedding_size = model.embedding_size > 0 ? 24 : 0;
     return model;
@@ -44,7 +47,9 @@ TEST_CASE("every family learns the language with its own objectives", "[train][l
   modernbert.num_hidden_layers = 2;
   modernbert.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 4};
   RtdConfig rtd;
-  rtd.weight = 2, rtd.generator_hidden_size = 1, rtd.mlm = electra;
+  rtd.weight = 2;
+  rtd.generator_hidden_size = 1;
+  rtd.mlm = electra;
   const std::vector<std::pair<ModelConfig, Objectives>> families{{small(RobertaConfig{}), {MlmConfig{}}},
                                                                  {small(AlbertConfig{}), {ngrams, SopConfig{}}},
                                                                  {small(DistilBertConfig{}), {spans}},
@@ -71,8 +76,13 @@ TEST_CASE("the unigram baseline takes frequencies of special tokens from the tar
   TempDir dir;
   const auto base = tiny_run(dir, 1);
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.tokenizer = dir / "vocab.txt", options.out = dir / "marked",
-  options.format = TextFormat::lines, options.held_out = 0.1, options.threads = 1, options.sentinels = 40;
+  options.inputs = {dir / "text.txt"};
+  options.tokenizer = dir / "vocab.txt";
+  options.out = dir / "marked";
+  options.format = TextFormat::lines;
+  options.held_out = 0.1;
+  options.threads = 1;
+  options.sentinels = 40;
   prepare(options);
   const TokenStore train(options.out, "train"), store(options.out, "valid");
   const Collator collator(store, {SpanCorruptionConfig{}}, base.data, Rng(1), "valid", T5Config{});
@@ -104,9 +114,12 @@ TEST_CASE("in two stages the generator trains alone, then it is frozen and the d
   TempDir dir;
   auto config = tiny_run(dir, 8);
   RtdConfig rtd;
-  rtd.generator_steps = 4, rtd.generator_hidden_size = 1, rtd.tie = EmbeddingTie::none;
+  rtd.generator_steps = 4;
+  rtd.generator_hidden_size = 1;
+  rtd.tie = EmbeddingTie::none;
   config.objectives = {rtd};
-  config.checkpoint.every = 1, config.checkpoint.keep = 20;
+  config.checkpoint.every = 1;
+  config.checkpoint.keep = 20;
   config.schedule.warmup = 0;
   pretrain(config, {.run = dir / "run"});
   const auto weights = [&](int step) {
@@ -164,7 +177,8 @@ TEST_CASE("gradient accumulation normalises by the predictions of the whole batc
   config.train.precision = Precision::fp32;
   std::get<MlmConfig>(config.objectives[0]).count = CountRule::bernoulli;  // micro-batches with unequal counts
   pretrain(config, {.run = dir / "whole"});
-  config.train.batch_size = 2, config.train.accumulation = 4;
+  config.train.batch_size = 2;
+  config.train.accumulation = 4;
   pretrain(config, {.run = dir / "parts"});
   const auto a = metrics(dir / "whole"), b = metrics(dir / "parts");
   for (size_t i = 0; i < 3; ++i) {
@@ -224,16 +238,23 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
                     Catch::Contains("model.vocab_size is 7, the tokenizer of") &&
                         Catch::Contains("has 21 tokens; raise it, or leave it out"));
   RobertaConfig roberta;  // positions start after the padding id: with padding last in the vocabulary too few remain
-  roberta.hidden_size = 32, roberta.num_hidden_layers = 1, roberta.num_attention_heads = 2,
-  roberta.intermediate_size = 64, roberta.max_position_embeddings = 34;
+  roberta.hidden_size = 32;
+  roberta.num_hidden_layers = 1;
+  roberta.num_attention_heads = 2;
+  roberta.intermediate_size = 64;
+  roberta.max_position_embeddings = 34;
   TempDir elsewhere;
   PrepareOptions late;
-  late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))}, late.out = elsewhere / "tokens",
-  late.format = TextFormat::lines, late.threads = 1;
+  late.inputs = {elsewhere.write("text.txt", synthetic_text(20, 12))};
+  late.out = elsewhere / "tokens";
+  late.format = TextFormat::lines;
+  late.threads = 1;
   late.tokenizer = elsewhere.write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[MASK]\nwa\nwb\nwc\n");
   prepare(late);
   other = config;
-  other.model = roberta, other.objectives = {MlmConfig{}}, other.data.tokens = late.out;
+  other.model = roberta;
+  other.objectives = {MlmConfig{}};
+  other.data.tokens = late.out;
   CHECK_THROWS_WITH(pretrain(other, {.run = dir / "late"}),
                     Catch::Contains("the tokenizer's padding id is 7, and positions of roberta start after it; "
                                     "raise model.max_position_embeddings to 40"));
@@ -253,13 +274,17 @@ TEST_CASE("invalid runs are rejected with a clear message", "[train]") {
       "train.budget has no limit; give steps, tokens, predicted_tokens, words, epochs, flops or minutes");
   other = config;
   T5Config t5;
-  t5.hidden_size = 32, t5.num_attention_heads = 2;
-  other.model = t5, other.objectives = {PairsConfig{}}, other.data.packing = RowPacking::full,
+  t5.hidden_size = 32;
+  t5.num_attention_heads = 2;
+  other.model = t5;
+  other.objectives = {PairsConfig{}};
+  other.data.packing = RowPacking::full;
   other.data.short_seq_prob = 0.5;
   CHECK_THROWS_WITH(validate(other),
                     "objective pairs makes rows of full length, and data.short_seq_prob is 0.5; set it to 0\n"
                     "objective pairs makes one row per pair, and data.packing is full; choose document");
-  other.objectives = {GapSentencesConfig{}}, other.data.short_seq_prob = 0.1;
+  other.objectives = {GapSentencesConfig{}};
+  other.data.short_seq_prob = 0.1;
   CHECK_THROWS_WITH(
       validate(other),
       "objective gap_sentences masks whole sentences, and data.packing full cuts them; choose doc_sentences "
@@ -270,10 +295,16 @@ TEST_CASE("span corruption with too few sentinels is rejected before training", 
   TempDir dir;
   auto config = tiny_run(dir, 2);
   PrepareOptions options;
-  options.inputs = {dir / "text.txt"}, options.out = dir / "few", options.format = TextFormat::lines,
-  options.tokenizer = dir / "vocab.txt", options.sentinels = 1, options.threads = 1;
+  options.inputs = {dir / "text.txt"};
+  options.out = dir / "few";
+  options.format = TextFormat::lines;
+  options.tokenizer = dir / "vocab.txt";
+  options.sentinels = 1;
+  options.threads = 1;
   prepare(options);
-  config.model = T5Config{}, config.data.short_seq_prob = 0, config.objectives = {SpanCorruptionConfig{}},
+  config.model = T5Config{};
+  config.data.short_seq_prob = 0;
+  config.objectives = {SpanCorruptionConfig{}};
   config.data.tokens = options.out;
   CHECK_THROWS_WITH(
       pretrain(config, {.run = dir / "run"}),
@@ -295,14 +326,18 @@ TEST_CASE("schedules match their closed forms", "[train][schedule]") {
   CHECK(schedule_factor(s, 5, 100) == Approx(0.5 * 0.95));
   CHECK(schedule_factor(s, 10, 100) == Approx(0.9));
   s.decay_in_warmup = false;
-  s.decay_from_start = false, s.shape = ScheduleShape::cosine, s.end_factor = 0.1;
+  s.decay_from_start = false;
+  s.shape = ScheduleShape::cosine;
+  s.end_factor = 0.1;
   CHECK(schedule_factor(s, 55, 100) == Approx(0.1 + 0.9 * 0.5));
   CHECK(schedule_factor(s, 100, 100) == Approx(0.1));
   s.shape = ScheduleShape::constant;
   CHECK(schedule_factor(s, 99, 100) == 1);
   s.shape = ScheduleShape::inverse_sqrt;
   CHECK(schedule_factor(s, 40, 100) == Approx(0.5));
-  s.shape = ScheduleShape::linear, s.end_factor = 0, s.warmup = 0.1;
+  s.shape = ScheduleShape::linear;
+  s.end_factor = 0;
+  s.warmup = 0.1;
   CHECK(schedule_factor(s, 50, 1000) == 0.5);  // below 1: a fraction of the budget
 }
 
@@ -341,7 +376,9 @@ TEST_CASE("patience ends a run whose held-out loss no longer improves", "[train]
 TEST_CASE("a warm-up in steps counts steps, whichever limit ends the run", "[train][schedule]") {
   TempDir dir;
   auto config = tiny_run(dir, 0);
-  config.schedule.warmup = 6, config.schedule.shape = ScheduleShape::linear, config.checkpoint.log_every = 1;
+  config.schedule.warmup = 6;
+  config.schedule.shape = ScheduleShape::linear;
+  config.checkpoint.log_every = 1;
   config.train.budget.tokens = 3000;
   pretrain(config, {.run = dir / "a"});
   config.train.budget.steps = 1000;
@@ -371,16 +408,23 @@ TEST_CASE("bits per byte count the bytes of the source text, for any tokenizer, 
   const auto file = dir.write("text.txt", text);
   for (const std::string kind : {"byte_bpe", "unigram", "wordpiece"}) {
     PrepareOptions options;
-    options.inputs = {file}, options.out = dir / kind, options.train_kind = choice_of<TokenizerKind>(kind),
-    options.vocab_size = kind == "byte_bpe" ? 300 : 70, options.held_out = 0, options.threads = 1;
-    options.sentinels = 100, options.lowercase = kind == "wordpiece", options.for_scoring = true;
+    options.inputs = {file};
+    options.out = dir / kind;
+    options.train_kind = choice_of<TokenizerKind>(kind);
+    options.vocab_size = kind == "byte_bpe" ? 300 : 70;
+    options.held_out = 0;
+    options.threads = 1;
+    options.sentinels = 100;
+    options.lowercase = kind == "wordpiece";
+    options.for_scoring = true;
     prepare(options);
     const TokenStore store(options.out, "train");
     if (kind == "wordpiece")
       REQUIRE(std::count_if(store.train_counts().begin(), store.train_counts().end(), [](auto n) { return n > 0; }) >
               10);
     DataConfig data;
-    data.max_seq_length = 256, data.short_seq_prob = 0;
+    data.max_seq_length = 256;
+    data.short_seq_prob = 0;
     Gpt2Config gpt;
     gpt.eos_token_id = store.tokenizer().special().sep;
     BartConfig bart;
@@ -407,7 +451,9 @@ TEST_CASE("bits per byte count the bytes of the source text, for any tokenizer, 
     GapSentencesConfig gaps;
     gaps.gap_sentences_ratio = 1;  // both sentences of each document
     CHECK(label_bytes(Collator(store, {gaps}, data, Rng(1), "train", PegasusConfig{}), 1000, 8) == bytes);
-    options.out = dir / (kind + "-split"), options.held_out = 0.3, options.for_scoring = false;
+    options.out = dir / (kind + "-split");
+    options.held_out = 0.3;
+    options.for_scoring = false;
     prepare(options);
     CHECK(TokenStore(options.out, "valid").source_bytes(0).has_value());
     CHECK_FALSE(TokenStore(options.out, "train").source_bytes(0).has_value());
