@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/describe.h"
 #include "core/log.h"
 #include "core/tensor/matmul.h"
 #include "objectives/collator.h"
@@ -18,8 +19,8 @@ namespace cloze {
 namespace {
 
 double gemm_gflops(at::ScalarType type) {
-  const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type),
-             b = at::ones({2304, 768}, at::kFloat).mul(0.21).to(type);
+  const auto a = at::ones({2048, 768}, at::kFloat).mul(0.37).to(type);
+  const auto b = at::ones({2304, 768}, at::kFloat).mul(0.21).to(type);
   matmul_nt(a, b);
   const auto start = Clock::now();
   int n = 0;
@@ -27,8 +28,15 @@ double gemm_gflops(at::ScalarType type) {
   return 2.0 * 2048 * 768 * 2304 * n / seconds_since(start) / 1e9;
 }
 
-/// A synthetic batch for a generative model. Targets have the length that the objective makes of such a text, rounded
-/// up to a multiple of 8, and all of them are predicted.
+/// The length of the targets that the objective makes of the longest text, rounded up to a multiple of 8; 0 for a
+/// model that reads them as one text.
+int64_t synthetic_target_length(const RunConfig& config) {
+  if (!backbone_of(config.model).is_encoder_decoder()) return 0;
+  const auto expected = std::max<int64_t>(1, std::llround(expected_rows(config).at(0).target_length));
+  return std::min<int64_t>(config.data.max_seq_length, (expected + 7) / 8 * 8);
+}
+
+/// A synthetic batch for a generative model. All tokens of the targets are predicted.
 Batch synthetic_generative_batch(const RunConfig& config, uint64_t number) {
   const auto& model = backbone_of(config.model);
   const int64_t rows = config.train.batch_size, length = config.data.max_seq_length;
@@ -39,21 +47,27 @@ Batch synthetic_generative_batch(const RunConfig& config, uint64_t number) {
       ids.data_ptr<int64_t>()[i] = static_cast<int64_t>(stream.below(static_cast<uint64_t>(model.vocab_size)));
     return ids;
   };
-  int64_t target_length = length;
-  if (const auto* spans = std::get_if<SpanCorruptionConfig>(&config.objectives[0]);
-      spans && spans->corruption == Corruption::spans)
-    target_length =
-        std::min(length, (targets_length(length, spans->noise_density, spans->mean_noise_span_length) + 7) / 8 * 8);
+  const int64_t target_length = synthetic_target_length(config);
   Batch batch;
   batch.input_ids = draw(length);
-  if (model.is_encoder_decoder())
-    batch.decoder_input_ids = draw(target_length);
-  else
-    target_length = length;
-  batch.positions = at::arange(rows * target_length, at::kLong);
-  batch.labels = draw(target_length).flatten();
-  batch.tokens = rows * (length + (model.is_encoder_decoder() ? target_length : 0));
+  if (target_length > 0) batch.decoder_input_ids = draw(target_length);
+  const int64_t labels = target_length > 0 ? target_length : length;
+  batch.positions = at::arange(rows * labels, at::kLong);
+  batch.labels = draw(labels).flatten();
+  batch.tokens = rows * (length + target_length);
   return batch;
+}
+
+/// Adds a permutation: a sixth of the positions are targets, each attending to half of the others on average.
+void add_synthetic_order(Batch& batch) {
+  const int64_t rows = batch.input_ids.size(0), length = batch.input_ids.size(1);
+  const int64_t targets = std::max<int64_t>(1, length / 6);
+  const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
+  batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
+  batch.target_positions = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
+  batch.positions = at::arange(rows * targets, at::kLong);
+  batch.labels = batch.input_ids.gather(1, batch.target_positions).flatten();
+  batch.token_type_ids.zero_();
 }
 
 /// A synthetic batch: ids by Zipf's law, two segments of equal length per row, 15 % of the tokens masked.
@@ -81,23 +95,17 @@ Batch synthetic_batch(const RunConfig& config, uint64_t number) {
     labels.push_back(ids[i]);
     if (stream.bernoulli(0.8)) ids[i] = first_word - 1;
   }
-  if (model.is_two_stream()) {  // a sixth of the positions as targets, each attending to half of the others on average
-    const int64_t targets = std::max<int64_t>(1, length / 6);
-    const auto rank = at::arange(length, at::kLong).mul(7).remainder(length);
-    batch.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).unsqueeze(0).repeat({rows, 1, 1});
-    batch.target_positions = at::arange(targets, at::kLong).mul(6).unsqueeze(0).repeat({rows, 1});
-    batch.positions = at::arange(rows * targets, at::kLong);
-    batch.labels = batch.input_ids.gather(1, batch.target_positions).flatten();
-    batch.token_type_ids.zero_();
-    batch.tokens = rows * length;
+  batch.tokens = rows * length;
+  if (model.is_two_stream()) {
+    add_synthetic_order(batch);
     return batch;
   }
   batch.positions = at::tensor(positions, at::kLong);
   batch.labels = at::tensor(labels, at::kLong);
-  if (model.is_decoder() && first_of<MntpConfig>(config.objectives))
-    batch.prefix = at::full({rows}, length, at::kLong);  // masked rows are bidirectional
+  const auto prefix =
+      std::llround(expected_rows(config).at(0).prefix);  // of a decoder's masked rows, which it reads whole
+  if (prefix > 0) batch.prefix = at::full({rows}, prefix, at::kLong);
   batch.pair_label = at::arange(rows, at::kLong).remainder(2);
-  batch.tokens = rows * length;
   return batch;
 }
 
@@ -114,6 +122,105 @@ double quantile(std::vector<double> values, double at = 0.5) {
   return values[static_cast<size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
+/// The rows of the text that the config names; without one, a null collator for synthetic rows.
+struct Text {
+  std::unique_ptr<Collator> collator{};
+  double row_tokens = 0;  ///< mean length of a row
+};
+
+/// Fills in the vocabulary's size where the config leaves it open.
+Text open_text(RunConfig& config) {
+  auto& vocab_size = backbone_of(config.model).vocab_size;
+  if (config.data.tokens.empty()) {
+    if (vocab_size == 0) vocab_size = 30522;
+    return {.row_tokens = static_cast<double>(config.data.max_seq_length)};
+  }
+  const TokenStore store(config.data.tokens, "train");
+  if (vocab_size == 0) vocab_size = store.tokenizer().size();
+  auto collator = std::make_unique<Collator>(
+      store, config.objectives, config.data, row_streams(config.train), "train", config.model,
+      StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
+  const double row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
+  return {.collator = std::move(collator), .row_tokens = row_tokens};
+}
+
+std::shared_ptr<Network> initial_network(const RunConfig& config) {
+  const auto& model = backbone_of(config.model);
+  auto network = std::make_shared<Network>(config.model, config.objectives);
+  initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
+             rng_of(config.train, RandomStream::init));
+  return network;
+}
+
+void add_gemm_throughput(BenchmarkResult& r) {
+  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2;
+  r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
+}
+
+/// What the timed steps took, in seconds but for `times`, and what they did.
+struct Timed {
+  std::vector<double> times{};  ///< ms of each step
+  double seconds = 0, data_wait = 0;
+  double tokens = 0, predicted_tokens = 0, flops = 0;
+  double first_loss = 0, last_loss = 0;
+};
+
+/// Runs three steps to warm up, then times up to `steps` steps, or `seconds`, but at least three.
+Timed time_steps(const RunConfig& config, Stepper& stepper, Loader& loader, int64_t steps, double seconds) {
+  constexpr int64_t warm_up = 3;
+  Timed timed;
+  auto start = Clock::now();
+  for (int64_t step = -warm_up; step < steps && (step <= 2 || seconds_since(start) < seconds); ++step) {
+    if (step == 0) {
+      stepper.ledger = {};
+      start = Clock::now();
+      timed = {};
+    }
+    const auto begin = Clock::now();
+    std::vector<Batch> batches;
+    for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
+    timed.data_wait += seconds_since(begin);
+    const int64_t number = step + warm_up;
+    const double rate = config.optimizer.learning_rate * std::min(1.0, static_cast<double>(number + 1) / 100);
+    const auto result = stepper.step(batches, number, rate);
+    timed.times.push_back(1000 * seconds_since(begin));
+    if (step <= 0) timed.first_loss = result.loss;
+    timed.last_loss = result.loss;
+    timed.tokens += static_cast<double>(result.tokens);
+    timed.predicted_tokens += static_cast<double>(result.predicted_tokens);
+    timed.flops += result.flops;
+  }
+  timed.seconds = seconds_since(start);
+  return timed;
+}
+
+void add_steps(const Timed& timed, const Ledger& ledger, BenchmarkResult& r) {
+  const auto n = static_cast<double>(timed.times.size());
+  r.steps = static_cast<int64_t>(timed.times.size());
+  r.ms_per_step = quantile(timed.times);
+  r.ms_low = quantile(timed.times, 0.25);
+  r.ms_high = quantile(timed.times, 0.75);
+  r.tokens_per_second = timed.tokens / n / (r.ms_per_step / 1000);
+  r.tokens_per_step = timed.tokens / n;
+  r.predicted_tokens_per_step = timed.predicted_tokens / n;
+  r.gflop_per_step = timed.flops / n / 1e9;
+  r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  r.data_wait = 1000 * timed.data_wait / n;
+  r.forward = 1000 * ledger.forward / n;
+  r.backward = 1000 * ledger.backward / n;
+  r.optimizer = 1000 * ledger.optimizer / n;
+  r.other = std::max(0.0, 1000 * timed.seconds / n - r.data_wait - r.forward - r.backward - r.optimizer);
+  r.first_loss = timed.first_loss;
+  r.last_loss = timed.last_loss;
+}
+
+void add_text(const Collator& collator, const RunConfig& config, BenchmarkResult& r) {
+  r.collation = collation_rate(collator, config.train.batch_size);
+  r.sequences_per_epoch = collator.size();
+  r.words_per_epoch = collator.store().train_words().value_or(0);
+  r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
+}
+
 }  // namespace
 
 BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds, bool plain) {
@@ -121,84 +228,28 @@ BenchmarkResult benchmark(const RunConfig& given, int64_t steps, double seconds,
   RunConfig config = given;
   configure_threads(config.train.threads);
   set_fused(!plain);
-  auto& model = backbone_of(config.model);
-  std::unique_ptr<Collator> collator;
-  auto row_tokens = static_cast<double>(config.data.max_seq_length);
-  if (!config.data.tokens.empty()) {
-    const TokenStore store(config.data.tokens, "train");
-    if (model.vocab_size == 0) model.vocab_size = store.tokenizer().size();
-    collator = std::make_unique<Collator>(
-        store, config.objectives, config.data, row_streams(config.train), "train", config.model,
-        StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
-    row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
-  } else if (model.vocab_size == 0) {
-    model.vocab_size = 30522;
-  }
-  require_memory(config, row_tokens, machine_memory());
-  const auto network = std::make_shared<Network>(config.model, config.objectives);
-  initialize(collect_params(*network), model.initializer_range, is_truncated(model.initializer),
-             rng_of(config.train, RandomStream::init));
+  const auto text = open_text(config);
+  const auto& collator = text.collator;
+  require_memory(config, text.row_tokens, machine_memory());
+  const auto network = initial_network(config);
   Stepper stepper(config, *network);
+  const int64_t rows = config.train.batch_size;
   Loader loader(
       [&](uint64_t n) {
-        return collator ? collator->batch(n * static_cast<uint64_t>(config.train.batch_size), config.train.batch_size)
-                        : synthetic_batch(config, n);
+        return collator ? collator->batch(n * static_cast<uint64_t>(rows), rows) : synthetic_batch(config, n);
       },
       0, config.train.workers);
-
   BenchmarkResult r;
   r.data = collator ? config.data.tokens : "synthetic tokens";
   r.precision = stepper.precision_description() + (plain ? ", plain operators" : "");
-  r.gemm_fp32 = gemm_gflops(at::kFloat) / 2;
-  r.gemm_bf16 = gemm_gflops(at::kBFloat16) / 2;
-  std::vector<double> times;
-  double tokens = 0, predicted_tokens = 0, flops = 0, data_wait = 0;
-  auto start = Clock::now();
-  for (int64_t step = -3; step < steps && (step <= 2 || seconds_since(start) < seconds); ++step) {
-    if (step == 0) {
-      stepper.ledger = {};
-      start = Clock::now();
-      data_wait = tokens = predicted_tokens = flops = 0;
-    }
-    const auto begin = Clock::now();
-    std::vector<Batch> batches;
-    for (int64_t i = 0; i < config.train.accumulation; ++i) batches.push_back(loader.next());
-    data_wait += seconds_since(begin);
-    const auto result = stepper.step(
-        batches, step + 3, config.optimizer.learning_rate * std::min(1.0, static_cast<double>(step + 4) / 100));
-    if (step >= 0) times.push_back(1000 * seconds_since(begin));
-    if (step <= 0) r.first_loss = result.loss;
-    r.last_loss = result.loss;
-    tokens += static_cast<double>(result.tokens);
-    predicted_tokens += static_cast<double>(result.predicted_tokens);
-    flops += result.flops;
-  }
-  const double n = static_cast<double>(times.size()), total = seconds_since(start);
-  r.gemm_fp32 += gemm_gflops(at::kFloat) / 2;
-  r.gemm_bf16 += gemm_gflops(at::kBFloat16) / 2;
-  r.steps = static_cast<int64_t>(times.size());
-  r.ms_per_step = quantile(times);
-  r.ms_low = quantile(times, 0.25);
-  r.ms_high = quantile(times, 0.75);
-  r.tokens_per_second = tokens / n / (r.ms_per_step / 1000);
-  r.tokens_per_step = tokens / n;
-  r.predicted_tokens_per_step = predicted_tokens / n;
-  r.gflop_per_step = flops / n / 1e9;
-  r.mfu = r.gflop_per_step / (r.ms_per_step / 1000) / std::max(r.gemm_fp32, r.gemm_bf16);
+  add_gemm_throughput(r);
+  const auto timed = time_steps(config, stepper, loader, steps, seconds);
+  add_gemm_throughput(r);
+  add_steps(timed, stepper.ledger, r);
   r.peak_rss_mb = peak_memory() / 1e6;
-  r.data_wait = 1000 * data_wait / n;
-  r.forward = 1000 * stepper.ledger.forward / n;
-  r.backward = 1000 * stepper.ledger.backward / n;
-  r.optimizer = 1000 * stepper.ledger.optimizer / n;
-  r.other = std::max(0.0, 1000 * total / n - r.data_wait - r.forward - r.backward - r.optimizer);
   r.parameters = stepper.parameters();
   r.checkpoint_bytes = stepper.checkpoint_bytes();
-  if (collator) {
-    r.collation = collation_rate(*collator, config.train.batch_size);
-    r.sequences_per_epoch = collator->size();
-    r.words_per_epoch = collator->store().train_words().value_or(0);
-    r.held_out_tokens = TokenStore(config.data.tokens, "valid").num_tokens();
-  }
+  if (collator) add_text(*collator, config, r);
   set_fused(true);
   return r;
 }

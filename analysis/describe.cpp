@@ -8,6 +8,7 @@
 #include "models/activations.h"
 #include "objectives/expected_rows.h"
 #include "objectives/network.h"
+#include "run/objective_setting.h"
 #include "train/optimizer.h"
 
 namespace cloze {
@@ -92,14 +93,7 @@ void add_memory(const RunConfig& config, const std::vector<RowSizes>& rows, Desc
 
 }  // namespace
 
-std::vector<RowSizes> expected_rows(const RunConfig& config) {
-  return expected_rows(ObjectiveSetting{.model = config.model,
-                                        .data = config.data,
-                                        .objectives = config.objectives,
-                                        .batch_size = config.train.batch_size,
-                                        .accumulation = config.train.accumulation,
-                                        .steps = config.train.budget.steps});
-}
+std::vector<RowSizes> expected_rows(const RunConfig& config) { return expected_rows(setting_of(config)); }
 
 Description describe_run(const RunConfig& given) {
   RunConfig config = given;

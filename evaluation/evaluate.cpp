@@ -64,7 +64,7 @@ std::vector<HeldOut> score(Network& network, const Collator& collator, int64_t s
       if (!parts[k].binary) continue;
       binary[k] += *parts[k].binary;
       part.baseline = majority_baseline(binary[k].positives, part.count);
-      if (part.name == RtdConfig::kind) part.f1 = f1_score(binary[k]);
+      if (binary[k].detects) part.f1 = f1_score(binary[k]);
     }
   }
   for (auto& part : found) {

@@ -58,11 +58,13 @@ struct BinaryCounts {
   int64_t positives = 0;       ///< labels that are 1
   int64_t predicted = 0;       ///< predictions that are 1
   int64_t true_positives = 0;  ///< both are 1
+  bool detects = false;        ///< label 1 is what is to be found, which F1 measures
 };
 inline BinaryCounts& operator+=(BinaryCounts& all, const BinaryCounts& some) {
   all.positives += some.positives;
   all.predicted += some.predicted;
   all.true_positives += some.true_positives;
+  all.detects = all.detects || some.detects;
   return all;
 }
 

@@ -4,22 +4,13 @@
 #include <cmath>
 
 #include "models/families/limits.h"
-#include "objectives/limits.h"
 #include "run/evaluation_protocol.h"
+#include "run/objective_setting.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
 
 namespace {
-
-ObjectiveSetting setting_of(const RunConfig& c) {
-  return {.model = c.model,
-          .data = c.data,
-          .objectives = c.objectives,
-          .batch_size = c.train.batch_size,
-          .accumulation = c.train.accumulation,
-          .steps = c.train.budget.steps};
-}
 
 /// Rows that fit the model.
 void check_data(const RunConfig& c, Limits& limits) {
@@ -73,6 +64,15 @@ void check_schedule(const ScheduleConfig& s, int64_t steps, Limits& limits) {
 }
 
 }  // namespace
+
+ObjectiveSetting setting_of(const RunConfig& config) {
+  return {.model = config.model,
+          .data = config.data,
+          .objectives = config.objectives,
+          .batch_size = config.train.batch_size,
+          .accumulation = config.train.accumulation,
+          .steps = config.train.budget.steps};
+}
 
 double stable_share(const ScheduleConfig& s) {
   switch (s.shape) {

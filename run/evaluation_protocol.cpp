@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "objectives/hybrid_losses.h"
 #include "run/objective_short_form.h"
 
 namespace cloze {
@@ -30,15 +31,15 @@ ObjectiveConfig standard_form(const ObjectiveConfig& objective) {
 }
 
 Objectives separate_losses(const ObjectiveConfig& objective) {
-  const auto* hybrid = std::get_if<MntpConfig>(&objective);
-  if (!hybrid || hybrid->causal_share == 0) return {objective};
-  MntpConfig masked = *hybrid;
-  masked.causal_share = 0;
-  masked.weight *= 1 - hybrid->causal_share;
-  ClmConfig causal;
-  static_cast<NextTokenTerms&>(causal) = *hybrid;
-  causal.weight *= hybrid->causal_share;
-  return {masked, causal};
+  const auto losses = std::visit(
+      [](const auto& own) {
+        if constexpr (requires { hybrid_losses(own); })
+          return hybrid_losses(own);
+        else
+          return Objectives{};
+      },
+      objective);
+  return losses.empty() ? Objectives{objective} : losses;
 }
 
 EvaluationConfig resolved_evaluation(const RunConfig& config) {

@@ -1,5 +1,6 @@
 #include "run/init.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -36,6 +37,56 @@ LocalProjection local_projection_of(const std::string& name) {
   return {};
 }
 
+using Sources = std::map<std::string, Tensor>;
+
+bool is_position_table(const std::string& name) {
+  return name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position";
+}
+
+/// Tables of tokens and of segments, of which the common rows are copied.
+bool is_table(const std::string& name) { return name.find("stack.") == std::string::npos; }
+
+bool have_equal_columns(const Tensor& a, const Tensor& b) { return a.sizes().slice(1) == b.sizes().slice(1); }
+
+/// Copies from the parameter of the same name what fits, and reports it.
+void copy_same_name(const std::string& name, const Tensor& from, int64_t source_first, const Tensor& value,
+                    int64_t first, InitReport& report) {
+  const bool tiles = is_position_table(name) && from.size(1) == value.size(1) && from.size(0) > source_first &&
+                     (from.size(0) != value.size(0) || source_first != first);
+  if (tiles) {
+    tile_positions(value, first, from, source_first);
+    report.tiled.push_back(name);
+  } else if (from.sizes() == value.sizes()) {
+    value.copy_(from);
+    report.copied.push_back(name);
+  } else if (from.dim() == value.dim() && have_equal_columns(from, value) && is_table(name)) {
+    const int64_t rows = std::min(from.size(0), value.size(0));
+    value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
+    report.partly.push_back(words(name, " (", rows, " of ", value.size(0), " rows)"));
+  } else {
+    report.fresh.push_back(words(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
+  }
+}
+
+/// Copies a projection of global tokens from that of all tokens; false: it is none, or that does not fit.
+bool copy_local_projection(const std::string& name, const Sources& sources, const Tensor& value) {
+  const auto local = local_projection_of(name);
+  const auto found = local.name.empty() ? sources.end() : sources.find(local.name);
+  if (found == sources.end()) return false;
+  const auto& qkv = found->second;
+  const int64_t width = qkv.size(0) / 3;
+  if (width * local.parts != value.size(0) || !have_equal_columns(qkv, value)) return false;
+  value.copy_(qkv.narrow(0, local.first * width, local.parts * width));
+  return true;
+}
+
+/// Whether a weight of a block was copied.
+bool has_block(const InitReport& report, const Sources& sources) {
+  return std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
+    return name.starts_with("backbone.") && name.find(".0.") != std::string::npos && sources.at(name).dim() > 1;
+  });
+}
+
 }  // namespace
 
 InitReport init_from(const std::string& path, Network& network, const Tokenizer& tokenizer, bool probe) {
@@ -47,60 +98,29 @@ InitReport init_from(const std::string& path, Network& network, const Tokenizer&
       source.folder, "/tokenizer");
   InitReport report;
   report.from = source.checkpoint;
-  std::map<std::string, Tensor> source_params;
-  for (const auto& [name, param] : collect_params(*source.network)) source_params.emplace(name, param.value().detach());
-  const auto &model = backbone_of(network.model_config()), &source_model = backbone_of(source.config.model);
+  Sources sources;
+  for (const auto& [name, param] : collect_params(*source.network)) sources.emplace(name, param.value().detach());
+  const auto& model = backbone_of(network.model_config());
+  const auto& source_model = backbone_of(source.config.model);
   std::set<std::string> used;
   at::NoGradGuard no_grad;
   for (const auto& [name, param] : collect_params(network)) {
-    const auto& value = param.value();
-    const auto local = local_projection_of(name);
-    const auto found = probe && !Network::is_probed(name) ? source_params.end() : source_params.find(name);
-    if (found != source_params.end()) {
+    const auto found = probe && !Network::is_probed(name) ? sources.end() : sources.find(name);
+    if (found != sources.end()) {
       used.insert(name);
-      const auto& from = found->second;
-      const bool is_position_table =
-          (name == "backbone.embeddings.position" || name == "backbone.decoder_embeddings.position") &&
-          from.size(1) == value.size(1);
-      const int64_t first = first_position(model), source_first = first_position(source_model);
-      if (is_position_table && from.size(0) > source_first &&
-          (from.size(0) != value.size(0) || source_first != first)) {
-        tile_positions(value, first, from, source_first);
-        report.tiled.push_back(name);
-        continue;
-      }
-      if (from.sizes() == value.sizes()) {
-        value.copy_(from);
-        report.copied.push_back(name);
-        continue;
-      }
-      if (from.dim() == value.dim() && from.sizes().slice(1) == value.sizes().slice(1) &&
-          name.find("stack.") == std::string::npos) {  // embedding tables of tokens and of segments
-        const int64_t rows = std::min(from.size(0), value.size(0));
-        value.narrow(0, 0, rows).copy_(from.narrow(0, 0, rows));
-        report.partly.push_back(words(name, " (", rows, " of ", value.size(0), " rows)"));
-        continue;
-      }
-      report.fresh.push_back(words(name, " (shape ", from.sizes(), " there, ", value.sizes(), " here)"));
-    } else if (const auto qkv = source_params.find(local.name);
-               !local.name.empty() && qkv != source_params.end() &&
-               qkv->second.size(0) / 3 * local.parts == value.size(0) &&
-               qkv->second.sizes().slice(1) == value.sizes().slice(1)) {
-      const int64_t width = qkv->second.size(0) / 3;
-      value.copy_(qkv->second.narrow(0, local.first * width, local.parts * width));
+      copy_same_name(name, found->second, first_position(source_model), param.value(), first_position(model), report);
+    } else if (copy_local_projection(name, sources, param.value())) {
       report.from_local.push_back(name);
     } else {
       report.fresh.push_back(name);
     }
   }
-  for (const auto& [name, tensor] : source_params)
+  for (const auto& [name, tensor] : sources)
     if (!used.count(name)) report.unused.push_back(name);
-  const bool has_block = std::any_of(report.copied.begin(), report.copied.end(), [&](const auto& name) {
-    return name.rfind("backbone.", 0) == 0 && name.find(".0.") != std::string::npos && source_params.at(name).dim() > 1;
-  });
-  require<ConfigError>(has_block, "init.from ", path, ": no block of its ", kind_of(source.config.model),
-                       " (hidden_size ", source_model.hidden_size, ") fits this ", kind_of(network.model_config()),
-                       " (hidden_size ", model.hidden_size, "); name a run of the same width");
+  require<ConfigError>(has_block(report, sources), "init.from ", path, ": no block of its ",
+                       kind_of(source.config.model), " (hidden_size ", source_model.hidden_size, ") fits this ",
+                       kind_of(network.model_config()), " (hidden_size ", model.hidden_size,
+                       "); name a run of the same width");
   return report;
 }
 

@@ -38,8 +38,10 @@ json to_json(const LogLine& line) {
                      {"count", part.count},
                      {"correct", part.correct}});
     if (part.binary)
-      parts.back()["yes_no"] = {
-          {"yes", part.binary->positives}, {"answered", part.binary->predicted}, {"both", part.binary->true_positives}};
+      parts.back()["yes_no"] = {{"yes", part.binary->positives},
+                                {"answered", part.binary->predicted},
+                                {"both", part.binary->true_positives},
+                                {"detects", part.binary->detects}};
   }
   return {{"steps", line.steps}, {"grad_norms", line.grad_norms}, {"parts", parts}};
 }
@@ -54,8 +56,10 @@ LogLine log_line_from(const json& saved) {
                           .correct = part.at("correct")});
     if (!part.contains("yes_no")) continue;
     const auto& answers = part.at("yes_no");
-    line.parts.back().binary = BinaryCounts{
-        .positives = answers.at("yes"), .predicted = answers.at("answered"), .true_positives = answers.at("both")};
+    line.parts.back().binary = BinaryCounts{.positives = answers.at("yes"),
+                                            .predicted = answers.at("answered"),
+                                            .true_positives = answers.at("both"),
+                                            .detects = answers.value("detects", false)};
   }
   return line;
 }

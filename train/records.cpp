@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// {NAME: {loss, accuracy, count}} of each objective; of binary ones with the majority baseline.
+/// {NAME: {loss, accuracy, count}} of each objective; of binary ones with the majority baseline, of detection with F1.
 json losses_of(const LogLine& line) {
   json losses = json::object();
   for (const auto& part : line.parts) {
@@ -21,7 +21,7 @@ json losses_of(const LogLine& line) {
     entry = {{"loss", part.loss()}, {"accuracy", part.accuracy()}, {"count", part.count}};
     if (!part.binary) continue;
     entry["majority"] = majority_baseline(part.binary->positives, part.count).accuracy;
-    if (part.name == RtdConfig::kind) entry["f1"] = f1_score(*part.binary);
+    if (part.binary->detects) entry["f1"] = f1_score(*part.binary);
   }
   return losses;
 }

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "tests/support/runs.h"
+#include "run/log_line.h"
 #include "run/loss_curve.h"
 
 using namespace cloze;
@@ -56,6 +57,29 @@ TEST_CASE("a line of metrics gives means over the steps since the previous line,
     CHECK(row["grad_norm"].get<double>() == Approx(norms / (end - first)));
     CHECK(row["loss"].get<double>() == Approx(all));
   }
+}
+
+TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is detected", "[train][metrics][resume]") {
+  const BinaryCounts of_pairs{.positives = 2, .predicted = 1, .true_positives = 1};
+  auto of_tokens = of_pairs;
+  of_tokens.detects = true;
+  LogLine line;
+  line.add({{.name = "nsp", .sum = at::tensor(2.0), .count = 4, .correct = 3, .binary = of_pairs},
+            {.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}},
+           0.5);
+  const auto saved = to_json(line);
+  auto loaded = log_line_from(saved);
+  CHECK(to_json(loaded) == saved);
+  REQUIRE(loaded.parts.size() == 2);
+  CHECK_FALSE(loaded.parts[0].binary->detects);
+  CHECK(loaded.parts[1].binary->detects);
+  auto earlier = saved;  // of a version that did not save it: known again with the next step
+  earlier["parts"][1]["yes_no"].erase("detects");
+  loaded = log_line_from(earlier);
+  CHECK_FALSE(loaded.parts[1].binary->detects);
+  loaded.add({{.name = "rtd", .sum = at::tensor(3.0), .count = 4, .correct = 2, .binary = of_tokens}}, 0.5);
+  CHECK(loaded.parts[1].binary->detects);
+  CHECK(loaded.parts[1].binary->positives == 4);
 }
 
 TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the first point to the last",
