@@ -1,9 +1,9 @@
 #include "train/records.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/file.h"
-#include "core/json.h"
 #include "run/process.h"
 
 namespace cloze {
@@ -48,12 +48,20 @@ json best_checkpoint(const Session& session) {
   return folder.empty() ? json() : json(fs::path(folder).filename().string());
 }
 
-/// The training losses of the last line of the log; of an earlier session if this one, of a finished run, has none.
+/// The training losses of the last line of the log; of an earlier session if this one has written none. Null: none can
+/// be read.
 json last_train_losses(const Session& session) {
-  const auto path = session.options.run + "/summary.json";
-  if (!session.train_losses.is_null() || !fs::exists(path)) return session.train_losses;
-  const auto before = parse_json(read_text(path, 16 << 20));
-  return before.is_object() ? before.value("train", json()) : json();
+  if (!session.train_losses.is_null()) return session.train_losses;
+  std::ifstream rows(session.options.run + "/metrics.jsonl");
+  std::string last;
+  for (std::string row; std::getline(rows, row);)
+    if (row.find("\"learning_rate\"") != std::string::npos) last = row;
+  const auto row = json::parse(last, nullptr, /*allow_exceptions=*/false);
+  if (!row.is_object()) return {};
+  json losses;
+  for (const auto& [name, value] : row.items())
+    if (value.is_object() && value.contains("count")) losses[name] = value;
+  return losses;
 }
 
 json to_json(const Ledger& ledger) {

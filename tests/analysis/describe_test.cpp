@@ -175,10 +175,13 @@ TEST_CASE("benchmark counts the FLOPs that describe computes, each stack of an e
     run.data.max_seq_length = 16;
     run.train.batch_size = 2;
     run.train.accumulation = 2;
-    if (decoder_only)
-      run.model = small<Gpt2Config>(), run.objectives = {ClmConfig{}};
-    else
-      run.model = small<BartConfig>(), run.objectives = {DenoisingConfig{}};
+    if (decoder_only) {
+      run.model = small<Gpt2Config>();
+      run.objectives = {ClmConfig{}};
+    } else {
+      run.model = small<BartConfig>();
+      run.objectives = {DenoisingConfig{}};
+    }
     CHECK_THAT(benchmark(run, 1, 1, /*plain=*/true).gflop_per_step,
                WithinRel(describe_run(run).flops_per_step / 1e9, 1e-9));
   }

@@ -41,6 +41,22 @@ TEST_CASE("a finished run that is resumed keeps the training losses of its summa
   CHECK(json::parse(read_file(dir / "run/summary.json"))["train"] == before);
 }
 
+TEST_CASE("a resumed run that ends before its next line of the log has the training losses of the line before",
+          "[train][summary][resume]") {
+  const TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  config.checkpoint.log_every = 100;  // only the first step has a line
+  pretrain(config, {.run = dir / "run"});
+  const auto before = json::parse(read_file(dir / "run/summary.json"))["train"];
+  fs::remove(dir / "run/summary.json");  // as in a run that was stopped
+  config.train.budget.steps = 3;
+  pretrain(config, {.run = dir / "run", .resume = true});
+  CHECK(before.size() == 2);
+  CHECK(json::parse(read_file(dir / "run/summary.json"))["train"] == before);
+}
+
 TEST_CASE("a run without a best step has no best checkpoint in its summary", "[train][summary]") {
   const TempDir dir;
   auto config = tiny_run(dir, 1);
