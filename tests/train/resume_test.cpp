@@ -108,6 +108,24 @@ TEST_CASE("redrawn random features, and a discriminator initialized from its gen
   }
 }
 
+TEST_CASE("a run with static masking resumes to the same bits after its masks have returned", "[train][resume]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 60);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  pretrain(config, {.run = dir / "dynamic"});
+  std::get<MlmConfig>(config.objectives[0]).dupe_factor = 1;
+  pretrain(config, {.run = dir / "whole"});
+  config.train.budget.steps = 40;
+  pretrain(config, {.run = dir / "resumed"});
+  config.train.budget.steps = 60;
+  pretrain(config, {.run = dir / "resumed", .resume = true});
+  REQUIRE(metrics(dir / "whole")[39]["epochs"].get<double>() > 1);
+  const std::string weights = "/step-00000060/weights.safetensors";
+  CHECK(same_files(dir / ("whole" + weights), dir / ("resumed" + weights)));
+  CHECK_FALSE(same_files(dir / ("whole" + weights), dir / ("dynamic" + weights)));
+}
+
 TEST_CASE("a run that was killed and resumed equals an uninterrupted one, to the last bit", "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 300);
