@@ -1,6 +1,7 @@
 // A Hugging Face folder as a run.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/file.h"
