@@ -18,7 +18,8 @@ double output_error(const at::Tensor& got, const at::Tensor& wanted, const at::T
   auto difference = (got.detach().to(at::kDouble) - wanted.to(at::kDouble)).abs();
   if (mask.defined() && difference.dim() > axis) {
     auto shape = std::vector<int64_t>(static_cast<size_t>(difference.dim()), 1);
-    shape[0] = mask.size(0), shape[static_cast<size_t>(axis)] = mask.size(1);
+    shape[0] = mask.size(0);
+    shape[static_cast<size_t>(axis)] = mask.size(1);
     difference = difference * mask.view(shape).to(at::kDouble);
   }
   return difference.numel() ? difference.max().item<double>() : 0;

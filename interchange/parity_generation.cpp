@@ -30,8 +30,14 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
                                                              {"diversity_penalty", &search.diversity_penalty},
                                                              {"repetition_penalty", &search.repetition_penalty}};
   std::set<std::string> known = handled;
-  for (const auto& [key, field] : counts) take(settings, key, *field, path), known.insert(key);
-  for (const auto& [key, field] : factors) take(settings, key, *field, path), known.insert(key);
+  for (const auto& [key, field] : counts) {
+    take(settings, key, *field, path);
+    known.insert(key);
+  }
+  for (const auto& [key, field] : factors) {
+    take(settings, key, *field, path);
+    known.insert(key);
+  }
   if (settings.contains("early_stopping") && settings["early_stopping"].is_boolean()) {
     search.early_stopping = settings["early_stopping"].get<bool>() ? EarlyStopping::yes : EarlyStopping::no;
   } else {

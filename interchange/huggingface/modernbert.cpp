@@ -88,7 +88,8 @@ Key rope_parameters() {
                   if (found == in.value.end() || found->is_null()) continue;
                   std::string kind = "default";
                   double rotated = 1;
-                  take(*found, "rope_type", kind, in.path), take(*found, "partial_rotary_factor", rotated, in.path);
+                  take(*found, "rope_type", kind, in.path);
+                  take(*found, "partial_rotary_factor", rotated, in.path);
                   require<ConfigError>(kind == "default" && rotated == 1, in.path, ": rope_parameters of ", type,
                                        " is ", found->dump(),
                                        "; only rope_type 'default' of whole heads can be imported");

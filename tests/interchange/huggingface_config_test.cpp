@@ -115,8 +115,10 @@ TEST_CASE("every key of config.json is exported as it was imported", "[interchan
                      {"feed_forward_proj", "gated-silu"}};
     for (const auto& [key, value] : words.items())
       if (before.contains(key)) other[key] = value;
-    if (other.value("attention_type", "") == "original_full")
-      other.erase("block_size"), other.erase("num_random_blocks");
+    if (other.value("attention_type", "") == "original_full") {
+      other.erase("block_size");
+      other.erase("num_random_blocks");
+    }
     if (other.contains("embd_pdrop")) other["embd_pdrop"] = other["resid_pdrop"];
     const auto after = model_json(read_model(other, "config.json"));
     for (const auto& [key, value] : other.items()) {

@@ -393,14 +393,19 @@ TEST_CASE(
   const std::vector<Choice> choices{
       {"pre",
        [](auto& c) {
-         c.norm_place = NormPlacement::pre, c.norm_kind = NormKind::rms, c.feed_forward = FeedForward::gated;
+         c.norm_place = NormPlacement::pre;
+         c.norm_kind = NormKind::rms;
+         c.feed_forward = FeedForward::gated;
        },
        "model.norm_place pre has no class at Hugging Face for bert; export to torchscript"},
       {"relative", [](auto& c) { c.relative_positions = 4; }, "model.relative_positions 4 has no class"},
       {"performer", [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}; },
        "model.attention of kind performer has no class"},
       {"causal",
-       [](auto& c) { c.attention = PerformerAttention{.nb_features = 16}, c.architecture = Architecture::decoder; },
+       [](auto& c) {
+         c.attention = PerformerAttention{.nb_features = 16};
+         c.architecture = Architecture::decoder;
+       },
        "model.attention of kind performer has no class"},
       {"linformer", [](auto& c) { c.attention = LinformerAttention{}; },
        "model.attention of kind linformer has no class"},
@@ -451,12 +456,16 @@ TEST_CASE("an exported hybrid is causal without a prefix and bidirectional with 
   auto base = tiny_run(dir, 2);
   const auto small = [](auto model) {
     model.architecture = Architecture::decoder;
-    model.hidden_size = 32, model.num_hidden_layers = 2, model.num_attention_heads = 2, model.intermediate_size = 48,
+    model.hidden_size = 32;
+    model.num_hidden_layers = 2;
+    model.num_attention_heads = 2;
+    model.intermediate_size = 48;
     model.max_position_embeddings = 40;
     return model;
   };
   MntpConfig mntp;
-  mntp.causal_share = 0.5, mntp.transform = true;
+  mntp.causal_share = 0.5;
+  mntp.transform = true;
   base.objectives = {mntp};
   at::NoGradGuard no_grad;
   const auto ids = at::arange(21, at::kLong).mul(7).remainder(16).add(5).view({3, 7});

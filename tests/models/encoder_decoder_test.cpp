@@ -13,8 +13,13 @@ namespace {
 
 template <class Config>
 Config small(Config c) {
-  c.vocab_size = 23, c.hidden_size = 12, c.num_attention_heads = 3, c.intermediate_size = 20, c.num_hidden_layers = 2,
-  c.max_position_embeddings = 16, c.layer_norm_eps = 1e-6;
+  c.vocab_size = 23;
+  c.hidden_size = 12;
+  c.num_attention_heads = 3;
+  c.intermediate_size = 20;
+  c.num_hidden_layers = 2;
+  c.max_position_embeddings = 16;
+  c.layer_norm_eps = 1e-6;
   if constexpr (std::derived_from<Config, EncoderDecoderConfig>) c.num_decoder_layers = 3;
   if (c.d_kv > 0) c.d_kv = 6;
   return c;
@@ -23,7 +28,8 @@ Config small(Config c) {
 /// A generative model of each family.
 std::vector<std::pair<std::string, ModelConfig>> families() {
   auto gated = small(T5Config{});
-  gated.feed_forward = FeedForward::gated, gated.hidden_act = "gelu_new";
+  gated.feed_forward = FeedForward::gated;
+  gated.hidden_act = "gelu_new";
   auto prefix = small(Gpt2Config{});
   prefix.prefix_lm = true;
   const auto rotary = [](auto config) {
@@ -311,7 +317,8 @@ TEST_CASE("a model that cannot generate is rejected with a message", "[models][d
       "full, model.relative_positions: 0 and a position table";
   auto estimates = small(Gpt2Config{}), flat = small(Gpt2Config{});
   auto relative = small(TransformerConfig{});
-  estimates.attention = PerformerAttention{.nb_features = 4}, relative.relative_positions = 3,
+  estimates.attention = PerformerAttention{.nb_features = 4};
+  relative.relative_positions = 3;
   flat.num_hidden_layers = 0;
   rejected(estimates, no_cache);
   rejected(relative, no_cache);

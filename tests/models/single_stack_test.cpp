@@ -8,7 +8,11 @@ namespace {
 
 BertConfig small() {
   BertConfig c;
-  c.vocab_size = 23, c.hidden_size = 12, c.num_hidden_layers = 2, c.num_attention_heads = 3, c.intermediate_size = 20;
+  c.vocab_size = 23;
+  c.hidden_size = 12;
+  c.num_hidden_layers = 2;
+  c.num_attention_heads = 3;
+  c.intermediate_size = 20;
   c.max_position_embeddings = 16;
   return c;
 }
@@ -67,7 +71,9 @@ TEST_CASE("earlier states of a causal model do not depend on later tokens", "[mo
 TEST_CASE("published shapes have the published number of parameters", "[models]") {
   const auto count = [](int64_t layers, int64_t width, int64_t vocab, bool pooler) {
     BertConfig c;
-    c.num_hidden_layers = layers, c.hidden_size = width, c.num_attention_heads = width / 64,
+    c.num_hidden_layers = layers;
+    c.hidden_size = width;
+    c.num_attention_heads = width / 64;
     c.intermediate_size = 4 * width;
     c.vocab_size = vocab;
     int64_t n = 0;
@@ -154,7 +160,8 @@ TEST_CASE("dropout masks differ between keys and are equal for the same key", "[
 
 TEST_CASE("the padding row of the embedding is frozen, as with torch's padding_idx", "[models]") {
   auto config = small();
-  config.freeze_pad_embedding = true, config.pad_token_id = 3;
+  config.freeze_pad_embedding = true;
+  config.pad_token_id = 3;
   auto model = make(config);
   model->train();
   FlatParameters flat(collect_params(*model), at::kCPU);

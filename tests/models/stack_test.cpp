@@ -19,13 +19,21 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
   };
   add("plain", [](auto&) {});
   add("pre-norm", [](auto& c) { c.norm_place = NormPlacement::pre; });
-  add("rms", [](auto& c) { c.norm_kind = NormKind::rms, c.layer_norm_eps = 1e-6; });
+  add("rms", [](auto& c) {
+    c.norm_kind = NormKind::rms;
+    c.layer_norm_eps = 1e-6;
+  });
   add("pre-norm, rms, gated", [](auto& c) {
-    c.norm_place = NormPlacement::pre, c.norm_kind = NormKind::rms, c.feed_forward = FeedForward::gated,
+    c.norm_place = NormPlacement::pre;
+    c.norm_kind = NormKind::rms;
+    c.feed_forward = FeedForward::gated;
     c.hidden_act = "silu";
   });
   add("gated", [](auto& c) { c.feed_forward = FeedForward::gated; });
-  add("relative", [](auto& c) { c.relative_positions = 3, c.position_embeddings = PositionEmbeddings::none; });
+  add("relative", [](auto& c) {
+    c.relative_positions = 3;
+    c.position_embeddings = PositionEmbeddings::none;
+  });
   add("relative_key", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key; });
   add("relative_key_query", [](auto& c) { c.position_embeddings = PositionEmbeddings::relative_key_query; });
   add("no positions", [](auto& c) { c.position_embeddings = PositionEmbeddings::none; });
@@ -35,7 +43,8 @@ std::vector<std::pair<std::string, BertConfig>> choices() {
       [](auto& c) { c.attention = AlternatingAttention{.global_attn_every_n_layers = 2, .local_attention = 4}; });
   add("alternating, rotary, pre-norm, without biases", [](auto& c) {
     c.attention = AlternatingAttention{.global_layers = {1}, .local_attention = 7};
-    c.position_embeddings = PositionEmbeddings::rotary, c.norm_place = NormPlacement::pre,
+    c.position_embeddings = PositionEmbeddings::rotary;
+    c.norm_place = NormPlacement::pre;
     c.feed_forward = FeedForward::gated;
     c.attention_bias = c.mlp_bias = c.norm_bias = c.first_attention_norm = false;
   });
@@ -157,8 +166,11 @@ TEST_CASE("a block is the papers' formula: post-norm or pre-norm, layer or RMS n
       for (const std::string feed : {"plain", "gated"}) {
         INFO(placement << " " << kind << " " << feed);
         auto config = small();
-        config.norm_place = choice_of<NormPlacement>(placement), config.norm_kind = choice_of<NormKind>(kind),
-        config.feed_forward = choice_of<FeedForward>(feed), config.num_hidden_layers = 1, config.layer_norm_eps = 1e-5;
+        config.norm_place = choice_of<NormPlacement>(placement);
+        config.norm_kind = choice_of<NormKind>(kind);
+        config.feed_forward = choice_of<FeedForward>(feed);
+        config.num_hidden_layers = 1;
+        config.layer_norm_eps = 1e-5;
         auto model = make(config);
         Traces traces;
         const auto got = model->hidden({.input_ids = some_ids(2, 7)}, &traces);
@@ -275,16 +287,19 @@ TEST_CASE("rotary positions are refused with attention that does not rotate, and
   config.position_embeddings = PositionEmbeddings::rotary;
   config.attention = PerformerAttention{.nb_features = 4};
   CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
-  config.attention = FullAttention{}, config.relative_positions = 3;
+  config.attention = FullAttention{};
+  config.relative_positions = 3;
   CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("rotary needs attention of kind full or alternating"));
-  config.relative_positions = 0, config.num_attention_heads = 4;
+  config.relative_positions = 0;
+  config.num_attention_heads = 4;
   CHECK_THROWS_WITH(make_backbone(config, {}), Catch::Contains("heads of width 3 are odd"));
 }
 
 TEST_CASE("relative positions are Shaw's equations, as loops", "[models][stack]") {
   at::NoGradGuard no_grad;
   auto config = small();
-  config.relative_positions = 2, config.causal = GENERATE(false, true);
+  config.relative_positions = 2;
+  config.causal = GENERATE(false, true);
   const auto attention = make_attention(config, 0);
   initialize(collect_params(*attention), 0.3, false, Rng(2));
   const auto x = numbers({1, 6, 12}, 0.3);

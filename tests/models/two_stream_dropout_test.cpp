@@ -26,8 +26,8 @@ TEST_CASE("each dropout rate applies to both streams, with independent masks", "
   for (const std::string rate : {"hidden", "scores", "activation"}) {
     INFO(rate);
     auto config = small<XlnetConfig>();
-    config.hidden_dropout_prob = rate == "hidden" ? 0.5 : 0,
-    config.attention_probs_dropout_prob = rate == "scores" ? 0.5 : 0,
+    config.hidden_dropout_prob = rate == "hidden" ? 0.5 : 0;
+    config.attention_probs_dropout_prob = rate == "scores" ? 0.5 : 0;
     config.activation_dropout = rate == "activation" ? 0.5 : 0;
     auto model = make(config);
     // Queries start from the token's embedding and attend to the same keys, so the streams differ by dropout only.
@@ -51,7 +51,8 @@ TEST_CASE("hidden dropout follows both initial states, the distances, both subla
           "[models][xlnet]") {
   at::NoGradGuard no_grad;
   auto config = small<XlnetConfig>();
-  config.num_hidden_layers = 1, config.hidden_dropout_prob = 0.5,
+  config.num_hidden_layers = 1;
+  config.hidden_dropout_prob = 0.5;
   config.attention_probs_dropout_prob = config.activation_dropout = 0;
   auto model = make(config);
   const Inputs in{.input_ids = some_ids(2, 7),
@@ -75,7 +76,9 @@ TEST_CASE("hidden dropout follows both initial states, the distances, both subla
   for (const size_t i : {0, 1, 4}) CHECK(half(states[i].eq(0)));
   // With zero initial states only the mems matter: dropout on the distances, then on the attention output. Dropped
   // elements have the same value after the norm.
-  set("embeddings.word", 0), set("mask_emb", 0), set("stack.0.output.weight", 0);
+  set("embeddings.word", 0);
+  set("mask_emb", 0);
+  set("stack.0.output.weight", 0);
   const auto dropped = run(true), clean = run(false);
   for (const size_t stream : {0, 1}) {
     CHECK(error_of(dropped.attentions[stream], clean.attentions[stream]) > 1e-3);
@@ -86,7 +89,8 @@ TEST_CASE("hidden dropout follows both initial states, the distances, both subla
     CHECK(equal_elements(clean.hidden_states[2 + stream]) == 1);
   }
   // A norm maps equal elements to zero, unless some were dropped.
-  set("stack.0.attention.output.weight", 0), set("stack.0.output.bias", 1);
+  set("stack.0.attention.output.weight", 0);
+  set("stack.0.output.bias", 1);
   states = run(true).hidden_states;
   const auto without = run(false).hidden_states;
   for (const size_t i : {2, 3}) {

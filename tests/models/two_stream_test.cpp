@@ -117,15 +117,20 @@ TEST_CASE("both streams of a layer are the paper's equations, as loops", "[model
   SECTION("clamped distances") { config.clamp_len = 2; }
   SECTION("a reversed text") { in.backward = at::tensor({0, 1}, at::kInt).to(at::kBool); }
   SECTION("causal") { config.attn_type = AttentionDirection::uni; }
-  SECTION("causal, same_length") { config.attn_type = AttentionDirection::uni, config.same_length = true; }
+  SECTION("causal, same_length") {
+    config.attn_type = AttentionDirection::uni;
+    config.same_length = true;
+  }
   auto model = make(config);
   std::map<std::string, Tensor> w;
   for (const auto& [name, param] : collect_params(*model)) w[name] = param.value().to(at::kDouble).contiguous();
   for (const auto* name : {"stack.0.attention_norm.bias", "stack.0.output_norm.weight", "stack.0.output.bias",
                            "stack.0.intermediate.bias"}) {
     for (const auto& [own, param] : collect_params(*model))
-      if (own == name)
-        param.value().add_(numbers(param.value().sizes(), 0.7)), w[name] = param.value().to(at::kDouble).contiguous();
+      if (own == name) {
+        param.value().add_(numbers(param.value().sizes(), 0.7));
+        w[name] = param.value().to(at::kDouble).contiguous();
+      }
   }
   Traces traces;
   const auto got = model->hidden(in, &traces);
@@ -258,7 +263,7 @@ TEST_CASE("a segment with mems has the states of the whole text in which the fir
   const auto b = model->hidden(second);
   CHECK(error_of(at::cat({a, b}, 1), model->hidden(whole)) < 1e-5);
   // The query stream attends to the mems like the content stream.
-  second.target_positions = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2}),
+  second.target_positions = at::tensor({1, 5, 0, 3}, at::kLong).view({2, 2});
   whole.target_positions = second.target_positions + 4;
   CHECK(error_of(model->hidden(second), model->hidden(whole)) < 1e-5);
 }
@@ -280,7 +285,8 @@ TEST_CASE("mems are the inputs of layers: the last mem_len of the old mems and t
     CHECK(at::equal(kept[i], at::cat({in.mems[i], all[2 * i]}, 1)));
     CHECK_FALSE(kept[i].requires_grad());
   }
-  config.mem_len = 5, config.reuse_len = 4;
+  config.mem_len = 5;
+  config.reuse_len = 4;
   CHECK(at::equal(states()[2], all[2]));
   for (size_t i = 0; i < 2; ++i)
     CHECK(at::equal(kept[i], at::cat({in.mems[i], all[2 * i].narrow(1, 0, 4)}, 1).narrow(1, 2, 5)));
@@ -319,7 +325,9 @@ TEST_CASE("a target's query depends neither on its own token nor on later ones i
   auto model = make(config);
   // Targets in the order 4, 1, 6; all tokens attend to the others.
   const auto rank = at::full({7}, -1, at::kLong);
-  rank[4] = 0, rank[1] = 1, rank[6] = 2;
+  rank[4] = 0;
+  rank[1] = 1;
+  rank[6] = 2;
   Inputs in{.input_ids = some_ids(1, 7)};
   in.visible = rank.unsqueeze(1).gt(rank.unsqueeze(0)).logical_or(rank.lt(0).unsqueeze(0)).unsqueeze(0);
   in.target_positions = at::tensor({4, 1, 6}, at::kLong).view({1, 3});
@@ -348,9 +356,11 @@ TEST_CASE("a trace of XLNet at one shape runs at other shapes, with and without 
       Inputs inputs{
           .input_ids = in[0].toTensor(), .attention_mask = in[1].toTensor(), .token_type_ids = in[2].toTensor()};
       if (backward) inputs.backward = inputs.input_ids.select(1, 0).remainder(2).eq(0);
-      if (predicts)
-        inputs.visible = in[3].toTensor(), inputs.target_positions = in[4].toTensor(),
+      if (predicts) {
+        inputs.visible = in[3].toTensor();
+        inputs.target_positions = in[4].toTensor();
         inputs.mems = {in[5].toTensor(), in[6].toTensor()};
+      }
       return model->hidden(inputs);
     };
     const auto inputs = [&](int64_t rows, int64_t length, int64_t targets, int64_t past) {
