@@ -147,7 +147,7 @@ struct TwoStream final : Backbone {
   }
 
   Tensor hidden(const Inputs& in, Traces* traces) override {
-    require<ShapeError>(in.mems.empty() || in.mems.size() == blocks.size(), "xlnet has ", blocks.size(),
+    require<ShapeError>(in.mems.empty() || in.mems.size() == blocks.size(), "the model has ", blocks.size(),
                         " layers, but mems has ", in.mems.size(), " tensors; give one for each layer");
     const auto drop_at = [&](uint32_t site) {
       return Dropout{.p = config.hidden_dropout_prob, .key = in.dropout_key, .site = site, .active = is_training()};
@@ -271,7 +271,7 @@ struct TwoStream final : Backbone {
     return sum;
   }
 
-  Tensor pooled(const Tensor&) override { fail<ShapeError>("xlnet has no pooler"); }
+  Tensor pooled(const Tensor&) override { fail<ShapeError>("a model of two streams has no pooler"); }
   const Param& token_embedding() const override { return embeddings->word; }
   const std::shared_ptr<Embeddings>& embedding_tables() const override { return embeddings; }
   bool has_pooler() const override { return false; }
@@ -289,7 +289,7 @@ struct TwoStream final : Backbone {
 
 std::shared_ptr<Backbone> make_two_stream(const TwoStreamConfig& c) {
   const auto require_default = [](const char* name, bool is_default) {
-    require<ConfigError>(is_default, "model.", name, " is not for xlnet; leave it out");
+    require<ConfigError>(is_default, "model.", name, " is not for models of two streams; leave it out");
   };
   require_default("norm_place", c.norm_place == NormPlacement::post);
   require_default("norm_kind", c.norm_kind == NormKind::layer);

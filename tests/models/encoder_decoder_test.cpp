@@ -310,8 +310,8 @@ TEST_CASE("a model that cannot generate is rejected with a message", "[models][d
   };
   rejected(
       small(BertConfig{}),
-      "this model is bidirectional, so it generates no text; choose a decoder (gpt2, t5, bart, ...) or fill masks with "
-      "`cloze fill`");
+      "this model is bidirectional, so it generates no text; train one with model.architecture: "
+      "decoder or encoder_decoder, or fill masks with `cloze fill`");
   const auto no_cache =
       "this model's attention has no key-value cache, so it generates no text; train one with model.attention.kind: "
       "full, model.relative_positions: 0 and a position table";

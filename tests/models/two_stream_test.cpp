@@ -396,11 +396,11 @@ TEST_CASE("XLNet has the number of parameters of the published shapes", "[models
 TEST_CASE("options that XLNet does not support are rejected with a message", "[models][xlnet]") {
   auto config = small<XlnetConfig>();
   config.norm_place = NormPlacement::pre;
-  CHECK_THROWS_WITH(make_backbone(config, {}), "model.norm_place is not for xlnet; leave it out");
+  CHECK_THROWS_WITH(make_backbone(config, {}), "model.norm_place is not for models of two streams; leave it out");
   config = small<XlnetConfig>();
   config.hidden_size = 9;
   CHECK_THROWS_WITH(make_backbone(config, {}), "model.hidden_size 9 is odd; sines and cosines need an even width");
   auto in = all_inputs(1);
   CHECK_THROWS_WITH(make(small<XlnetConfig>())->hidden(in),
-                    "xlnet has 2 layers, but mems has 1 tensors; give one for each layer");
+                    "the model has 2 layers, but mems has 1 tensors; give one for each layer");
 }
