@@ -591,49 +591,73 @@ TEST_CASE("a decoder of an encoder family is exported as the class with its head
   }
 }
 
-TEST_CASE("untied tables, ids outside the vocabulary and ignored inputs are handled or reported", "[interchange]") {
+namespace {
+
+/// A copy of a parity case whose weights have one more tensor, which differs from `like`.
+std::string with_tensor(const TempDir& dir, const std::string& name, const std::string& tensor,
+                        const std::string& like) {
+  const auto folder = dir / (name + "-changed");
+  fs::remove_all(folder);
+  fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+  const auto stored = SafeTensors::open(folder + "/model.safetensors");
+  std::vector<NamedTensor> tensors;
+  for (const auto& key : stored.names()) tensors.push_back({key, stored.get(key).clone()});
+  tensors.push_back({tensor, stored.get(like) + 1});
+  save_safetensors(folder + "/model.safetensors", tensors);
+  return folder;
+}
+
+/// A copy of a parity case, in `dir / "edited"`, with another text in one of its files.
+std::string edited(const TempDir& dir, const std::string& name, const std::string& file, const std::string& from,
+                   const std::string& to) {
+  const auto folder = dir / "edited";
+  fs::remove_all(folder);
+  fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
+  auto text = read_file(folder + "/" + file);
+  REQUIRE(text.find(from) != std::string::npos);
+  std::ofstream(folder + "/" + file) << text.replace(text.find(from), from.size(), to);
+  return folder;
+}
+
+}  // namespace
+
+TEST_CASE("tables that differ are imported untied, whatever config.json says", "[interchange]") {
   TempDir dir;
-  const auto changed = [&](const std::string& name, const std::string& tensor, const std::string& like) {
-    const auto folder = dir / (name + "-changed");
-    fs::remove_all(folder);
-    fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
-    const auto stored = SafeTensors::open(folder + "/model.safetensors");
-    std::vector<NamedTensor> tensors;
-    for (const auto& key : stored.names()) tensors.push_back({key, stored.get(key).clone()});
-    tensors.push_back({tensor, stored.get(like) + 1});
-    save_safetensors(folder + "/model.safetensors", tensors);
-    return folder;
-  };
-  import_huggingface(changed("bart", "model.encoder.embed_tokens.weight", "model.shared.weight"), dir / "tables");
+  import_huggingface(with_tensor(dir, "bart", "model.encoder.embed_tokens.weight", "model.shared.weight"),
+                     dir / "tables");
   CHECK_FALSE(shares_embeddings(open_run(dir / "tables").config.model));
   CHECK(backbone_of(open_run(dir / "tables").config.model).tie_word_embeddings);  // head and decoder share a table
   // Tables that differ are not tied, whatever config.json says.
-  import_huggingface(changed("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
-                     dir / "head");
+  import_huggingface(
+      with_tensor(dir, "bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+      dir / "head");
   CHECK_FALSE(backbone_of(open_run(dir / "head").config.model).tie_word_embeddings);
   // The class of T5 always says "tied"; a separate head takes precedence.
-  import_huggingface(changed("t5", "lm_head.weight", "shared.weight"), dir / "untied");
+  import_huggingface(with_tensor(dir, "t5", "lm_head.weight", "shared.weight"), dir / "untied");
   CHECK_FALSE(backbone_of(open_run(dir / "untied").config.model).tie_word_embeddings);
-  const auto with = [&](const std::string& name, const std::string& file, const std::string& from,
-                        const std::string& to) {
-    const auto folder = dir / "edited";
-    fs::remove_all(folder);
-    fs::copy(SOURCE_DIR "/tests/parity/" + name, folder);
-    auto text = read_file(folder + "/" + file);
-    REQUIRE(text.find(from) != std::string::npos);
-    std::ofstream(folder + "/" + file) << text.replace(text.find(from), from.size(), to);
-    return folder;
-  };
-  CHECK_THROWS_WITH(
-      import_huggingface(
-          with("bart", "config.json", "\"decoder_start_token_id\": 2", "\"decoder_start_token_id\": 5000"), dir / "x"),
-      Catch::Contains("decoder_start_token_id is 5000, but the vocabulary has"));
-  CHECK_THROWS_WITH(import_huggingface(with("mt5", "config.json", "\"relative_attention_num_buckets\": 32",
-                                            "\"relative_attention_num_buckets\": 0"),
+}
+
+TEST_CASE("ids outside the vocabulary, sizes of zero, values of another type and lists of ids are refused",
+          "[interchange]") {
+  TempDir dir;
+  CHECK_THROWS_WITH(import_huggingface(edited(dir, "bart", "config.json", "\"decoder_start_token_id\": 2",
+                                              "\"decoder_start_token_id\": 5000"),
+                                       dir / "x"),
+                    Catch::Contains("decoder_start_token_id is 5000, but the vocabulary has"));
+  CHECK_THROWS_WITH(import_huggingface(edited(dir, "mt5", "config.json", "\"relative_attention_num_buckets\": 32",
+                                              "\"relative_attention_num_buckets\": 0"),
                                        dir / "x"),
                     Catch::Contains("as run.yaml") && Catch::Contains("must be in [2, 1048576]"));
-  CHECK_THROWS_WITH(verify_parity(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),
+  CHECK_THROWS_WITH(verify_parity(edited(dir, "mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),
                     Catch::Contains("'num_beams' is \"x\", which has the wrong type"));
+  CHECK_THROWS_WITH(
+      import_huggingface(edited(dir, "gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"),
+                         dir / "x"),
+      Catch::Contains("'eos_token_id' is [3,4], but Cloze supports one id; give that one"));
+}
+
+TEST_CASE("ignored settings and inputs of a parity case are reported", "[interchange]") {
+  TempDir dir;
   // Ignored settings and inputs are reported; the result depends on the numbers alone.
   const auto log_of = [&](const std::string& folder) {
     set_log_file(dir / "log.txt");
@@ -641,17 +665,20 @@ TEST_CASE("untied tables, ids outside the vocabulary and ignored inputs are hand
     set_log_file("");
     return read_file(dir / "log.txt");
   };
-  CHECK_THAT(log_of(with("mt5", "generation.json", "\"num_beams\": 4", "\"num_baems\": 4")),
+  CHECK_THAT(log_of(edited(dir, "mt5", "generation.json", "\"num_beams\": 4", "\"num_baems\": 4")),
              Catch::Contains("'num_baems' is ignored; did you mean 'num_beams'?"));
-  const auto folder = with("gpt2", "config.json", "{", "{");
+  const auto folder = edited(dir, "gpt2", "config.json", "{", "{");
   const auto inputs = SafeTensors::open(folder + "/inputs.safetensors");
   std::vector<NamedTensor> more;
   for (const auto& key : inputs.names()) more.push_back({key, inputs.get(key).clone()});
   more.push_back({"position_ids", inputs.get("input_ids").clone()});
   save_safetensors(folder + "/inputs.safetensors", more);
   CHECK_THAT(log_of(folder), Catch::Contains("'position_ids' is ignored for gpt2"));
-  // Forced ids of generation_config.json take precedence over config.json.
-  std::ofstream(with("bart", "config.json", "{", "{") + "/generation_config.json")
+}
+
+TEST_CASE("forced ids of generation_config.json take precedence over config.json", "[interchange]") {
+  TempDir dir;
+  std::ofstream(edited(dir, "bart", "config.json", "{", "{") + "/generation_config.json")
       << R"({"forced_bos_token_id": 7, "forced_eos_token_id": 2})";
   import_huggingface(dir / "edited", dir / "forced");
   const auto model = decoding_ids_of(open_run(dir / "forced").config.model);
@@ -664,9 +691,14 @@ TEST_CASE("untied tables, ids outside the vocabulary and ignored inputs are hand
                         .toTensor();
   CHECK(text[0][1].item<int64_t>() == 7);
   CHECK(text[0][-1].item<int64_t>() == 2);
+}
+
+TEST_CASE("other ids of config.json take precedence over generation_config.json, which fills absent ones",
+          "[interchange]") {
+  TempDir dir;
   // For other ids config.json takes precedence, with a warning; an id missing there is read from
   // generation_config.json.
-  std::ofstream(with("bart", "config.json", "\"eos_token_id\": 2", "\"eos_token_id\": null") +
+  std::ofstream(edited(dir, "bart", "config.json", "\"eos_token_id\": 2", "\"eos_token_id\": null") +
                 "/generation_config.json")
       << R"({"eos_token_id": [9], "decoder_start_token_id": 11})";
   set_log_file(dir / "filled.txt");
@@ -677,14 +709,16 @@ TEST_CASE("untied tables, ids outside the vocabulary and ignored inputs are hand
   CHECK_THAT(
       read_file(dir / "filled.txt"),
       Catch::Contains("generation_config.json: 'decoder_start_token_id' is 11, but 2 in config.json, which is used"));
-  CHECK_THROWS_WITH(
-      import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"), dir / "x"),
-      Catch::Contains("'eos_token_id' is [3,4], but Cloze supports one id; give that one"));
+}
+
+TEST_CASE("absent keys take the default of the class, and a T5 with a tied head is exported as mT5", "[interchange]") {
+  TempDir dir;
   // Absent keys take the default of the class; a decoder without a start token starts with bos_token_id.
-  import_huggingface(with("mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
+  import_huggingface(edited(dir, "mbart", "config.json", "\"scale_embedding\": true,", ""), dir / "silent");
   CHECK_FALSE(backbone_of(open_run(dir / "silent").config.model).scale_embedding);
   CHECK(decoding_ids_of(open_run(dir / "silent").config.model).decoder_start_token_id == 0);
-  import_huggingface(with("gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": null"), dir / "endless");
+  import_huggingface(edited(dir, "gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": null"),
+                     dir / "endless");
   CHECK(backbone_of(open_run(dir / "endless").config.model).eos_token_id == -1);
   // A T5 with a tied head and unscaled states is exported as mT5.
   import_huggingface(SOURCE_DIR "/tests/parity/mt5", dir / "mt5");

@@ -216,21 +216,26 @@ TEST_CASE("networks without a head are exported to TorchScript with the hidden s
   }
 }
 
-TEST_CASE(
-    "a T5 with an untied head and scaled states is exported to TorchScript, and so are a GPT-2 with rotary positions "
-    "and one with random features, which has no cache to generate with",
-    "[interchange][torchscript]") {
+namespace {
+
+/// A family at its smallest.
+template <class Model>
+Model small_model() {
+  Model model;
+  model.hidden_size = 32;
+  model.num_hidden_layers = 1;
+  model.num_attention_heads = 2;
+  model.intermediate_size = 64;
+  model.max_position_embeddings = 32;
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a T5 with an untied head and scaled states is exported to TorchScript", "[interchange][torchscript]") {
   TempDir dir;
   auto base = tiny_run(dir, 1);
-  const auto small = [](auto model) {
-    model.hidden_size = 32;
-    model.num_hidden_layers = 1;
-    model.num_attention_heads = 2;
-    model.intermediate_size = 64;
-    model.max_position_embeddings = 32;
-    return model;
-  };
-  auto t5 = small(T5Config{});
+  auto t5 = small_model<T5Config>();
   t5.d_kv = 16;
   t5.tie_word_embeddings = false;
   base.model = t5;
@@ -253,8 +258,14 @@ TEST_CASE(
   const auto a = collect_params(*before.network), b = collect_params(*back.network);
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) CHECK(at::equal(a[i].param.value(), b[i].param.value()));
+}
 
-  auto rotary = small(Gpt2Config{});
+TEST_CASE("a GPT-2 with rotary positions is exported to TorchScript, and has no class at Hugging Face",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 1);
+  base.data.short_seq_prob = 0;
+  auto rotary = small_model<Gpt2Config>();
   rotary.position_embeddings = PositionEmbeddings::rotary;
   base.model = rotary;
   base.objectives = {ClmConfig{}};
@@ -264,8 +275,14 @@ TEST_CASE(
   CHECK(torch::jit::load(dir / "rotary.pt").find_method("generate").has_value());
   CHECK_THROWS_WITH(export_huggingface(dir / "rotary", dir / "none"),
                     Catch::Contains("model.position_embeddings rotary has no class at Hugging Face for gpt2"));
+}
 
-  auto gpt2 = small(Gpt2Config{});
+TEST_CASE("a GPT-2 with random features is exported to TorchScript without generate, for it has no cache",
+          "[interchange][torchscript]") {
+  TempDir dir;
+  auto base = tiny_run(dir, 1);
+  base.data.short_seq_prob = 0;
+  auto gpt2 = small_model<Gpt2Config>();
   gpt2.attention = PerformerAttention{.nb_features = 16};
   base.model = gpt2;
   base.objectives = {ClmConfig{}};
