@@ -1,4 +1,5 @@
 // The generated texts of a golden case.
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -43,6 +44,9 @@ void read_search(SearchConfig& search, const nlohmann::json& settings, const std
   } else {
     std::string name = name_of(search.early_stopping);
     take(settings, "early_stopping", name, path);
+    const auto names = any_of<EarlyStopping>().allowed;
+    require<ConfigError>(std::find(names.begin(), names.end(), name) != names.end(), path, ": early_stopping is '",
+                         name, "', which is unknown", did_you_mean(name, names));
     search.early_stopping = choice_of<EarlyStopping>(name);
   }
   bool samples = false;

@@ -650,6 +650,8 @@ TEST_CASE("ids outside the vocabulary, sizes of zero, values of another type and
                     Catch::Contains("as run.yaml") && Catch::Contains("must be in [2, 1048576]"));
   CHECK_THROWS_WITH(verify_parity(edited(dir, "mt5", "generation.json", "\"num_beams\": 4", "\"num_beams\": \"x\"")),
                     Catch::Contains("'num_beams' is \"x\", which has the wrong type"));
+  CHECK_THROWS_WITH(verify_parity(edited(dir, "mt5", "generation.json", "{", "{\"early_stopping\": \"nevr\",")),
+                    Catch::Contains("early_stopping is 'nevr', which is unknown; did you mean 'never'?"));
   CHECK_THROWS_WITH(
       import_huggingface(edited(dir, "gpt2", "config.json", "\"eos_token_id\": 3", "\"eos_token_id\": [3, 4]"),
                          dir / "x"),
