@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -24,6 +26,11 @@ const CLI::App& verb_of(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
   return *at;
+}
+
+/// The names after `cloze` that lead to a verb: ` study plan`; empty for the program.
+std::string words_to(const CLI::App& verb) {
+  return verb.get_parent() == nullptr ? "" : words_to(*verb.get_parent()) + " " + verb.get_name();
 }
 
 std::vector<std::string> names_in(const CLI::App& verb) {
@@ -76,20 +83,60 @@ const std::vector<ForeignVerb>& foreign_verbs() {
   return verbs;
 }
 
+namespace {
+
+/// The verbs of the program, or of a verb such as `study`; those that are not meant for users have no group.
+std::vector<std::string> verbs_in(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* verb : app.get_subcommands(nullptr))
+    if (!verb->get_group().empty()) names.push_back(verb->get_name());
+  return names;
+}
+
+/// The verb of that name, meant for users or not; null for none.
+const CLI::App* find_verb(const CLI::App& app, const std::string& name) {
+  for (const auto* verb : app.get_subcommands(nullptr))
+    if (verb->get_name() == name) return verb;
+  return nullptr;
+}
+
+[[noreturn]] void refuse_verb(const CLI::App& app, const std::string& name) {
+  for (const auto& foreign : foreign_verbs())
+    require<ConfigError>(name != foreign.name, "'", name, "' is not a verb; ", foreign.how);
+  const auto near = did_you_mean(name, verbs_in(app));
+  fail<ConfigError>("'", name, "' is not a verb", near.empty() ? ";" : near, " see cloze --help");
+}
+
+/// Refuses what follows a verb that has verbs of its own, if it is none of them; `given` is null if nothing follows.
+void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_help) {
+  const auto known = verbs_in(verb);
+  if (known.empty() || (given == nullptr && asks_for_help) || (given != nullptr && find_verb(verb, given))) return;
+  std::string list;
+  for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
+  const auto name = verb.get_name();
+  require<ConfigError>(given != nullptr, "cloze ", name, " needs one of ", list, "; see cloze ", name, " --help");
+  const auto near = did_you_mean(given, known);
+  fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
+                    " choose one of ", list, "; see cloze ", name, " --help");
+}
+
+}  // namespace
+
 void check_verb(const CLI::App& app, int argc, char** argv) {
-  require<ConfigError>(argc > 1, "no verb is given; `cloze --help` lists them: see cloze --help");
+  require<ConfigError>(argc > 1, "no verb is given; see cloze --help");
   for (const std::string version : {"-V", "-v", "-version"})
     require<ConfigError>(argv[1] != version, "'", version, "' is not known; `cloze --version` prints the version");
-  const auto* found = std::find_if(argv + 1, argv + argc, [](const char* argument) { return argument[0] != '-'; });
-  if (found == argv + argc) return;
-  const std::string first_word = *found;
-  std::vector<std::string> known;
-  for (const auto* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
-  if (std::find(known.begin(), known.end(), first_word) != known.end()) return;
-  for (const auto& foreign : foreign_verbs())
-    require<ConfigError>(first_word != foreign.name, "'", first_word, "' is not a verb; ", foreign.how);
-  const auto near = did_you_mean(first_word, known);
-  fail<ConfigError>("'", first_word, "' is not a verb", near.empty() ? ";" : near, " see cloze --help");
+  std::vector<const char*> given;
+  bool asks_for_help = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    asks_for_help = asks_for_help || word == "--help" || word == "-h" || word == "--version";
+    if (word.empty() || word[0] != '-') given.push_back(argv[i]);
+  }
+  if (given.empty()) return;
+  const auto* verb = find_verb(app, given[0]);
+  if (verb == nullptr) refuse_verb(app, given[0]);
+  check_inner_verb(*verb, given.size() > 1 ? given[1] : nullptr, asks_for_help);
 }
 
 std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
@@ -101,8 +148,7 @@ std::string usage_words(const CLI::App& app, const CLI::ParseError& error) {
     text = key_of_option(verb, word);
     if (text.empty()) text = "'" + word + "' is not known here" + did_you_mean(word, names_in(verb));
   }
-  const std::string name = &verb == &app ? "" : " " + verb.get_name();
-  return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + name + " --help";
+  return text + (text.find('?') == std::string::npos ? "; " : " ") + "see cloze" + words_to(verb) + " --help";
 }
 
 PathKind kind_of_path(const std::string& path) {
@@ -119,16 +165,18 @@ PathKind kind_of_path(const std::string& path) {
 }
 
 std::string near_run(const std::string& path) {
-  const auto wanted = fs::path(path).lexically_normal();
-  std::vector<std::string> runs;
-  std::set<fs::path> folders{wanted.has_parent_path() ? wanted.parent_path() : fs::path("."), "runs"};
+  auto wanted = fs::path(path).lexically_normal();
+  if (!wanted.has_filename()) wanted = wanted.parent_path();  // of a path that ends in a slash
+  std::vector<std::string> names;
+  std::map<std::string, std::string> paths;  // of runs, by their last component: that of the same folder, else of runs/
   std::error_code error;
-  for (const auto& folder : folders)
+  for (const auto& folder : {wanted.has_parent_path() ? wanted.parent_path() : fs::path("."), fs::path("runs")})
     for (const auto& entry : fs::directory_iterator(folder, error))
       if (kind_of_path(entry.path().string()) == PathKind::run)
-        runs.push_back(entry.path().lexically_normal().string());
-  std::sort(runs.begin(), runs.end());
-  return did_you_mean(wanted.string(), runs);
+        paths.emplace(entry.path().filename().string(), entry.path().lexically_normal().string());
+  for (const auto& [name, run] : paths) names.push_back(name);
+  const auto near = nearest(wanted.filename().string(), names);
+  return near.empty() ? "" : "; did you mean '" + paths[near] + "'?";
 }
 
 void check_run_path(const std::string& path) {
@@ -182,7 +230,8 @@ void check_import_path(const std::string& path) {
   if (std::distance(name.begin(), name.end()) > 2) return;  // more than ORGANIZATION/MODEL
   fail<ConfigError>(path, ": no such folder, and nothing is downloaded; fetch the model with `hf download ", path,
                     " --local-dir ", name.filename().string(),
-                    "` (of the Python package huggingface_hub), then `cloze import ", name.filename().string(), "`");
+                    "` (of the Python package huggingface_hub), then `cloze import ", name.filename().string(),
+                    " --out DIR`");
 }
 
 }  // namespace cloze

@@ -14,7 +14,8 @@ struct ForeignVerb {
 };
 const std::vector<ForeignVerb>& foreign_verbs();
 
-/// Throws ConfigError if the first word is not a verb; CLI11 would ignore it next to --help or flags.
+/// Throws ConfigError if the first word is not a verb, or the second none of `study`, `inspect` or `verify`; CLI11
+/// would ignore them next to --help or flags.
 void check_verb(const CLI::App& app, int argc, char** argv);
 /// A usage error of CLI11, with what was meant by a mistyped word.
 std::string usage_words(const CLI::App& app, const CLI::ParseError& error);
@@ -31,7 +32,7 @@ void check_config_path(const std::string& path);
 void check_tokens_path(const std::string& path);
 /// Throws ConfigError for a model's name at a hub, from which nothing is downloaded.
 void check_import_path(const std::string& path);
-/// `; did you mean 'runs/first'?` for the run that is most similar to a path, or empty.
+/// `; did you mean 'runs/first'?` for the run beside `path`, or in runs/, whose name is most similar; or empty.
 std::string near_run(const std::string& path);
 
 }  // namespace cloze

@@ -61,7 +61,8 @@ struct World {
       text += "\n";
     }
     dir.write("text.txt", text);
-    tokens = dir / "tokens", run = dir / "run";
+    tokens = dir / "tokens";
+    run = dir / "run";
     const auto prepared = cloze("prepare " + dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + tokens);
     INFO(prepared.text);
     REQUIRE(prepared.code == 0);
@@ -944,6 +945,10 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
                 "'--learning-rate' is not an option; config keys are set by --set optimizer.learning_rate=VALUE");
   check_refused(config + "--output-dir x", 2, "the folder of a run is named with --run");
   check_refused("fill " + w.dir / "rnu" + " '[MASK]'", 1, "no such run directory; did you mean '" + w.run + "'?");
+  const auto elsewhere = cloze("fill " + w.dir / "weights" + " '[MASK]'");  // alike only in the folder
+  CHECK(elsewhere.code == 1);
+  CHECK_THAT(elsewhere.text, Catch::Contains("name one that `cloze pretrain` or `cloze import` made"));
+  check_refused("fill " + w.dir / "rnu/" + " '[MASK]'", 1, "did you mean '" + w.run + "'?");
   check_refused("verify run " + w.tokens, 1, "is prepared text, not a run");
   check_refused("verify data " + w.run, 1, "is a run, not prepared text");
   check_refused("pretrain " + w.tokens, 2, "is prepared text, not a config");
@@ -955,6 +960,17 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
   check_refused("pretrain --resume", 2, "--resume continues a run; name its folder with --run");
   check_refused("import bert-base-uncased --out " + w.dir / "x", 2, "nothing is downloaded; fetch the model with");
   check_refused("export " + w.run + " --to onnx --out x", 2, "onnx is not written");
+}
+
+TEST_CASE("a verb with verbs of its own names them, and the one that was meant", "[cli]") {
+  check_refused("study", 2, "cloze study needs one of plan, run, status, report, commands; see cloze study --help");
+  check_refused("--quiet inspect", 2, "cloze inspect needs one of objective; see cloze inspect --help");
+  check_refused("study plna x.yaml", 2,
+                "'plna' is not a verb of cloze study; did you mean 'plan'? choose one of plan,");
+  check_refused("inspect objectiv", 2, "did you mean 'objective'?");
+  check_refused("verify rnu --help", 2, "did you mean 'run'? choose one of parity, data, run; see cloze verify --help");
+  check_refused("study plan x.yaml --job 3", 2, "see cloze study plan --help");
+  CHECK(cloze("study --help").code == 0);
 }
 
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
