@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cstdio>
+#include <map>
+#include <sstream>
 
 #include "cli/verbs.h"
 
@@ -6,36 +9,193 @@ namespace cloze {
 
 namespace {
 
-std::string names_of(const CLI::App& app) {
+using Names = std::vector<std::string>;
+
+/// What a shell completes.
+struct Words {
+  std::map<std::string, Names> verbs{};    ///< of the program, which has no name, and of verbs with verbs of their own
+  std::map<std::string, Names> options{};  ///< of each verb: `study plan`
+  std::map<std::string, Names> values{};   ///< of the options that take one of a few: `study report --format`
+  std::map<std::string, Names> keys{};     ///< config keys, with their values if these are few
+};
+
+std::string joined(const Names& names) {
   std::string list;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames()) list += (list.empty() ? "--" : " --") + name;
+  for (const auto& name : names) list += (list.empty() ? "" : " ") + name;
   return list;
 }
 
-/// A bash script, which zsh can source too: completes verbs, then options of the verb, else file names.
-std::string bash_script(const CLI::App& app) {
-  std::string verbs, cases;
-  for (const auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    verbs += (verbs.empty() ? "" : " ") + verb->get_name();
-    cases += "    " + verb->get_name() + ") words=\"" + names_of(*verb) + "\" ;;\n";
+/// The names in a list that is separated by commas or blanks.
+Names split(std::string list) {
+  std::replace(list.begin(), list.end(), ',', ' ');
+  std::istringstream stream(list);
+  Names names;
+  for (std::string name; stream >> name;) names.push_back(name);
+  return names;
+}
+
+/// The values of an option that CLI11 describes as `TEXT:{a,b}`; none for others.
+Names values_of(const CLI::Option& option) {
+  const auto type = option.get_type_name();
+  const auto begin = type.find('{');
+  const auto end = type.find('}');
+  if (begin == std::string::npos || end == std::string::npos) return {};
+  return split(type.substr(begin + 1, end - begin - 1));
+}
+
+void collect_verbs(const CLI::App& app, const std::string& path, Words& words) {
+  for (const auto* option : app.get_options())
+    for (const auto& name : option->get_lnames()) {
+      words.options[path].push_back("--" + name);
+      if (const auto values = values_of(*option); !values.empty()) words.values[path + " --" + name] = values;
+    }
+  for (const auto* verb : app.get_subcommands(nullptr)) {
+    if (verb->get_group().empty()) continue;  // not meant for users
+    words.verbs[path].push_back(verb->get_name());
+    collect_verbs(*verb, path + (path.empty() ? "" : " ") + verb->get_name(), words);
   }
-  return "_cloze() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\"\"\n  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    "
-         "COMPREPLY=($(compgen -W \"" +
-         verbs + " --help --version\" -- \"$word\"))\n    return\n  fi\n  case \"${COMP_WORDS[1]}\" in\n" + cases +
-         "  esac\n  case \"$word\" in\n    -*) COMPREPLY=($(compgen -W \"$words --quiet --verbose\" -- \"$word\")) "
-         ";;\n    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n  esac\n}\ncomplete -o filenames -F _cloze cloze\n";
+}
+
+void collect_keys(const std::string& path, const std::vector<config_detail::Entry>& found, Words& words) {
+  for (const auto& entry : found) {
+    if (!entry.leaf) continue;
+    auto& values = words.keys[path + entry.path];
+    if (entry.type == "text") values = split(entry.rule);
+    if (entry.type == "true or false") values = {"true", "false"};
+  }
+}
+
+/// The keys of every kind of a part.
+template <class... Kinds>
+void collect_kinds(const std::string& path, const std::variant<Kinds...>*, Words& words) {
+  (collect_keys(path, entries(Kinds{}), words), ...);
+}
+
+Words words_of(const CLI::App& app) {
+  Words words;
+  collect_verbs(app, "", words);
+  collect_kinds("model.", static_cast<const ModelConfig*>(nullptr), words);
+  collect_kinds("model.attention.", static_cast<const AttentionConfig*>(nullptr), words);
+  collect_kinds("objectives.0.", static_cast<const ObjectiveConfig*>(nullptr), words);
+  collect_keys("", entries(RunConfig{}), words);
+  return words;
+}
+
+Names settings_of(const Words& words) {
+  Names names;
+  for (const auto& [key, values] : words.keys) names.push_back(key + "=");
+  return names;
+}
+
+std::string replaced(std::string text, const std::string& mark, const std::string& by) {
+  return text.replace(text.find(mark), mark.size(), by);
+}
+
+/// A branch of a shell's `case` for each name with words.
+std::string branches(const std::map<std::string, Names>& words) {
+  std::string text;
+  for (const auto& [name, list] : words)
+    if (!list.empty()) text += "    \"" + name + "\") echo \"" + joined(list) + "\" ;;\n";
+  return text;
+}
+
+constexpr const char* bash_template = R"(_cloze_verbs() {
+  case "$1" in
+@VERBS@  esac
+}
+_cloze_options() {
+  case "$1" in
+@OPTIONS@  esac
+}
+_cloze_values() {
+  case "$1" in
+@VALUES@  esac
+}
+_cloze_keys="@KEYS@"
+_cloze() {
+  local word="${COMP_WORDS[COMP_CWORD]}" before="" key="" verb="" list="" part="" values=""
+  [ "$COMP_CWORD" -gt 0 ] && before="${COMP_WORDS[COMP_CWORD-1]}"
+  for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    list=" $(_cloze_verbs "$verb") "
+    case "$list" in *" $part "*) verb="${verb:+$verb }$part" ;; esac
+  done
+  list="$(_cloze_verbs "$verb")" if["$word" = "="];
+then key = "$before";
+word = "" elif["$before" = "="];
+then key = "${COMP_WORDS[COMP_CWORD-2]}" elif["$before" = "--set"]; then
+    case "$word" in
+      *=*) key="${word%%=*}"; word="${word#*=}"
+        list="$(_cloze_values "$key")"; COMPREPLY=($(compgen -P "$key=" -W "$list" -- "$word")); return ;;
+    esac
+    type compopt >/dev/null 2>&1 && compopt -o nospace +o filenames 2>/dev/null
+    COMPREPLY=($(compgen -W "$_cloze_keys" -- "$word")); return
+  else key="$verb $before"
+  fi
+  case "$key" in
+    *" --"* | *.*) values="$(_cloze_values "$key")"
+      if [ -n "$values" ]; then COMPREPLY=($(compgen -W "$values" -- "$word")); return; fi ;;
+  esac
+  case "$word" in
+    -*) COMPREPLY=($(compgen -W "$(_cloze_options "$verb") --quiet --verbose" -- "$word")) ;;
+    *) if [ -n "$list" ]; then COMPREPLY=($(compgen -W "$list --help" -- "$word"))
+      else COMPREPLY=($(compgen -f -- "$word")); fi ;;
+  esac
+}
+complete -o filenames -F _cloze cloze
+)";
+
+/// A bash script, which zsh can source too: completes verbs, options, their values, config keys, else file names.
+std::string bash_script(const Words& words) {
+  std::string script = bash_template;
+  script = replaced(script, "@VERBS@", branches(words.verbs));
+  script = replaced(script, "@OPTIONS@", branches(words.options));
+  script = replaced(script, "@VALUES@", branches(words.values) + branches(words.keys));
+  return replaced(script, "@KEYS@", joined(settings_of(words)));
+}
+
+/// The condition under which fish completes a verb: all of its words were seen, and none of its own verbs.
+std::string fish_condition(const Words& words, const std::string& verb) {
+  if (verb.empty()) return "__fish_use_subcommand";
+  std::string condition;
+  for (const auto& name : split(verb))
+    condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + name);
+if (const auto inner = words.verbs.find(verb); inner != words.verbs.end()) condition +=
+    "; and not __fish_seen_subcommand_from " + joined(inner->second);
+return condition;
+}
+
+/// One line of a fish script: a long option of a verb, with its values.
+std::string fish_option(const Words& words, const std::string& verb, const std::string& option) {
+  const auto found = words.values.find(verb + " " + option);
+  std::string values = found == words.values.end() ? "" : joined(found->second);
+  if (option == "--set") values = "$_cloze_settings";
+  return "complete -c cloze -n '" + fish_condition(words, verb) + "' -l " + option.substr(2) +
+         (values.empty() ? "" : " -x -a '" + values + "'") + "\n";
+}
+
+std::string fish_script(const Words& words) {
+  auto settings = settings_of(words);
+  for (const auto& [key, values] : words.keys)
+    for (const auto& value : values) settings.push_back(key + "=" + value);
+  std::string script = "set -g _cloze_settings " + joined(settings) + "\n";
+  for (const auto& [verb, inner] : words.verbs)
+    script += "complete -c cloze -n '" + fish_condition(words, verb) + "' -f -a '" + joined(inner) + "'\n";
+  for (const auto& [verb, options] : words.options)
+    for (const auto& option : options) script += fish_option(words, verb, option);
+  return script;
 }
 
 }  // namespace
 
 void add_completion(CLI::App& app, Globals&) {
-  auto* verb = app.add_subcommand("completion", "print a shell completion script for bash or zsh");
+  auto* verb = app.add_subcommand("completion", "print a shell completion script for bash, zsh or fish");
   auto shell = std::make_shared<std::string>("bash");
-  verb->add_option("shell", *shell, "shell")->check(CLI::IsMember({"bash", "zsh"}))->capture_default_str();
-  verb->footer("Example:\n  source <(cloze completion bash)");
+  verb->add_option("shell", *shell, "shell")->check(CLI::IsMember({"bash", "zsh", "fish"}))->capture_default_str();
+  verb->footer("Examples:\n  source <(cloze completion bash)\n  cloze completion fish | source");
   verb->callback([shell, &app] {
-    std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", bash_script(app).c_str());
+    const auto words = words_of(app);
+    const auto script = *shell == "fish" ? fish_script(words) : bash_script(words);
+    std::printf("%s%s", *shell == "zsh" ? "autoload -U bashcompinit && bashcompinit\n" : "", script.c_str());
   });
 }
 

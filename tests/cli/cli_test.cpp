@@ -973,6 +973,38 @@ TEST_CASE("a verb with verbs of its own names them, and the one that was meant",
   CHECK(cloze("study --help").code == 0);
 }
 
+TEST_CASE("completion has nested verbs, options, values and config keys", "[cli]") {
+  TempDir dir;
+  const auto script = dir.write("completion.bash", cloze("completion bash").text);
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    INFO(shell);
+    const auto text = cloze("completion " + shell).text;
+    CHECK_THAT(text, Catch::Contains("plan run status report commands") &&
+                         Catch::Contains("optimizer.learning_rate=") &&
+                         Catch::Contains("objectives.0.mlm_probability=") && Catch::Contains("best newest") &&
+                         !Catch::Contains("torchscript-run"));
+  }
+  CHECK_THAT(cloze("completion fish").text, Catch::Contains("train.precision=bf16"));
+  if (std::system("command -v bash > /dev/null") != 0) return;
+  const auto completed = [&](const std::string& words) {
+    const auto shell = "bash -c 'source " + script + "; COMP_WORDS=(" + words +
+                       "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _cloze; echo ${COMPREPLY[@]}'";
+    std::FILE* pipe = popen(shell.c_str(), "r");
+    std::string text;
+    for (int byte = 0; (byte = std::fgetc(pipe)) != EOF;) text += static_cast<char>(byte);
+    pclose(pipe);
+    return text;
+  };
+  CHECK(completed("cloze pret") == "pretrain\n");
+  CHECK(completed("cloze study pl") == "plan\n");
+  CHECK(completed("cloze study plan --jo") == "--jobs\n");
+  CHECK(completed("cloze fill runs/a --checkpoint \"\"") == "best newest\n");
+  CHECK(completed("cloze pretrain x.yaml --set optimizer.learning_r") == "optimizer.learning_rate=\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision = b") == "bf16\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision =") == "fp32 bf16\n");
+  CHECK(completed("cloze pretrain x.yaml --set train.precision=b") == "train.precision=bf16\n");
+}
+
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
   auto& w = world();
   const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";
