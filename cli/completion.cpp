@@ -99,7 +99,7 @@ std::string branches(const std::map<std::string, Names>& words) {
   return text;
 }
 
-constexpr const char* bash_template = R"(_cloze_verbs() {
+constexpr const char* bash_template = R"sh(_cloze_verbs() {
   case "$1" in
 @VERBS@  esac
 }
@@ -119,10 +119,10 @@ _cloze() {
     list=" $(_cloze_verbs "$verb") "
     case "$list" in *" $part "*) verb="${verb:+$verb }$part" ;; esac
   done
-  list="$(_cloze_verbs "$verb")" if["$word" = "="];
-then key = "$before";
-word = "" elif["$before" = "="];
-then key = "${COMP_WORDS[COMP_CWORD-2]}" elif["$before" = "--set"]; then
+  list="$(_cloze_verbs "$verb")"
+  if [ "$word" = "=" ]; then key="$before"; word=""
+  elif [ "$before" = "=" ]; then key="${COMP_WORDS[COMP_CWORD-2]}"
+  elif [ "$before" = "--set" ]; then
     case "$word" in
       *=*) key="${word%%=*}"; word="${word#*=}"
         list="$(_cloze_values "$key")"; COMPREPLY=($(compgen -P "$key=" -W "$list" -- "$word")); return ;;
@@ -142,7 +142,7 @@ then key = "${COMP_WORDS[COMP_CWORD-2]}" elif["$before" = "--set"]; then
   esac
 }
 complete -o filenames -F _cloze cloze
-)";
+)sh";
 
 /// A bash script, which zsh can source too: completes verbs, options, their values, config keys, else file names.
 std::string bash_script(const Words& words) {
@@ -159,9 +159,9 @@ std::string fish_condition(const Words& words, const std::string& verb) {
   std::string condition;
   for (const auto& name : split(verb))
     condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + name);
-if (const auto inner = words.verbs.find(verb); inner != words.verbs.end()) condition +=
-    "; and not __fish_seen_subcommand_from " + joined(inner->second);
-return condition;
+  if (const auto inner = words.verbs.find(verb); inner != words.verbs.end())
+    condition += "; and not __fish_seen_subcommand_from " + joined(inner->second);
+  return condition;
 }
 
 /// One line of a fish script: a long option of a verb, with its values.

@@ -2,22 +2,45 @@
 
 #include "cli/near_names.h"
 #include "cli/verbs.h"
+#include "core/log.h"
 #include "run/load_config.h"
 
 namespace cloze {
 
+std::string explained_values(const ConfigTree& tree, const RunConfig& config) {
+  std::string text;
+  for (const auto& entry : entries(config)) {
+    if (!entry.leaf) continue;
+    const auto told = explain<RunConfig>(tree, entry.path);
+    const std::string marker = "\n  set by   ";
+    const auto at = told.find(marker);
+    const auto begin = at + marker.size();
+    const auto origin = at == std::string::npos ? "" : told.substr(begin, told.find('\n', begin) - begin);
+    text += words(entry.path, " = ", entry.value, "  (", origin, ")\n");
+  }
+  return text;
+}
+
+namespace {
+
+/// The config of a tree, whose values are logged with --verbose.
+RunConfig checked_config(const ConfigTree& tree) {
+  auto config = decode<RunConfig>(tree);
+  validate(config);
+  if (log_level() == LogLevel::verbose) log_debug("config", "the values:\n" + explained_values(tree, config));
+  return config;
+}
+
+}  // namespace
+
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
   check_config_path(path);
-  auto config = decode<RunConfig>(load_config(path, overrides));
-  validate(config);
-  return config;
+  return checked_config(load_config(path, overrides));
 }
 
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,
                               const std::string& run) {
-  auto config = decode<RunConfig>(load_resumed_config(path, overrides, run + "/run.yaml"));
-  validate(config);
-  return config;
+  return checked_config(load_resumed_config(path, overrides, run + "/run.yaml"));
 }
 
 namespace {

@@ -4,6 +4,34 @@
 
 namespace cloze {
 
+namespace {
+
+/// The files to score, and how they are read; returns --text.
+CLI::Option* add_texts(CLI::App& verb, EvaluateCommand& command) {
+  constexpr const char* group = "Texts";
+  auto* text = verb.add_option("--text", command.text,
+                               "files to evaluate on, or - for standard input; tokenized with the run's tokenizer");
+  text->group(group);
+  verb.add_option("--target", command.target, "pairs: target files, aligned line by line with --text")
+      ->needs(text)
+      ->group(group);
+  verb.add_option("--format", command.format, "format of --text: auto, text, lines, jsonl, wiki, pairs")
+      ->capture_default_str()
+      ->group(group);
+  verb.add_option("--field", command.field, "jsonl: key of the text in --text")
+      ->needs(text)
+      ->capture_default_str()
+      ->group(group);
+  verb.add_option("--columns", command.columns,
+                  "pairs: NAME,NAME, the source and target columns by the header line of each file of --text; in JSON "
+                  "lines, the two keys")
+      ->needs(text)
+      ->group(group);
+  return text;
+}
+
+}  // namespace
+
 void add_evaluate(CLI::App& app, Globals& globals) {
   auto* verb = app.add_subcommand("evaluate", "compute held-out loss and accuracy of one run or several");
   auto command = std::make_shared<EvaluateCommand>();
@@ -15,16 +43,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
       ->allow_extra_args(false);
   verb->add_option("--set", command->set, "override an evaluation setting: evaluation.KEY=VALUE (repeatable)")
       ->allow_extra_args(false);
-  auto* text = verb->add_option("--text", command->text,
-                                "files to evaluate on, or - for standard input; tokenized with the run's tokenizer");
-  verb->add_option("--target", command->target, "pairs: target files, aligned line by line with --text")->needs(text);
-  verb->add_option("--format", command->format, "format of --text: auto, text, lines, jsonl, wiki, pairs")
-      ->capture_default_str();
-  verb->add_option("--field", command->field, "jsonl: key of the text in --text")->needs(text)->capture_default_str();
-  verb->add_option("--columns", command->columns,
-                   "pairs: NAME,NAME, the source and target columns by the header line of each file of --text; in JSON "
-                   "lines, the two keys")
-      ->needs(text);
+  auto* text = add_texts(*verb, *command);
   verb->add_option("--tokens", command->tokens, "prepared folder, scored on its held-out split (default: the run's)")
       ->excludes(text);
   verb->add_option("--sequences", command->sequences,

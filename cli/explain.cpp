@@ -26,21 +26,6 @@ std::string whole_key(const RunConfig& config, const std::string& key) {
   return key;  // refused by explain, with the nearest
 }
 
-/// One line for each value: the key, the value, and what set it.
-std::string all_explained(const ConfigTree& tree, const RunConfig& config) {
-  std::string text;
-  for (const auto& entry : entries(config)) {
-    if (!entry.leaf) continue;
-    const auto told = explain<RunConfig>(tree, entry.path);
-    const std::string marker = "\n  set by   ";
-    const auto at = told.find(marker);
-    const auto begin = at + marker.size();
-    const auto origin = at == std::string::npos ? "" : told.substr(begin, told.find('\n', begin) - begin);
-    text += words(entry.path, " = ", entry.value, "  (", origin, ")\n");
-  }
-  return text;
-}
-
 }  // namespace
 
 void add_explain(CLI::App& app, Globals&) {
@@ -57,7 +42,7 @@ void add_explain(CLI::App& app, Globals&) {
     check_config_path(*file);
     const auto tree = load_config(*file, *set);
     const auto config = decode<RunConfig>(tree);
-    const auto text = key->empty() ? all_explained(tree, config) : explain<RunConfig>(tree, whole_key(config, *key));
+    const auto text = key->empty() ? explained_values(tree, config) : explain<RunConfig>(tree, whole_key(config, *key));
     std::printf("%s", text.c_str());
   });
 }

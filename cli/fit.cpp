@@ -47,58 +47,93 @@ std::pair<double, double> size_and_tokens(const std::string& text) {
   return {size, tokens};
 }
 
+void add_columns(CLI::App& verb, PointColumns& columns) {
+  constexpr const char* group = "Columns of a CSV file";
+  verb.add_option("--size", columns.size, "column of the parameters")->capture_default_str()->group(group);
+  auto* tokens = verb.add_option("--tokens", columns.tokens, "column of the training tokens");
+  tokens->capture_default_str()->group(group);
+  verb.add_option("--flops", columns.flops, "column of the training FLOPs, 6 N D, instead of tokens")
+      ->excludes(tokens)
+      ->group(group);
+  verb.add_option("--loss", columns.loss, "column of the held-out loss")->capture_default_str()->group(group);
+}
+
+void add_runs(CLI::App& verb, FitArguments& a) {
+  constexpr const char* group = "Runs and studies";
+  verb.add_option("--parameters", a.parameters, "parameters that are counted")
+      ->check(CLI::IsMember({"all", "non_embedding"}))
+      ->capture_default_str()
+      ->group(group);
+  verb.add_option("--out", a.folder, "folder of the study (default: studies/NAME)")->group(group);
+}
+
+void add_questions(CLI::App& verb, FitArguments& a) {
+  constexpr const char* group = "Questions";
+  verb.add_option(
+          "--budget", a.question.budgets,
+          "FLOPs whose best size and tokens are printed (repeatable; default: the largest point's, and 10 times "
+          "as many)")
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  verb.add_option("--predict", a.predict, "PARAMETERS,TOKENS whose loss is predicted (repeatable)")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+void add_method(CLI::App& verb, FitQuestion& question) {
+  constexpr const char* group = "Method";
+  auto& options = question.options;
+  verb.add_option("--huber-delta", options.huber_delta,
+                  "residual of log L from which on it counts by its absolute value")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->capture_default_str()
+      ->group(group);
+  verb.add_option("--resamples", options.resamples, "draws of the bootstrap; 0: no intervals")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->group(group);
+  verb.add_option("--seed", options.seed, "seed of the bootstrap")->capture_default_str()->group(group);
+  verb.add_option("--confidence", options.confidence, "level of the intervals")
+      ->check(CLI::Range(0.5, 0.9999))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_output(CLI::App& verb, FitArguments& a) {
+  constexpr const char* group = "Output";
+  verb.add_option("--plot", a.plot, "write a page with IsoFLOP curves to this HTML file")->group(group);
+  verb.add_option("--format", a.format, "format of the output")
+      ->check(CLI::IsMember({"text", "csv"}))
+      ->capture_default_str()
+      ->group(group);
+  verb.add_flag("--json", a.json, json_help)->group(group);
+}
+
+void fit(FitArguments& a) {
+  for (const auto& text : a.predict) a.question.sizes.push_back(size_and_tokens(text));
+  const auto points = points_of(a);
+  const auto report = make_fit_report(points, a.question);
+  const auto text = a.json ? to_json(report).dump() + "\n" : a.format == "csv" ? to_csv(report) : to_text(report);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!a.plot.empty()) write_atomic(a.plot, to_page(report));
+}
+
 }  // namespace
 
 void add_fit(CLI::App& app, Globals&) {
   auto* verb = app.add_subcommand("fit", "fit a scaling law to runs, a study or a table");
   auto a = std::make_shared<FitArguments>();
   verb->add_option("input", a->inputs, "run directories, a study file, or a CSV file")->required();
-  verb->add_option("--size", a->columns.size, "column of the parameters (CSV)")->capture_default_str();
-  auto* tokens = verb->add_option("--tokens", a->columns.tokens, "column of the training tokens (CSV)");
-  tokens->capture_default_str();
-  verb->add_option("--flops", a->columns.flops, "column of the training FLOPs, 6 N D, instead of tokens (CSV)")
-      ->excludes(tokens);
-  verb->add_option("--loss", a->columns.loss, "column of the held-out loss (CSV)")->capture_default_str();
-  verb->add_option("--parameters", a->parameters, "parameters that are counted (runs and studies)")
-      ->check(CLI::IsMember({"all", "non_embedding"}))
-      ->capture_default_str();
-  verb->add_option("--out", a->folder, "folder of the study (default: studies/NAME)");
-  verb->add_option(
-          "--budget", a->question.budgets,
-          "FLOPs whose best size and tokens are printed (repeatable; default: the largest point's, and 10 times "
-          "as many)")
-      ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--predict", a->predict, "PARAMETERS,TOKENS whose loss is predicted (repeatable)")
-      ->allow_extra_args(false);
-  auto& options = a->question.options;
-  verb->add_option("--huber-delta", options.huber_delta,
-                   "residual of log L from which on it counts by its absolute value")
-      ->check(CLI::Range(1e-9, 1.0))
-      ->capture_default_str();
-  verb->add_option("--resamples", options.resamples, "draws of the bootstrap; 0: no intervals")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("--seed", options.seed, "seed of the bootstrap")->capture_default_str();
-  verb->add_option("--confidence", options.confidence, "level of the intervals")
-      ->check(CLI::Range(0.5, 0.9999))
-      ->capture_default_str();
-  verb->add_option("--plot", a->plot, "write a page with IsoFLOP curves to this HTML file");
-  verb->add_option("--format", a->format, "format of the output")
-      ->check(CLI::IsMember({"text", "csv"}))
-      ->capture_default_str();
-  verb->add_flag("--json", a->json, json_help);
+  add_columns(*verb, a->columns);
+  add_runs(*verb, *a);
+  add_questions(*verb, *a);
+  add_method(*verb, a->question);
+  add_output(*verb, *a);
   verb->footer(
       "Examples:\n  cloze fit scaling.yaml --budget 1e18\n"
       "  cloze fit points.csv --size params --flops flops --loss loss --plot fit.html");
-  verb->callback([=] {
-    for (const auto& text : a->predict) a->question.sizes.push_back(size_and_tokens(text));
-    const auto points = points_of(*a);
-    const auto report = make_fit_report(points, a->question);
-    const auto text = a->json ? to_json(report).dump() + "\n" : a->format == "csv" ? to_csv(report) : to_text(report);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    if (!a->plot.empty()) write_atomic(a->plot, to_page(report));
-  });
+  verb->callback([a] { fit(*a); });
 }
 
 }  // namespace cloze

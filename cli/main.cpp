@@ -18,6 +18,8 @@
 
 namespace {
 
+using namespace cloze;
+
 /// `text` without the stack trace that LibTorch appends to a message.
 std::string first_lines(const std::string& text) {
   const auto stack = std::min(text.find("\nException raised from"), text.find("\nframe #"));
@@ -65,10 +67,47 @@ bool saves_work(const CLI::App& app) {
   return std::find(saving.begin(), saving.end(), verb) != saving.end();
 }
 
+/// Parses a command line and runs its verb; returns the exit code, after the sentence of an error.
+int run_verb(CLI::App& app, const Globals& globals, int argc, char** argv) {
+  try {
+    std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
+    for (int i = argc - 1; i > 0; --i)
+      arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
+    check_verb(app, argc, argv);
+    app.parse(arguments);
+    return globals.exit_code;
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    end_progress();
+    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
+    return 2;
+  } catch (const Error& error) {
+    end_progress();
+    std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());
+    return error.exit_code();
+  } catch (const std::filesystem::filesystem_error& error) {
+    end_progress();
+    std::fprintf(stderr, "cloze: error: %s: %s; make room or permission for it, or name another folder\n",
+                 error.path1().c_str(), error.code().message().c_str());
+  } catch (const std::bad_alloc&) {
+    end_progress();
+    print_out_of_memory();
+  } catch (const std::exception& error) {
+    end_progress();
+    if (is_out_of_memory(error.what()))
+      print_out_of_memory();
+    else
+      std::fprintf(stderr,
+                   "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
+                   first_lines(error.what()).c_str());
+  }
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace cloze;
 #ifdef CLOZE_TCMALLOC
   if (!std::getenv("TCMALLOC_RELEASE_RATE"))
     MallocExtension::instance()->SetMemoryReleaseRate(0);  // memory of a step is reused by the next: no page faults
@@ -95,7 +134,7 @@ int main(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false, verbose = false;
   app.add_flag("--quiet", quiet, "print only warnings and results");
-  app.add_flag("--verbose", verbose, "print more detail");
+  app.add_flag("--verbose", verbose, "also print every value of the config, and what set it");
   app.parse_complete_callback([&] {
     set_log_level(quiet ? LogLevel::quiet : verbose ? LogLevel::verbose : LogLevel::normal);
     if (saves_work(app)) save_when_interrupted();
@@ -105,40 +144,7 @@ int main(int argc, char** argv) {
                          add_explain, add_describe, add_completion})
     add(app, globals);
   check_numbers(app);
-  int code = 1;
-  try {
-    std::vector<std::string> arguments;  // in reverse, as CLI11 expects them
-    for (int i = argc - 1; i > 0; --i)
-      arguments.push_back(argv[i][0] == '[' ? bracket_guard + std::string(argv[i]) : argv[i]);
-    check_verb(app, argc, argv);
-    app.parse(arguments);
-    code = globals.exit_code;
-  } catch (const CLI::Success& success) {  // --help, --version
-    code = app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: error: %s\n", usage_words(app, error).c_str());
-    code = 2;
-  } catch (const Error& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: %s%s\n", error.exit_code() == 130 ? "" : "error: ", error.what());
-    code = error.exit_code();
-  } catch (const std::filesystem::filesystem_error& error) {
-    end_progress();
-    std::fprintf(stderr, "cloze: error: %s: %s; make room or permission for it, or name another folder\n",
-                 error.path1().c_str(), error.code().message().c_str());
-  } catch (const std::bad_alloc&) {
-    end_progress();
-    print_out_of_memory();
-  } catch (const std::exception& error) {
-    end_progress();
-    if (is_out_of_memory(error.what()))
-      print_out_of_memory();
-    else
-      std::fprintf(stderr,
-                   "cloze: error: %s\nThis is a bug in Cloze; please report it with the command and its input.\n",
-                   first_lines(error.what()).c_str());
-  }
+  int code = run_verb(app, globals, argc, argv);
   if (const bool written = std::ferror(stdout) == 0; (std::fflush(stdout) != 0 || !written) && code == 0) {
     std::fprintf(stderr, "cloze: error: cannot write to standard output%s; the output is incomplete\n",
                  written ? words(" (", system_reason(), ")").c_str() : "");

@@ -114,10 +114,10 @@ void check_inner_verb(const CLI::App& verb, const char* given, bool asks_for_hel
   std::string list;
   for (const auto& name : known) list += (list.empty() ? "" : ", ") + name;
   const auto name = verb.get_name();
-  require<ConfigError>(given != nullptr, "cloze ", name, " needs one of ", list, "; see cloze ", name, " --help");
+  require<ConfigError>(given != nullptr, "cloze ", name, " needs a verb: ", list, "; see cloze ", name, " --help");
   const auto near = did_you_mean(given, known);
   fail<ConfigError>("'", shortened(given), "' is not a verb of cloze ", name, near.empty() ? ";" : near,
-                    " choose one of ", list, "; see cloze ", name, " --help");
+                    " its verbs: ", list, "; see cloze ", name, " --help");
 }
 
 }  // namespace

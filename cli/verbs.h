@@ -56,6 +56,8 @@ void check_text(const std::string& text);
 /// Reference of all config keys as Markdown, one table per section: the content of docs/config.md.
 std::string reference_of_keys();
 
+/// One line for each value of a config: the key, the value, and what set it.
+std::string explained_values(const ConfigTree& tree, const RunConfig& config);
 /// The config of a verb: file and overrides. Throws ConfigError, which lists all mistakes.
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides);
 /// As read_config, for resuming the run in directory `run`.

@@ -963,12 +963,11 @@ TEST_CASE("verbs, options and folders of another name or kind are refused with w
 }
 
 TEST_CASE("a verb with verbs of its own names them, and the one that was meant", "[cli]") {
-  check_refused("study", 2, "cloze study needs one of plan, run, status, report, commands; see cloze study --help");
-  check_refused("--quiet inspect", 2, "cloze inspect needs one of objective; see cloze inspect --help");
-  check_refused("study plna x.yaml", 2,
-                "'plna' is not a verb of cloze study; did you mean 'plan'? choose one of plan,");
+  check_refused("study", 2, "cloze study needs a verb: plan, run, status, report, commands; see cloze study --help");
+  check_refused("--quiet inspect", 2, "cloze inspect needs a verb: objective; see cloze inspect --help");
+  check_refused("study plna x.yaml", 2, "'plna' is not a verb of cloze study; did you mean 'plan'? its verbs: plan,");
   check_refused("inspect objectiv", 2, "did you mean 'objective'?");
-  check_refused("verify rnu --help", 2, "did you mean 'run'? choose one of parity, data, run; see cloze verify --help");
+  check_refused("verify rnu --help", 2, "did you mean 'run'? its verbs: parity, data, run; see cloze verify --help");
   check_refused("study plan x.yaml --job 3", 2, "see cloze study plan --help");
   CHECK(cloze("study --help").code == 0);
 }
@@ -1003,6 +1002,13 @@ TEST_CASE("completion has nested verbs, options, values and config keys", "[cli]
   CHECK(completed("cloze pretrain x.yaml --set train.precision = b") == "bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set train.precision =") == "fp32 bf16\n");
   CHECK(completed("cloze pretrain x.yaml --set train.precision=b") == "train.precision=bf16\n");
+}
+
+TEST_CASE("--verbose prints the values of the config, and what set them", "[cli]") {
+  const std::string describe = "describe " SOURCE_DIR "/configs/bert/tiny.yaml --set train.batch_size=7";
+  CHECK_THAT(cloze("--verbose " + describe).text,
+             Catch::Contains("train.batch_size = 7  (--set") && Catch::Contains("optimizer.beta1 = 0.9  (default)"));
+  CHECK(cloze(describe).text.find("optimizer.beta1 = ") == std::string::npos);
 }
 
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
