@@ -308,10 +308,9 @@ TEST_CASE("a model that cannot generate is rejected with a message", "[models][d
     const EncoderOutput encoded{at::zeros({1, 2, 12}), {}};
     CHECK_THROWS_WITH(make_backbone(config, {})->decode(some_ids(1, 2), encoded, cache), sentence);
   };
-  rejected(
-      small(BertConfig{}),
-      "this model is bidirectional, so it generates no text; train one with model.architecture: "
-      "decoder or encoder_decoder, or fill masks with `cloze fill`");
+  rejected(small(BertConfig{}),
+           "this model is bidirectional, so it generates no text; train one with model.architecture: "
+           "decoder or encoder_decoder, or fill masks with `cloze fill`");
   const auto no_cache =
       "this model's attention has no key-value cache, so it generates no text; train one with model.attention.kind: "
       "full, model.relative_positions: 0 and a position table";
