@@ -86,7 +86,11 @@ bool is_letter(char byte) { return std::isalnum(static_cast<unsigned char>(byte)
 std::string shown_word(const Tokenizer& tokenizer, int64_t id) {
   auto word = tokenizer.decode(std::vector<int64_t>{id});
   word.erase(0, word.find_first_not_of(' '));
-  if (word.empty()) return tokenizer.piece(id);
+  if (word.empty()) {
+    const auto piece = tokenizer.piece(id);
+    const bool is_space = piece == "\u2581" || piece == "\u0120";  // of SentencePiece, and of byte-level vocabularies
+    return is_space ? "(space)" : piece;
+  }
   return tokenizer.starts_word(id) || !is_letter(word[0]) ? word : "-" + word;
 }
 

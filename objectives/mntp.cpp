@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "objectives/expected_rows.h"
 #include "objectives/generative_rows.h"
-#include "objectives/hybrid_losses.h"
 #include "objectives/next_token.h"
 
 namespace cloze {
@@ -161,17 +160,6 @@ std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneCon
   require<ConfigError>(model.is_encoder() || model.is_decoder(),
                        "objective 'mntp' trains one stack; set model.architecture to decoder or encoder");
   return std::make_shared<Mntp>(config, model);
-}
-
-Objectives hybrid_losses(const MntpConfig& c) {
-  if (c.causal_share == 0) return {};
-  MntpConfig masked = c;
-  masked.causal_share = 0;
-  masked.weight *= 1 - c.causal_share;
-  ClmConfig causal;
-  static_cast<NextTokenTerms&>(causal) = c;
-  causal.weight *= c.causal_share;
-  return {masked, causal};
 }
 
 void expect_rows(const MntpConfig& c, const ObjectiveSetting& in, std::vector<RowSizes>& rows) {
