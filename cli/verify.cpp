@@ -2,6 +2,7 @@
 #include "cli/near_names.h"
 #include "cli/verbs.h"
 #include "core/log.h"
+#include "data/manifest.h"
 #include "data/token_store.h"
 
 namespace cloze {
@@ -9,7 +10,8 @@ namespace cloze {
 namespace {
 
 void verify_data(const std::string& folder) {
-  for (const auto* split : {"train", "valid"}) {
+  for (const auto& [split, shards] : read_manifest(folder).splits) {
+    if (shards.empty()) continue;
     const TokenStore store(folder, split);
     store.verify();
     log_result("data", words(folder, " ", split, ": ", thousands(store.num_documents()), " documents, ",

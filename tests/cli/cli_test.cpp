@@ -198,6 +198,12 @@ TEST_CASE("from text to model: every verb works", "[cli]") {
   CHECK_THAT(cloze("prepare " + w.dir / "text.txt" + " --vocab-size 80 --held-out 0.2 --out " + w.tokens).text,
              Catch::Contains("already exists"));
   CHECK(cloze("verify data " + w.tokens).code == 0);
+  CHECK(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --held-out 0 --out " +
+              w.dir / "whole")
+            .code == 0);
+  const auto whole = cloze("verify data " + w.dir / "whole");
+  CHECK(whole.code == 0);
+  CHECK_THAT(whole.text, Catch::Contains("whole train: ") && !Catch::Contains("valid"));
   CHECK(cloze("verify run " + w.run).code == 0);
   CHECK_THAT(cloze("fill " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("%"));
   CHECK_THAT(cloze("fill --json " + w.run + " 'The cat [MASK] on mat'").text, Catch::Contains("\"probability\""));
