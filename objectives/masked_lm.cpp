@@ -43,7 +43,7 @@ std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& m) {
   return std::make_shared<TokenHead>(TokenHeadSizes{.hidden = m.hidden_size,
                                                     .embedding = m.embedding_width(),
                                                     .vocab = m.vocab_size,
-                                                    .activation = m.gelu_head ? "gelu" : m.hidden_act,
+                                                    .activation = m.gelu_head ? Activation::gelu : m.hidden_act,
                                                     .norm = m,
                                                     .biases = m,
                                                     .tied = m.tie_word_embeddings});

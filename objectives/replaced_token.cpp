@@ -164,7 +164,7 @@ struct ReplacedToken final : Objective {
   RtdConfig config;
   const Backbone& discriminator;
   int64_t vocab_size;
-  std::string act;
+  Activation act;
   std::shared_ptr<Linear> dense, prediction;
   std::shared_ptr<Backbone> generator;
   std::shared_ptr<TokenHead> head;

@@ -57,12 +57,9 @@ Tensor linear(const Tensor& x, const Param& w, const Param& b) {
   return use_fused(x) ? fused::linear(x, w, b) : plain::linear(x, w, b);
 }
 
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& name,
-                         const Dropout& drop) {
-  return use_fused(x) ? fused::linear_activation(x, w, b, name, drop) : plain::linear_activation(x, w, b, name, drop);
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation act, const Dropout& drop) {
+  return use_fused(x) ? fused::linear_activation(x, w, b, act, drop) : plain::linear_activation(x, w, b, act, drop);
 }
-
-Tensor activation(const Tensor& x, const std::string& name) { return plain::activation(x, name); }
 
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table) {
   return use_fused(x) ? fused::linear_rotary(x, w, b, table) : plain::linear_rotary(x, w, b, table);

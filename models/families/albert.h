@@ -15,7 +15,7 @@ struct AlbertConfig : BertConfig, LayerSharing {
   AlbertConfig() {
     embedding_size = 128;
     num_hidden_groups = 1;
-    hidden_act = "gelu_new";
+    hidden_act = Activation::gelu_new;
     hidden_dropout_prob = 0;
     attention_probs_dropout_prob = 0;
     always_project_embeddings = true;

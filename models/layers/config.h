@@ -1,9 +1,9 @@
 #pragma once
 // The layer options of the YAML config, one struct for each part that reads them.
 #include <cstdint>
-#include <string>
 
 #include "core/config.h"
+#include "core/tensor/activation.h"
 
 namespace cloze {
 
@@ -29,7 +29,7 @@ constexpr auto choices(FeedForward) {
 /// The feed-forward layers of a stack.
 struct FeedForwardConfig {
   int64_t intermediate_size = 3072;
-  std::string hidden_act = "gelu";
+  Activation hidden_act = Activation::gelu;
   FeedForward feed_forward = FeedForward::plain;
   double activation_dropout = 0;
   bool mlp_bias = true;
