@@ -4,7 +4,7 @@
 usage: tests/docs.py [CLOZE]        CLOZE: the program, build/cloze by default
 Checks links, paths, verbs, options, config keys, YAML blocks, excerpts of code (```cpp FILE), names of code in
 docs/architecture.md and CONTRIBUTING.md, the tables of verbs, families, objectives, attention kinds, optimizers and
-configs with their parameter counts. docs/config.md is generated; tests/cli/cli_test.cpp keeps it current.
+configs with their parameter counts. docs/config.md is generated; tests/cli/configs_test.cpp keeps it current.
 """
 import glob, re, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
