@@ -85,12 +85,7 @@ struct TextConfig {
 };
 
 /// The options and facts of a backbone: those of its parts, which read their own struct, and of the whole.
-struct BackboneConfig : StackConfig,
-                        EmbeddingConfig,
-                        ProjectionConfig,
-                        TokenHeadConfig,
-                        NextTokenHeadConfig,
-                        TextConfig {
+struct BackboneConfig : StackConfig, EmbeddingConfig, TokenHeadConfig, NextTokenHeadConfig, TextConfig {
   Architecture architecture = Architecture::encoder;
   std::string like;
   double initializer_range = 0.02;
@@ -104,7 +99,6 @@ struct BackboneConfig : StackConfig,
   /// The model generates text autoregressively.
   bool is_generative() const { return is_decoder() || is_encoder_decoder(); }
   int64_t embedding_width() const { return embedding_size > 0 ? embedding_size : hidden_size; }
-  bool projects_embeddings() const { return always_project_embeddings || embedding_width() != hidden_size; }
   static constexpr int64_t unlimited_length = int64_t{1} << 40;  ///< longer than any text
   /// Maximum input length in tokens.
   int64_t max_input_length() const {

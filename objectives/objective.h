@@ -8,8 +8,7 @@ namespace cloze {
 std::shared_ptr<Objective> make_mlm(const MlmConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_nsp(const NspConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sop(const SopConfig& config, const BackboneConfig& model);
-std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const BackboneConfig& model, const StackParts& parts,
-                                    const Backbone& backbone);
+std::shared_ptr<Objective> make_rtd(const RtdConfig& config, const ModelConfig& model, const Backbone& backbone);
 std::shared_ptr<Objective> make_mntp(const MntpConfig& config, const BackboneConfig& model);
 std::shared_ptr<Objective> make_sbo(const SboConfig& config, const BackboneConfig& model);
 /// Cross entropy of the targets of the query stream. Throws ConfigError for a model without one.
@@ -45,7 +44,7 @@ SpanTargets span_targets(const Batch& batch, int64_t max_targets);
 
 /// The MLM head of `model`.
 std::shared_ptr<TokenHead> make_token_head(const BackboneConfig& model);
-/// The generator's config for this discriminator. Source: Clark et al. 2020, section 3.2.
-BackboneConfig generator_of(const RtdConfig& config, const BackboneConfig& discriminator);
+/// The generator of this discriminator, a model of its family. Source: Clark et al. 2020, section 3.2.
+ModelConfig generator_of(const RtdConfig& config, const ModelConfig& discriminator);
 
 }  // namespace cloze

@@ -50,13 +50,6 @@ struct EmbeddingConfig {
   int64_t position_offset = 0;           ///< row of the position table that position 0 uses
 };
 
-/// The projection of the embeddings to the width of the stack.
-struct ProjectionConfig {
-  bool always_project_embeddings = false;  ///< even if embedding width and hidden width are equal
-  /// With initializer truncated_normal, the embedding projection is Xavier (Glorot) uniform.
-  bool xavier_embedding_projection = false;
-};
-
 /// The MLM head.
 struct TokenHeadConfig {
   bool classifier_bias = true;  ///< of its dense layer
