@@ -85,6 +85,8 @@ struct TextConfig {
 };
 
 /// The options and facts of a backbone: those of its parts, which read their own struct, and of the whole.
+/// Every family has those that `describe_backbone` names as options; of the others, a family has those that its own
+/// `describe` names, and the rest are facts that its constructor sets.
 struct BackboneConfig : StackConfig, EmbeddingConfig, TokenHeadConfig, NextTokenHeadConfig, TextConfig {
   Architecture architecture = Architecture::encoder;
   std::string like;
