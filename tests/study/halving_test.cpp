@@ -1,7 +1,7 @@
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
-#include "study/fit_points.h"
 #include "study/search.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"

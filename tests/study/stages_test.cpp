@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "study/plan_table.h"
 #include "tests/study/made_up_study.h"
