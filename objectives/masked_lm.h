@@ -187,7 +187,7 @@ void describe(V& v, MaskingPart& c) {
 
 /// Masked language modelling: some tokens are chosen, masked, and predicted.
 /// Source: Devlin et al. 2019, section 3.1 (arXiv 1810.04805).
-struct MlmConfig : ObjectiveTerms, Masking, StaticMasking {
+struct MlmConfig : ObjectiveTerms, ZLoss, Masking, StaticMasking {
   static constexpr const char* kind = "mlm";
   static constexpr const char* share_key = "mlm_probability";
   std::vector<MaskingPart> mixture;
@@ -196,6 +196,7 @@ struct MlmConfig : ObjectiveTerms, Masking, StaticMasking {
 template <class V>
 void describe(V& v, MlmConfig& c) {
   describe_terms(v, c, "factor of this loss in the sum");
+  describe_z_loss(v, c);
   describe(v, static_cast<Masking&>(c));
   v.parts("mixture", c.mixture, static_cast<const Masking&>(c),
           "maskings of which each row draws one: a list with `share` and the keys that differ from those above, `like` "
