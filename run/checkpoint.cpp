@@ -138,17 +138,19 @@ bool is_step_folder(const std::string& name) {
 
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems) {
+                     const std::vector<std::pair<std::string, Tensor>>& mems, const std::vector<NamedParam>& iterate) {
   const auto name = step_name(state.step);
   try {
     StagedFolder staged(run + "/" + name);
-    std::vector<NamedTensor> weights, moments, mem_tensors;
+    std::vector<NamedTensor> weights, last_weights, moments, mem_tensors;
     for (const auto& p : params) weights.push_back({p.name, p.param.value()});
+    for (const auto& p : iterate) last_weights.push_back({p.name, p.param.value()});
     for (const auto& [key, tensor] : optimizer) moments.push_back({key, tensor});
     for (const auto& [key, tensor] : mems) mem_tensors.push_back({key, tensor});
     save_safetensors(staged.path() + "/weights.safetensors", weights);
     if (!moments.empty()) save_safetensors(staged.path() + "/optimizer.safetensors", moments);
     if (!mem_tensors.empty()) save_safetensors(staged.path() + "/memory.safetensors", mem_tensors);
+    if (!last_weights.empty()) save_safetensors(staged.path() + "/iterate.safetensors", last_weights);
     write_atomic(staged.path() + "/state.json", to_json(state).dump(2) + "\n");
     json files;
     for (const auto& entry : fs::directory_iterator(staged.path()))

@@ -35,6 +35,15 @@ void check_budget(const TrainConfig& train, const ScheduleConfig& schedule, Limi
                 "; shorten it");
 }
 
+/// An average knows nothing of weights that are replaced at once.
+void check_average(const RunConfig& c, Limits& limits) {
+  const auto* rtd = first_of<RtdConfig>(c.objectives);
+  limits.forbid(c.train.ema_decay > 0 && rtd && rtd->generator_steps > 0, "train.ema_decay ",
+                shortest(c.train.ema_decay),
+                " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
+                "the middle of the run; set one of them to 0");
+}
+
 void check_device(const std::string& device, Limits& limits) {
   limits.forbid(device != "cpu" && device != "cuda" && !device.starts_with("cuda:"), "train.device '", device,
                 "' is unknown; use cpu, cuda or cuda:N");
@@ -111,6 +120,7 @@ void validate(const RunConfig& c) {
   check_schedule(c.schedule, c.train.budget.steps, limits);
   limits.forbid(c.init.probe && c.init.from.empty(),
                 "init.probe trains heads on the backbone of another run; name it with init.from");
+  check_average(c, limits);
   check_device(c.train.device, limits);
   if (limits.broken().empty()) check_evaluation(c, limits);  // it validates configs of its own
   std::string text;

@@ -271,6 +271,7 @@ struct TrainConfig {
   int64_t seed = 1;
   SeedsConfig seeds{};
   OnNonFinite on_nonfinite = OnNonFinite::stop;
+  double ema_decay = 0;
   BudgetConfig budget{};
 };
 
@@ -290,6 +291,10 @@ void describe(V& v, TrainConfig& c) {
   v("seed", c.seed, "seed of every random stream", at_least(0));
   v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
+  v("ema_decay", c.ema_decay,
+    "decay of an exponential moving average of the weights, updated after each step; evaluation, checkpoints and "
+    "exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",
+    in_range(0, 1, open_end));
   v("budget", c.budget, "when the run ends; at least one limit is needed");
 }
 

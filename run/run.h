@@ -9,7 +9,8 @@
 //   runs/NAME/loss.svg, loss.png  the loss curves
 //   runs/NAME/tokenizer/          the tokenizer
 //   runs/NAME/step-00001200/      weights.safetensors, optimizer.safetensors, memory.safetensors (XLNet's mems, of a
-//                                 model that carries them), state.json, manifest.json
+//                                 model that carries them), iterate.safetensors (with train.ema_decay: the weights of
+//                                 the step, whose average is in weights.safetensors), state.json, manifest.json
 //   runs/NAME/latest, best        one line: the name of a step folder
 //   runs/NAME/lock                host and pid of the process that trains it, while it does
 #include <string>
@@ -56,11 +57,12 @@ struct TrainState {
 };
 
 /// Writes a step folder under a temporary name, syncs it to the disk and renames it, with a manifest of sizes and XXH3
-/// checksums; `latest` is updated last. `optimizer` (of an imported model) and `mems` may be empty. Throws
+/// checksums; `latest` is updated last. `optimizer` (of an imported model), `mems` and `iterate` may be empty. Throws
 /// CheckpointError with the system's reason; no partial folder remains.
 void save_checkpoint(const std::string& run, const TrainState& state, const std::vector<NamedParam>& params,
                      const std::vector<std::pair<std::string, Tensor>>& optimizer,
-                     const std::vector<std::pair<std::string, Tensor>>& mems = {});
+                     const std::vector<std::pair<std::string, Tensor>>& mems = {},
+                     const std::vector<NamedParam>& iterate = {});
 
 /// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
 /// `which`: `latest`, `best`, or a step number.

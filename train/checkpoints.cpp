@@ -35,6 +35,19 @@ void restore_best(Session& session, const std::string& checkpoint) {
   state.evaluations_without_gain = 0;
 }
 
+/// The weights of the step, and their average where the run keeps one.
+void restore_weights(Session& session, const std::string& checkpoint) {
+  auto& stepper = *session.stepper;
+  const auto iterate = checkpoint + "/iterate.safetensors", weights = checkpoint + "/weights.safetensors";
+  const bool is_averaged = fs::exists(iterate);
+  load_weights(is_averaged ? iterate : weights, stepper.params());
+  stepper.restart_average();
+  const auto averages = stepper.averages();
+  if (is_averaged && !averages.empty()) load_weights(weights, averages);
+  if (!is_averaged && !averages.empty())
+    log_info("train", words(checkpoint, ": has no average of its weights; that of train.ema_decay starts here"));
+}
+
 void restore_moments(Session& session, const std::string& checkpoint, const Moments& moments) {
   auto& state = session.state;
   const auto& kind = session.config.optimizer.kind;
@@ -72,7 +85,7 @@ void restore(Session& session, const std::string& checkpoint) {
   Moments moments;
   restore_state(session, checkpoint, moments);
   restore_best(session, checkpoint);
-  load_weights(checkpoint + "/weights.safetensors", session.stepper->params());
+  restore_weights(session, checkpoint);
   restore_moments(session, checkpoint, moments);
   restore_mems(session, checkpoint);
   session.stepper->refresh();
@@ -105,7 +118,10 @@ void save(Session& session, bool must) {
   state.metrics_bytes = session.metrics->sync();
   state.ledger = full_ledger(session);
   try {
-    save_checkpoint(session.options.run, state, stepper.params(), stepper.optimizer_state(), stepper.mems());
+    const auto weights = stepper.params(), averages = stepper.averages();
+    const bool averaged = !averages.empty();
+    save_checkpoint(session.options.run, state, averaged ? averages : weights, stepper.optimizer_state(),
+                    stepper.mems(), averaged ? weights : averages);
     session.saved_at = state.step;
     prune_checkpoints(session.options.run, session.config.checkpoint.keep);
   } catch (const Error& e) {

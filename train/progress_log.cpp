@@ -36,6 +36,9 @@ void announce_model(const Session& session) {
   log_info("train", words(names, ", ", config.train.batch_size * config.train.accumulation, " sequences of up to ",
                           config.data.max_seq_length, " tokens a step, ", stepper.precision_description(), ", ",
                           at::get_num_threads(), " threads"));
+  if (config.train.ema_decay > 0)
+    log_info("train", words("evaluation, checkpoints and exports have the average of the weights (train.ema_decay ",
+                            shortest(config.train.ema_decay), ")"));
   for (const auto& line : deviations(config)) log_info("train", "differs from the preset: " + line);
 }
 

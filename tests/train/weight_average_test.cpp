@@ -1,0 +1,137 @@
+// The moving average of the weights: its arithmetic, and runs that keep one.
+#include "train/weight_average.h"
+
+#include "core/tensor/safetensors.h"
+#include "run/run.h"
+#include "tests/support/runs.h"
+#include "tests/support/small.h"
+
+using namespace cloze;
+
+namespace {
+
+/// Averaged over twelve steps, with an evaluation and a checkpoint in the middle.
+RunConfig averaged_run(const TempDir& dir) {
+  auto config = tiny_run(dir, 12);
+  config.train.ema_decay = 0.7;
+  config.evaluation.every = 5;
+  config.checkpoint.every = 4;
+  config.checkpoint.keep = 9;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("an average of weights approaches them by its share, and fixed parameters are those of the network",
+          "[train][average]") {
+  auto config = small();
+  config.position_embeddings = PositionEmbeddings::sinusoidal;
+  const auto network = make(config);
+  FlatParameters flat(collect_params(*network), at::kCPU);
+  WeightAverage average(0.9, flat);
+  auto expected = flat.values.to(at::kDouble);
+  for (int step = 0; step < 5; ++step) {
+    {
+      at::NoGradGuard no_grad;
+      flat.values.add_(0.1 * at::sin(at::arange(flat.values.numel()) + step).to(at::kFloat));
+    }
+    average.update();
+    expected = 0.9 * expected + 0.1 * flat.values.to(at::kDouble);
+  }
+  const auto before = flat.values.clone();
+  size_t fixed = 0;
+  const auto params = average.params();
+  for (size_t k = 0; k < params.size(); ++k) {
+    const auto& range = flat.ranges()[k];
+    CHECK(params[k].name == range.param.name);
+    const auto value = params[k].param.value().flatten().to(at::kDouble);
+    const auto wanted = range.param.param.fixed() ? before.to(at::kDouble) : expected;
+    fixed += range.param.param.fixed();
+    CHECK((value - wanted.narrow(0, range.offset, range.numel)).abs().max().item<double>() < 1e-6);
+  }
+  CHECK(fixed > 0);
+  average.exchange();
+  CHECK_FALSE(flat.values.equal(before));
+  average.exchange();
+  CHECK(flat.values.equal(before));
+}
+
+TEST_CASE("averaging does not change what is trained, and checkpoints hold the average and the last weights",
+          "[train][average]") {
+  const TempDir dir;
+  auto config = averaged_run(dir);
+  pretrain(config, {.run = dir / "averaged"});
+  config.train.ema_decay = 0;
+  pretrain(config, {.run = dir / "plain"});
+  const auto step = [&](const std::string& run, const std::string& name) { return dir / (run + "/" + name); };
+  CHECK(same_files(step("averaged", "step-00000012/iterate.safetensors"),
+                   step("plain", "step-00000012/weights.safetensors")));
+  CHECK(same_files(step("averaged", "step-00000012/optimizer.safetensors"),
+                   step("plain", "step-00000012/optimizer.safetensors")));
+  CHECK_FALSE(std::filesystem::exists(step("plain", "step-00000012/iterate.safetensors")));
+  CHECK_FALSE(same_files(step("averaged", "step-00000012/weights.safetensors"),
+                         step("plain", "step-00000012/weights.safetensors")));
+}
+
+TEST_CASE("a run is evaluated by its average, which is what is opened again", "[train][average]") {
+  const TempDir dir;
+  auto config = averaged_run(dir);
+  const auto report = pretrain(config, {.run = dir / "run"});
+  auto opened = open_run(dir / "run/step-00000012");
+  const auto losses = evaluate(*opened.network, held_out_measures(opened.config, TokenStore(config.data.tokens, "valid")),
+                               config.train.batch_size, at::kCPU);
+  REQUIRE(losses.size() == report.held_out.size());
+  for (size_t k = 0; k < losses.size(); ++k) CHECK(losses[k].loss == Approx(report.held_out[k].loss).epsilon(1e-3));
+  const auto average = SafeTensors::open(dir / "run/step-00000012/weights.safetensors");
+  for (const auto& [name, param] : collect_params(*opened.network)) CHECK(param.value().equal(average.get(name)));
+}
+
+TEST_CASE("an averaged run resumes to the same bits", "[train][average][resume]") {
+  const TempDir dir;
+  auto config = averaged_run(dir);
+  pretrain(config, {.run = dir / "whole"});
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  pretrain(config, {.run = dir / "constant"});
+  config.train.budget.steps = 6;
+  pretrain(config, {.run = dir / "resumed"});
+  config.train.budget.steps = 12;
+  pretrain(config, {.run = dir / "resumed", .resume = true});
+  for (const std::string file : {"weights", "iterate", "optimizer"}) {
+    INFO(file);
+    const auto name = "/step-00000012/" + file + ".safetensors";
+    CHECK(same_files(dir / ("constant" + name), dir / ("resumed" + name)));
+    CHECK_FALSE(same_files(dir / ("constant" + name), dir / ("whole" + name)));
+  }
+}
+
+TEST_CASE("an average can begin in the middle of a run, and end there", "[train][average][resume]") {
+  const TempDir dir;
+  auto config = averaged_run(dir);
+  config.train.ema_decay = 0;
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  config.train.budget.steps = 4;
+  pretrain(config, {.run = dir / "run"});
+  config.train.ema_decay = 0.7;
+  config.train.budget.steps = 8;
+  pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true});
+  CHECK(std::filesystem::exists(dir / "run/step-00000008/iterate.safetensors"));
+  config.train.ema_decay = 0;
+  config.train.budget.steps = 12;
+  pretrain(config, {.run = dir / "run", .resume = true, .overwrite_config = true});
+  pretrain(config, {.run = dir / "plain"});
+  const std::string last = "/step-00000012/weights.safetensors";
+  CHECK(same_files(dir / ("run" + last), dir / ("plain" + last)));
+}
+
+TEST_CASE("an average and a discriminator that starts from its generator exclude each other", "[train][average]") {
+  const TempDir dir;
+  auto config = averaged_run(dir);
+  RtdConfig rtd;
+  rtd.generator_steps = 6;
+  rtd.generator_hidden_size = 1;
+  rtd.tie = EmbeddingTie::none;
+  config.objectives = {rtd};
+  CHECK_THROWS_WITH(validate(config), Catch::Contains("train.ema_decay 0.7") && Catch::Contains("generator_steps"));
+}
