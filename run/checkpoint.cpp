@@ -12,6 +12,7 @@
 #include "core/tensor/safetensors.h"
 #include "data/tokenizer.h"
 #include "objectives/collator.h"
+#include "run/milestones.h"
 #include "run/run.h"
 
 namespace cloze {
@@ -67,6 +68,8 @@ json to_json(const TrainState& s) {
           {"tokens", s.tokens},
           {"predicted_tokens", s.predicted_tokens},
           {"flops", s.flops},
+          {"words", s.words},
+          {"at_words", s.at_words},
           {"seconds", s.seconds},
           {"best_loss", s.best_loss},
           {"best_step", s.best_step},
@@ -197,7 +200,7 @@ void prune_checkpoints(const std::string& run, int64_t keep) {
   int64_t kept = 0;
   for (const auto& name : step_folders(run)) {
     if (name > latest) continue;  // damaged ones that a resume skipped do not count towards `keep`
-    if (kept++ < keep || name == best) continue;
+    if (kept++ < keep || name == best || !kept_for(run + "/" + name).empty()) continue;
     std::error_code ignored;
     fs::remove_all(run + "/" + name, ignored);
   }
@@ -239,6 +242,8 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.tokens = j.at("tokens");
     s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
     s.flops = j.value("flops", 0.0);
+    s.words = j.value("words", -1.0);
+    s.at_words = j.value("at_words", std::vector<int64_t>());
     s.seconds = j.at("seconds");
     const auto best = j.at("best_loss");  // null: not finite; earlier versions could take that for the best
     s.best_loss = best.is_null() ? 0 : best.get<double>();

@@ -4,6 +4,7 @@
 #include "models/families/model_config.h"
 #include "objectives/config.h"
 #include "objectives/row_streams.h"
+#include "run/babylm.h"
 
 namespace cloze {
 
@@ -344,6 +345,7 @@ void describe(V& v, EvaluationConfig& c) {
 /// Checkpoints and logging.
 struct CheckpointConfig {
   int64_t every = 1000;
+  std::vector<int64_t> at_words{};
   int64_t keep = 2;
   int64_t log_every = 10;
 };
@@ -351,7 +353,11 @@ struct CheckpointConfig {
 template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
-  v("keep", c.keep, "newest checkpoints to keep, besides the best one", at_least(1));
+  v("at_words", c.at_words,
+    "numbers of words, counted as in train.budget.words, after each of which a checkpoint is kept for good: that of the "
+    "first step at or past it; babylm = 1M to 9M, 10M to 90M and 100M to 1000M, as the BabyLM Challenge has them",
+    or_none({.low = 1, .named = {{"babylm", babylm::checkpoint_words()}}}));
+  v("keep", c.keep, "newest checkpoints to keep, besides the best one and those of at_words", at_least(1));
   v("log_every", c.log_every,
     "steps between lines of the log and of metrics.jsonl; each line gives means over those steps", at_least(1));
 }

@@ -42,7 +42,9 @@ struct TrainState {
   int64_t tokens = 0;      ///< tokens read, without padding
   int64_t predicted_tokens = 0;
   double flops = 0;      ///< of training
-  double seconds = 0;    ///< of training, without evaluation and saving
+  double words = 0;      ///< of the raw text, each time they are seen; negative: not recorded in the checkpoint
+  std::vector<int64_t> at_words{};  ///< the numbers of checkpoint.at_words that this step reached
+  double seconds = 0;               ///< of training, without evaluation and saving
   double best_loss = 0;  ///< best held-out loss, valid when `best_step` > 0
   int64_t best_step = 0;
   int64_t evaluations_without_gain = 0;
@@ -71,7 +73,7 @@ std::string find_checkpoint(const std::string& run, const std::string& which = "
 /// Whether a file name is that of a step folder: `step-00001200`.
 bool is_step_folder(const std::string& name);
 
-/// Removes all step folders but the newest `keep` and the best.
+/// Removes all step folders but the newest `keep`, the best and the milestones (run/milestones.h).
 void prune_checkpoints(const std::string& run, int64_t keep);
 
 /// Checks every checkpoint of a run against its manifest. Throws CheckpointError naming folder and file.

@@ -5,6 +5,8 @@
 #include "core/file.h"
 #include "core/log.h"
 #include "evaluation/held_out_file.h"
+#include "run/milestones.h"
+#include "train/babylm_rules.h"
 #include "train/stopwatch.h"
 
 namespace cloze {
@@ -19,6 +21,7 @@ void restore_state(Session& session, const std::string& checkpoint, Moments& mom
   state = load_state(checkpoint, &moments);
   session.ledger = state.ledger;
   session.stepper->ledger = state.ledger;
+  if (state.words < 0) state.words = usage(session).words;
   session.uncounted_seconds = state.seconds - state.ledger.seconds;
   for (const auto& objective : session.network->objectives) objective->set_step(std::max<int64_t>(state.step - 1, 0));
 }
@@ -70,6 +73,14 @@ void restore_mems(Session& session, const std::string& checkpoint) {
                             "start from zero"));
 }
 
+/// The number of checkpoint.at_words that the run has not reached and can, as far as its budget says.
+int64_t milestones_ahead(const Session& session) {
+  const auto text_words = static_cast<double>(session.store.train_words().value_or(0));
+  const auto ahead =
+      reached(session.config.checkpoint.at_words, session.state.words, planned_epochs(session) * text_words);
+  return static_cast<int64_t>(ahead.size());
+}
+
 /// A log that somebody removed begins again.
 void keep_log(const std::string& run) {
   const auto path = run + "/log.txt";
@@ -103,10 +114,11 @@ void restore(Session& session, const std::string& checkpoint) {
 void check_disk(const Session& session) {
   const auto& run = session.options.run;
   const auto checkpoint = static_cast<double>(session.stepper->checkpoint_bytes());
-  const double needed = checkpoint * static_cast<double>(session.config.checkpoint.keep + 2);
+  const double needed =
+      checkpoint * static_cast<double>(session.config.checkpoint.keep + 2 + milestones_ahead(session));
   const auto free = static_cast<double>(free_bytes(run));
   require<Error>(free > needed, run, ": its checkpoints need ", bytes(needed), ", the disk has ", bytes(free),
-                 " free; free some space, or lower checkpoint.keep");
+                 " free; free some space, or lower checkpoint.keep or keep fewer checkpoint.at_words");
 }
 
 void save(Session& session, bool must) {
@@ -129,6 +141,16 @@ void save(Session& session, bool must) {
     log_warning("train", words(e.what(), "; the run continues, and the next checkpoint is saved as scheduled"));
   }
   session.ledger.checkpoint += seconds_since(start);
+}
+
+void save_milestone(Session& session) {
+  save(session, /*must=*/true);  // the next step cannot make up for it
+  const auto& state = session.state;
+  std::string names;
+  for (const int64_t words : state.at_words) names += (names.empty() ? "" : ", ") + revision_of(words);
+  end_progress();
+  log_info("train", words("step ", state.step, ": ", thousands(static_cast<uint64_t>(state.words)),
+                          " words read; kept as ", names));
 }
 
 void mark_best(const std::string& run, int64_t step) {

@@ -11,7 +11,9 @@
 #include "run/init.h"
 #include "run/loss_curve.h"
 #include "run/memory.h"
+#include "run/milestones.h"
 #include "run/process.h"
+#include "train/babylm_rules.h"
 #include "train/checkpoints.h"
 #include "train/held_out.h"
 #include "train/loader.h"
@@ -35,10 +37,14 @@ void check_data(const Session& session) {
   // Checking for seconds is cheaper than training for days on damaged text.
   session.store.verify();
   session.held_out_store.verify();
-  require<ConfigError>(session.config.train.budget.words == 0 || session.store.train_words(),
-                       session.config.data.tokens,
+  const auto& config = session.config;
+  if (session.store.train_words()) return;
+  require<ConfigError>(config.train.budget.words == 0, config.data.tokens,
                        ": was prepared without a count of its words, which train.budget.words needs; prepare the text "
                        "again with --force, or give another budget");
+  require<ConfigError>(config.checkpoint.at_words.empty(), config.data.tokens,
+                       ": was prepared without a count of its words, which checkpoint.at_words needs; prepare the text "
+                       "again with --force, or leave it out");
 }
 
 void draw_weights(Session& session) {
@@ -114,6 +120,7 @@ void start(Session& session) {
     save(session, true);
   }
   announce(session);
+  warn_of_babylm_rules(session);
 }
 
 // -- The loop -------------------------------------------------------------------------------------------------------
@@ -176,6 +183,14 @@ void count(Session& session, const Stepper::Result& result, const Pace& pace) {
   state.line.add(result.parts, result.grad_norm);
 }
 
+/// Counts the words read, and notes which of checkpoint.at_words the step reached.
+void count_words(Session& session) {
+  auto& state = session.state;
+  const double read = usage(session).words;
+  state.at_words = reached(session.config.checkpoint.at_words, state.words, read);
+  state.words = read;
+}
+
 /// Warns, once a session, if the losses since the previous line of the log are those of a run that has diverged.
 void warn_of_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
@@ -216,6 +231,8 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
   if (!result.finite) return false;
   pace.skips = 0;
   count(session, result, pace);
+  count_words(session);
+  warn_of_babylm_rules(session);
   log_step(session, pace, rate);
   return true;
 }
@@ -236,6 +253,7 @@ bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const bool over = done >= total;
   const bool evaluates = !over && evaluation_is_due(session, share_before);
   if (evaluates) evaluate_held_out(session);
+  if (!state.at_words.empty()) save_milestone(session);
   if (stops || (!over && every > 0 && state.step % every == 0)) save(session, false);
   pace.pause += seconds_since(begin);
   if (stops) stop(session);

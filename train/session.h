@@ -18,6 +18,7 @@ namespace cloze {
 struct Warned {
   bool of_few_replaced = false;
   bool of_divergence = false;
+  bool of_babylm = false;
   bool of_nothing_measured = false;  ///< no objective of the evaluation is active yet
 };
 
