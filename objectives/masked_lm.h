@@ -138,7 +138,9 @@ void describe(V& v, Masking& c) {
     "share at the start of training, which changes linearly to mlm_probability; held-out rows use mlm_probability; 0 = "
     "mlm_probability throughout",
     in_range(0, 1));
-  v("decay_steps", c.decay_steps, "optimizer steps of that change; 0 = train.budget.steps", at_least(0));
+  v("decay_steps", c.decay_steps,
+    "optimizer steps of that change; 0 = all of the run, by the steps of train.budget, or else its epochs or words",
+    at_least(0));
   v("count", c.count, "how the number of chosen tokens is computed");
   v("max_predictions_per_seq", c.max_predictions_per_seq, "maximum number of predictions in a sequence; 0 = no limit",
     at_least(0));

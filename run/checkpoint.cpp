@@ -62,9 +62,22 @@ Ledger ledger_of(const json& state) {
           .checkpoint = part("checkpoint")};
 }
 
+json to_json(int64_t phase, const RowsStart& start) {
+  return {{"number", phase}, {"step", start.step}, {"sequence", start.sequence}, {"epochs", start.epochs}};
+}
+
+/// Fills in the phase; absent in checkpoints of earlier versions, which had one.
+void read_phase(const json& state, TrainState& s) {
+  if (!state.contains("phase")) return;
+  const auto& phase = state["phase"];
+  s.phase = phase.at("number");
+  s.phase_start = {.step = phase.at("step"), .sequence = phase.at("sequence"), .epochs = phase.at("epochs")};
+}
+
 json to_json(const TrainState& s) {
   return {{"step", s.step},
           {"sequences", s.sequences},
+          {"phase", to_json(s.phase, s.phase_start)},
           {"tokens", s.tokens},
           {"predicted_tokens", s.predicted_tokens},
           {"flops", s.flops},
@@ -239,6 +252,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
   try {
     s.step = j.at("step");
     s.sequences = j.at("sequences");
+    read_phase(j, s);
     s.tokens = j.at("tokens");
     s.predicted_tokens = j.value("predicted_tokens", int64_t{0});
     s.flops = j.value("flops", 0.0);

@@ -18,6 +18,7 @@
 #include "core/tensor/param.h"
 #include "data/tokenizer.h"
 #include "objectives/network.h"
+#include "objectives/step_rows.h"
 #include "run/config.h"
 #include "run/log_line.h"
 
@@ -38,7 +39,9 @@ struct Ledger {
 /// Progress of a run at a checkpoint: everything besides tensors that a resume needs.
 struct TrainState {
   int64_t step = 0;        ///< optimizer steps done
-  uint64_t sequences = 0;  ///< sequences drawn from the sampler
+  uint64_t sequences = 0;  ///< sequences drawn from the sampler of the phase
+  int64_t phase = 0;       ///< number of those of train.phases that have begun
+  RowsStart phase_start{};
   int64_t tokens = 0;      ///< tokens read, without padding
   int64_t predicted_tokens = 0;
   double flops = 0;      ///< of training

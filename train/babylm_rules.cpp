@@ -36,7 +36,8 @@ double planned_epochs(const Session& session) {
   limit(train.budget.epochs);
   if (text_words > 0) limit(static_cast<double>(train.budget.words) / text_words);
   const auto rows = static_cast<double>(train.batch_size * train.accumulation);
-  limit(static_cast<double>(train.budget.steps) * rows / static_cast<double>(session.collator.size()));
+  if (train.phases.empty())
+    limit(static_cast<double>(train.budget.steps) * rows / static_cast<double>(session.collator.size()));
   return planned;
 }
 

@@ -7,6 +7,7 @@
 #include "evaluation/held_out_file.h"
 #include "run/milestones.h"
 #include "train/babylm_rules.h"
+#include "train/phases.h"
 #include "train/stopwatch.h"
 
 namespace cloze {
@@ -19,6 +20,7 @@ using Moments = std::vector<std::pair<std::string, Tensor>>;
 void restore_state(Session& session, const std::string& checkpoint, Moments& moments) {
   auto& state = session.state;
   state = load_state(checkpoint, &moments);
+  open_phase(session);
   session.ledger = state.ledger;
   session.stepper->ledger = state.ledger;
   if (state.words < 0) state.words = usage(session).words;

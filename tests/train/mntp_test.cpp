@@ -168,8 +168,8 @@ TEST_CASE("what mntp does not support is refused with the value and a remedy", "
   refused([](auto&, auto&, auto& o) { o.count = CountRule::bernoulli; }, "mntp: count: bernoulli draws single tokens");
   refused(
       [](auto& c, auto&, auto&) { c.train.budget.steps = 0, c.train.budget.minutes = 1; },
-      "mntp: initial_mlm_probability 0.3 changes to mlm_probability over train.budget.steps, which is 0; set it, or "
-      "decay_steps, or set initial_mlm_probability to 0");
+      "mntp: initial_mlm_probability 0.3 changes to mlm_probability over the steps, epochs or words of train.budget, which "
+      "has none of them; set one, or decay_steps, or set initial_mlm_probability to 0");
   refused([](auto&, auto& m, auto&) { m.embedding_size = 16; }, "or give mntp a transform");
   // On an encoder.
   auto encoder = tiny_run(dir, 10);
