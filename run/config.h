@@ -315,8 +315,8 @@ void describe(V& v, TrainConfig& c) {
   v("seeds", c.seeds, "seeds of single random streams, which a comparison varies one at a time");
   v("on_nonfinite", c.on_nonfinite, "reaction to a loss or gradient that is not finite");
   v("ema_decay", c.ema_decay,
-    "decay of an exponential moving average of the weights, updated after each step; evaluation, checkpoints and "
-    "exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",
+    "decay of an exponential moving average of the weights, (1 + step) / (10 + step) as long as that is smaller; "
+    "evaluation, checkpoints and exports have the average; 0.999 in GPT-BERT; 0 = the weights themselves",
     in_range(0, 1, open_end));
   v("phases", c.phases,
     "phases after the first: a list of `from`, the share of the budget at which one begins, and of its max_seq_length, "

@@ -136,7 +136,7 @@ struct Stepper::Impl {
   }
 
   /// The update, with gradients clipped to the maximal norm; without finite gradients only clears what the step left.
-  void update(const Result& result, double learning_rate) {
+  void update(const Result& result, int64_t number, double learning_rate) {
     if (!result.finite) {
       flat.grads.zero_();
       mems.clear();  // these may not be finite, and older ones do not precede the text of the next rows
@@ -144,7 +144,7 @@ struct Stepper::Impl {
     }
     const bool clips = max_norm > 0 && result.grad_norm > max_norm;
     optimizer.step(learning_rate, clips ? max_norm / (result.grad_norm + 1e-6) : 1.0);
-    if (average) average->update();
+    if (average) average->update(number + 1);
   }
 };
 
@@ -168,7 +168,7 @@ Stepper::Result Stepper::step(const std::vector<Batch>& batches, int64_t number,
   }
   const auto start = Clock::now();
   in.sum_up(result);
-  in.update(result, learning_rate);
+  in.update(result, number, learning_rate);
   ledger.optimizer += seconds_since(start);
   return result;
 }

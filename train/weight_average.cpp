@@ -16,20 +16,21 @@ constexpr int64_t chunk_floats = 1 << 16;  // for any number of threads
 WeightAverage::WeightAverage(double decay, FlatParameters& flat)
     : decay_(decay), flat_(flat), average_(flat.values.clone()) {}
 
-void WeightAverage::update() {
+void WeightAverage::update(int64_t step) {
   at::NoGradGuard no_grad;
+  const auto t = static_cast<double>(step);
+  const double share = 1 - std::min(decay_, (1 + t) / (10 + t));
   const FusedScope kernels_wanted;
   if (use_fused(flat_.values)) {
-    const auto share = static_cast<float>(1 - decay_);
     const auto* values = flat_.values.data_ptr<float>();
     auto* average = average_.data_ptr<float>();
     const int64_t n = flat_.values.numel();
     optimizers::parallel_each(static_cast<size_t>((n + chunk_floats - 1) / chunk_floats), [&](size_t i) {
       const int64_t first = static_cast<int64_t>(i) * chunk_floats;
-      kernels::table().updates.approach(std::min(chunk_floats, n - first), share, values + first, average + first);
+      kernels::table().updates.approach(std::min(chunk_floats, n - first), static_cast<float>(share), values + first, average + first);
     });
   } else {
-    average_.lerp_(flat_.values, 1 - decay_);
+    average_.lerp_(flat_.values, share);
   }
   for (const auto& range : flat_.ranges())
     if (range.param.param.fixed())

@@ -1,6 +1,8 @@
 // The moving average of the weights: its arithmetic, and runs that keep one.
 #include "train/weight_average.h"
 
+#include <algorithm>
+
 #include "core/tensor/safetensors.h"
 #include "run/run.h"
 #include "tests/support/runs.h"
@@ -29,10 +31,11 @@ TEST_CASE("an average of weights approaches them by its share, and fixed paramet
   FlatParameters flat({{"weight", param(large, Init::weight)}, {"features", param(20, Init::fixed_features)}}, at::kCPU);
   WeightAverage average(0.9, flat);
   auto expected = flat.values.to(at::kDouble);
-  for (int step = 0; step < 5; ++step) {
+  for (const int step : {1, 2, 79, 80, 81, 2000}) {  // from 80 on, decay is the smaller one
     flat.values.add_(numbers({flat.values.numel()}, step, 0.1));
-    average.update();
-    expected = 0.9 * expected + 0.1 * flat.values.to(at::kDouble);
+    average.update(step);
+    const double decay = std::min(0.9, (1.0 + step) / (10.0 + step));
+    expected = decay * expected + (1 - decay) * flat.values.to(at::kDouble);
   }
   const auto params = average.params();
   REQUIRE(params.size() == 2);
