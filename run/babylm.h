@@ -1,8 +1,8 @@
 #pragma once
 // What the rules of the BabyLM Challenge say about the training of a text track.
 //
-// Sources: the call for papers (Charpentier et al. 2025, arXiv 2502.10645): 10 M words of text in strict-small, 100 M in
-// strict, each read at most ten times; babylm-org/babylm-eval, strict/evaluation_pipeline/collate_preds.py: the
+// Sources: the call for papers (Charpentier et al. 2025, arXiv 2502.10645): 10 M words of text in strict-small, 100 M
+// in strict, each read at most ten times; babylm-org/babylm-eval, strict/evaluation_pipeline/collate_preds.py: the
 // checkpoints of a submission.
 #include <cstdint>
 #include <vector>

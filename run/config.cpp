@@ -48,9 +48,10 @@ void check_rows_of_phase(const RunConfig& c, int64_t phase, const std::string& n
 
 void check_phases(const RunConfig& c, Limits& limits) {
   const auto& phases = c.train.phases;
-  limits.forbid(!phases.empty() && carries_mems(c.model),
-                "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from step "
-                "to step; remove the phases, or set model.mem_len to 0");
+  limits.forbid(
+      !phases.empty() && carries_mems(c.model),
+      "train.phases cut the text anew, and the mems of model.mem_len and model.reuse_len continue it from step "
+      "to step; remove the phases, or set model.mem_len to 0");
   double before = 0;
   for (size_t i = 0; i < phases.size(); ++i) {
     const auto name = words("train.phases.", i);
@@ -67,10 +68,10 @@ void check_phases(const RunConfig& c, Limits& limits) {
 /// An average knows nothing of weights that are replaced at once.
 void check_average(const RunConfig& c, Limits& limits) {
   const auto* rtd = first_of<RtdConfig>(c.objectives);
-  limits.forbid(c.train.ema_decay > 0 && rtd && rtd->generator_steps > 0, "train.ema_decay ",
-                shortest(c.train.ema_decay),
-                " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
-                "the middle of the run; set one of them to 0");
+  limits.forbid(
+      c.train.ema_decay > 0 && rtd && rtd->generator_steps > 0, "train.ema_decay ", shortest(c.train.ema_decay),
+      " averages the weights over steps, and with rtd.generator_steps the discriminator gets other weights in "
+      "the middle of the run; set one of them to 0");
 }
 
 void check_device(const std::string& device, Limits& limits) {

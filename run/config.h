@@ -379,7 +379,8 @@ template <class V>
 void describe(V& v, CheckpointConfig& c) {
   v("every", c.every, "steps between checkpoints; 0 = only at the end", at_least(0));
   v("at_words", c.at_words,
-    "numbers of words, counted as in train.budget.words, after each of which a checkpoint is kept for good: that of the "
+    "numbers of words, counted as in train.budget.words, after each of which a checkpoint is kept for good: that of "
+    "the "
     "first step at or past it; babylm = 1M to 9M, 10M to 90M and 100M to 1000M, as the BabyLM Challenge has them",
     or_none({.low = 1, .named = {{"babylm", babylm::checkpoint_words()}}}));
   v("keep", c.keep, "newest checkpoints to keep, besides the best one and those of at_words", at_least(1));

@@ -6,8 +6,8 @@
 
 namespace cloze {
 
-/// The rows of the first phase, and how long its run will be: its steps, else its epochs, as budgets in epochs and words
-/// give them.
+/// The rows of the first phase, and how long its run will be: its steps, else its epochs, as budgets in epochs and
+/// words give them.
 StepRows training_rows(const TrainConfig& train, const TokenStore& store);
 
 }  // namespace cloze

@@ -53,8 +53,7 @@ void check_masking(const BranchPoint& point, const RunConfig& now) {
     if (!entry.path.ends_with(initial) || entry.value == "0") continue;
     const auto steps = entry.path.substr(0, entry.path.size() - initial.size()) + "decay_steps";
     require<ConfigError>(value(steps) != "0", point.checkpoint, ": ", entry.path, " is ", entry.value,
-                         ", so that its masks depend on train.budget; give ", steps,
-                         " to runs that are branched");
+                         ", so that its masks depend on train.budget; give ", steps, " to runs that are branched");
   }
 }
 

@@ -11,8 +11,8 @@ void open_phase(Session& session);
 /// The next phase is due.
 bool phase_is_over(const Session& session);
 
-/// Moves on to the phase that is due. Its order begins in the epoch that the run is in, as far into it as the run is, at
-/// the next step of the new size.
+/// Moves on to the phase that is due. Its order begins in the epoch that the run is in, as far into it as the run is,
+/// at the next step of the new size.
 void begin_due_phase(Session& session);
 
 /// `32 sequences of up to 128 tokens`, of a step in this phase.

@@ -15,10 +15,9 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store) {
   take_special_ids(config.model, store.tokenizer().special());
   int64_t longest = config.data.max_seq_length;
   for (const auto& phase : config.train.phases) longest = std::max(longest, phase.max_seq_length);
-  require<ConfigError>(longest <= model.max_input_length(), "the tokenizer's padding id is ",
-                       model.pad_token_id, ", and positions of ", kind_of(config.model),
-                       " start after it; raise model.max_position_embeddings to ",
-                       model.pad_token_id + 1 + longest,
+  require<ConfigError>(longest <= model.max_input_length(), "the tokenizer's padding id is ", model.pad_token_id,
+                       ", and positions of ", kind_of(config.model),
+                       " start after it; raise model.max_position_embeddings to ", model.pad_token_id + 1 + longest,
                        ", or prepare the text with a tokenizer that has its padding among the first ids (`cloze "
                        "prepare` trains such tokenizers)");
   config.evaluation = resolved_evaluation(config);

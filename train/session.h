@@ -40,7 +40,7 @@ struct Session {
 
   PretrainOptions options;
   TokenStore store, held_out_store;
-  RunConfig config;  ///< resolved
+  RunConfig config;   ///< resolved
   Collator collator;  ///< of the phase
   StepSize step_size;
   std::vector<Measure> measures;

@@ -27,7 +27,8 @@ void WeightAverage::update(int64_t step) {
     const int64_t n = flat_.values.numel();
     optimizers::parallel_each(static_cast<size_t>((n + chunk_floats - 1) / chunk_floats), [&](size_t i) {
       const int64_t first = static_cast<int64_t>(i) * chunk_floats;
-      kernels::table().updates.approach(std::min(chunk_floats, n - first), static_cast<float>(share), values + first, average + first);
+      kernels::table().updates.approach(std::min(chunk_floats, n - first), static_cast<float>(share), values + first,
+                                        average + first);
     });
   } else {
     average_.lerp_(flat_.values, share);

@@ -43,7 +43,8 @@ TEST_CASE("each milestone of a run is exported as a model folder of its name, an
   const auto names = export_revisions(run, newest, out);
   const auto milestones = milestones_of(run);
   REQUIRE(milestones.size() == 2);
-  REQUIRE(names == std::vector<std::string>{revision_of(milestones[0].words), revision_of(milestones[1].words), "main"});
+  REQUIRE(names ==
+          std::vector<std::string>{revision_of(milestones[0].words), revision_of(milestones[1].words), "main"});
   for (size_t i = 0; i < 3; ++i) {
     const auto folder = out + "/" + names[i];
     const auto checkpoint = i < 2 ? milestones[i].checkpoint : newest;
@@ -63,7 +64,8 @@ TEST_CASE("revisions are refused as a whole where a folder exists, and replaced 
   const auto newest = find_checkpoint(run), out = dir / "hf";
   const auto names = export_revisions(run, newest, out);
   fs::remove_all(out + "/" + names[0]);
-  CHECK_THROWS_WITH(export_revisions(run, newest, out), Catch::Contains("already exists") && Catch::Contains("--force"));
+  CHECK_THROWS_WITH(export_revisions(run, newest, out),
+                    Catch::Contains("already exists") && Catch::Contains("--force"));
   CHECK_FALSE(fs::exists(out + "/" + names[0]));
   export_revisions(run, newest, out, "", /*replace=*/true);
   CHECK(fs::exists(out + "/" + names[0]));

@@ -52,8 +52,9 @@ TEST_CASE("checkpoint.at_words is a list of numbers, or babylm for those of the 
   CHECK(refused("babylon") ==
         "run.yaml:1:24: 'checkpoint.at_words' is 'babylon', must be babylm, or a list of numbers, each at least 1; did "
         "you mean 'babylm'?");
-  CHECK(refused("[1M, 0]") == "run.yaml:1:29: 'checkpoint.at_words.1' is 0, must be babylm, or a list of numbers, each "
-                              "at least 1");
+  CHECK(refused("[1M, 0]") ==
+        "run.yaml:1:29: 'checkpoint.at_words.1' is 0, must be babylm, or a list of numbers, each "
+        "at least 1");
 }
 
 TEST_CASE("a config writes the name of a list of words and reads it back", "[run][milestones]") {

@@ -28,7 +28,8 @@ TEST_CASE("an average of weights approaches them by its share, and fixed paramet
           "[train][average]") {
   const auto param = [](int64_t size, Init init) { return Param(numbers({size}, 1).set_requires_grad(true), init); };
   const int64_t large = (int64_t{1} << 16) + 100;  // more than one chunk
-  FlatParameters flat({{"weight", param(large, Init::weight)}, {"features", param(20, Init::fixed_features)}}, at::kCPU);
+  FlatParameters flat({{"weight", param(large, Init::weight)}, {"features", param(20, Init::fixed_features)}},
+                      at::kCPU);
   WeightAverage average(0.9, flat);
   auto expected = flat.values.to(at::kDouble);
   for (const int step : {1, 2, 79, 80, 81, 2000}) {  // from 80 on, decay is the smaller one
@@ -72,8 +73,9 @@ TEST_CASE("a run is evaluated by its average, which is what is opened again", "[
   config.train.precision = Precision::fp32;
   const auto report = pretrain(config, {.run = dir / "run"});
   auto opened = open_run(dir / "run/step-00000012");
-  const auto losses = evaluate(*opened.network, held_out_measures(opened.config, TokenStore(config.data.tokens, "valid")),
-                               config.train.batch_size, at::kCPU);
+  const auto losses =
+      evaluate(*opened.network, held_out_measures(opened.config, TokenStore(config.data.tokens, "valid")),
+               config.train.batch_size, at::kCPU);
   REQUIRE(losses.size() == report.held_out.size());
   for (size_t k = 0; k < losses.size(); ++k) CHECK(losses[k].loss == Approx(report.held_out[k].loss).epsilon(1e-5));
   const auto average = SafeTensors::open(dir / "run/step-00000012/weights.safetensors");
