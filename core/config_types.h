@@ -51,6 +51,15 @@ std::string scalar_text(const std::vector<T>& list) {
   return list.size() == 1 ? text : "[" + text + "]";
 }
 
+/// The value of a field: its name, where the rule names such lists, else its text.
+template <class T>
+std::string value_text(const T& field, const Rule& rule) {
+  if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+    for (const auto& [name, list] : rule.named)
+      if (list == field) return name;
+  return scalar_text(field);
+}
+
 template <class T>
 struct IsVariant : std::false_type {};
 template <class... K>

@@ -24,7 +24,7 @@ struct MaskedLm final : Objective {
     auto part = parts(batch)[0];
     const auto rows = take_rows(hidden.flatten(0, 1), batch.positions);  // [N, D]
     fill_by_tokens(part, head->transformed(rows), head->table(backbone.token_embedding()), head->bias, batch.labels,
-                   {batch.positions, hidden.size(1)});
+                   {batch.positions, hidden.size(1)}, in_training(config, is_training()));
     return {part};
   }
 

@@ -23,6 +23,11 @@ struct FlatIndices {
   Tensor index;
   int64_t width = 1;
 };
+/// The z-loss of a network in training; held-out losses have none.
+inline LossOptions in_training(const ZLoss& terms, bool is_training) {
+  return {.z_loss = is_training ? terms.z_loss : 0};
+}
+
 /// Fills `part` with the cross entropy of `hidden` [N, D] against the output embedding: the sum and, without gradients,
 /// the individual predictions.
 void fill_by_tokens(LossPart& part, const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,

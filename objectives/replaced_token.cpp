@@ -121,8 +121,8 @@ struct ReplacedToken final : Objective {
                    .uniform = uniform_numbers(rows.size(0), mix(key, name_hash("replace")))};
     if (generator_frozen()) return draw_tokens(rows, table, head->bias, draw);
     auto& part = early.emplace_back(parts(batch)[0]);
-    fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)}, {},
-                   generator_only() ? nullptr : &draw);
+    fill_by_tokens(part, rows, table, head->bias, batch.labels, {batch.positions, batch.input_ids.size(1)},
+                   in_training(config.mlm, is_training()), generator_only() ? nullptr : &draw);
     return generator_only() ? Tensor() : draw.drawn;
   }
 

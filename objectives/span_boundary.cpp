@@ -98,7 +98,7 @@ struct SpanBoundary final : Objective {
     const auto twice = second_norm->forward(linear_activation(once, second->weight, second->bias, Activation::gelu));
     const auto predicted = index(targets.prediction);
     fill_by_tokens(part, twice, backbone.token_embedding(), bias, batch.labels.index_select(0, predicted),
-                   {batch.positions.index_select(0, predicted), hidden.size(1)});
+                   {batch.positions.index_select(0, predicted), hidden.size(1)}, in_training(config, is_training()));
     return {part};
   }
 

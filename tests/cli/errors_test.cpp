@@ -50,6 +50,10 @@ TEST_CASE("bad input gives a one-sentence error and the right exit code", "[cli]
   check_refused("fill " + w.dir / "nowhere" + " '[MASK]'", 1, "no such run directory");
   check_refused("export " + w.run + " --to torchscript --out " + w.dir.path.string(), 2, "is a folder; name a file");
   check_refused("export " + w.run + " --to onnx --out x", 2, "torchscript");
+  check_refused("export " + w.run + " --to torchscript --revisions --out x", 2,
+                "--revisions writes Hugging Face folders, and --to is torchscript");
+  check_refused("export " + w.run + " --to huggingface --revisions --out " + w.dir / "x", 1,
+                "keeps no checkpoint for a number of words; train with checkpoint.at_words");
   check_refused("import " + w.dir / "text.txt" + " --out " + w.dir / "x", 1, "no such folder");
   REQUIRE(cloze("export " + w.run + " --to huggingface --out " + w.dir / "no-case").code == 0);
   check_refused("verify parity " + w.dir / "no-case", 1,
