@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "scoring/pooling.h"
 #include "scoring/scorer.h"
 
 namespace cloze {
@@ -36,7 +37,7 @@ struct SuiteOptions {
   ScoringOptions scoring{};
   Normalisation normalisation = Normalisation::sum;
   std::optional<int64_t> layer{};  ///< of embeddings: 0 = the embedding layer; none: the last
-  std::string pooling = "mean";    ///< of embeddings: mean, cls, first-last
+  Pooling pooling = Pooling::mean;  ///< of embeddings
 };
 
 }  // namespace cloze
