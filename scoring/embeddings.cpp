@@ -39,9 +39,12 @@ Tensor pooled(const LoadedRun& run, const std::vector<std::vector<int64_t>>& row
   const auto layer = static_cast<size_t>(options.layer.value_or(num_layers(run.config)));
   const auto state = [&](size_t i) { return states.at(i).to(at::kDouble); };
   switch (options.pooling) {
-    case Pooling::mean: return state(layer).mean(1);
-    case Pooling::cls: return state(layer).select(1, cls_position(run, rows.front()));
-    case Pooling::first_last: return (state(std::min<size_t>(1, layer)).mean(1) + state(layer).mean(1)) / 2;
+    case Pooling::mean:
+      return state(layer).mean(1);
+    case Pooling::cls:
+      return state(layer).select(1, cls_position(run, rows.front()));
+    case Pooling::first_last:
+      return (state(std::min<size_t>(1, layer)).mean(1) + state(layer).mean(1)) / 2;
   }
   return {};
 }

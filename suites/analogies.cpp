@@ -127,8 +127,7 @@ SuiteResult run_suite(const LoadedRun& run, const AnalogySuite& suite, const Sui
     sections.push_back(figure_of(SuiteLevel::paradigm, section.name, count));
   }
   result.figures = {figure_of(SuiteLevel::suite, "", all), isotropy_figure(embedded)};
-  for (const auto& [name, count] : phenomena)
-    result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, count));
+  for (const auto& [name, count] : phenomena) result.figures.push_back(figure_of(SuiteLevel::phenomenon, name, count));
   result.figures.insert(result.figures.end(), sections.begin(), sections.end());
   return result;
 }

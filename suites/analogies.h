@@ -21,8 +21,8 @@ struct AnalogySuite {
   std::vector<AnalogySection> sections{};
 };
 
-/// The suite in a text file of `: SECTION` lines, each followed by lines of four words; none for a file of another kind.
-/// Throws DataError with the place.
+/// The suite in a text file of `: SECTION` lines, each followed by lines of four words; none for a file of another
+/// kind. Throws DataError with the place.
 std::optional<AnalogySuite> read_analogies(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

@@ -15,9 +15,12 @@ std::string embedding_words(const RunConfig& config, const SuiteOptions& options
   const auto layers = num_layers(config);
   const auto layer = options.layer.value_or(layers);
   switch (options.pooling) {
-    case Pooling::mean: return words("the mean of the tokens' states, layer ", layer, " of ", layers);
-    case Pooling::cls: return words("the state of [CLS], layer ", layer, " of ", layers);
-    case Pooling::first_last: return words("the mean of the tokens' states, layers 1 and ", layer, " of ", layers);
+    case Pooling::mean:
+      return words("the mean of the tokens' states, layer ", layer, " of ", layers);
+    case Pooling::cls:
+      return words("the state of [CLS], layer ", layer, " of ", layers);
+    case Pooling::first_last:
+      return words("the mean of the tokens' states, layers 1 and ", layer, " of ", layers);
   }
   return "";
 }
@@ -33,8 +36,10 @@ std::vector<double> EmbeddedTexts::cosines_of(const std::vector<std::pair<std::s
   }
   const auto norm = vectors.norm(2, -1, true);
   const auto unit = vectors / at::where(norm > 0, norm, at::ones_like(norm));
-  const auto cosine = (unit.index_select(0, at::tensor(left, at::kLong)) *
-                       unit.index_select(0, at::tensor(right, at::kLong))).sum(-1).contiguous();
+  const auto cosine =
+      (unit.index_select(0, at::tensor(left, at::kLong)) * unit.index_select(0, at::tensor(right, at::kLong)))
+          .sum(-1)
+          .contiguous();
   const auto* values = cosine.data_ptr<double>();
   return {values, values + cosine.numel()};
 }

@@ -76,7 +76,8 @@ std::optional<SentenceSimilaritySuite> read_lines(const std::string& path) {
   if (!first || !first->has(a) || !first->has(b) || !first->has(score)) return {};
   SentenceSimilaritySuite suite;
   SuiteLines lines(path);
-  while (const auto line = lines.next()) add_pair(suite, line->where, {line->text(a), line->text(b), line->number(score)});
+  while (const auto line = lines.next())
+    add_pair(suite, line->where, {line->text(a), line->text(b), line->number(score)});
   return suite;
 }
 
