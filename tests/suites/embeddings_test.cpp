@@ -53,8 +53,8 @@ TEST_CASE("judged pairs are read with tabs and with spaces, and a folder is a su
   const auto one = read_word_similarity(dir / "words/a.txt"), all = read_word_similarity(dir / "words");
   REQUIRE(one);
   REQUIRE(all);
-  CHECK(one->files[0].pairs == all->files[1].pairs);
-  CHECK(one->files[0].pairs[1] == JudgedPair{"cup", "tree", 1});
+  CHECK((one->files[0].pairs == all->files[1].pairs));
+  CHECK((one->files[0].pairs[1] == JudgedPair{"cup", "tree", 1}));
   CHECK(all->files[1].name == "b");
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("sentence pairs are read from a table by its heads and from JSON lines
                                          "{\"sentence1\": \"Sun.\", \"sentence2\": \"Moon.\", \"score\": 3}\n"));
   REQUIRE(table);
   REQUIRE(lines);
-  CHECK(table->pairs == lines->pairs);
+  CHECK((table->pairs == lines->pairs));
 }
 
 TEST_CASE("the mean cosine is that over all pairs of different rows") {
