@@ -21,6 +21,7 @@ struct TokenScore {
   int64_t id = 0;
   size_t begin = 0, end = 0;   ///< bytes in the text of its passage
   double log_probability = 0;  ///< nats
+  int64_t rank = 0;            ///< among the whole vocabulary, 1 = the most probable; 0: not asked for
   bool operator==(const TokenScore&) const = default;
 };
 
@@ -40,10 +41,17 @@ enum class Normalisation { sum, token, word, byte };
 inline double normalised(const PassageScore& score, Normalisation by) {
   int64_t parts = 1;
   switch (by) {
-    case Normalisation::sum: break;
-    case Normalisation::token: parts = static_cast<int64_t>(score.tokens.size()); break;
-    case Normalisation::word: parts = score.words; break;
-    case Normalisation::byte: parts = score.bytes; break;
+    case Normalisation::sum:
+      break;
+    case Normalisation::token:
+      parts = static_cast<int64_t>(score.tokens.size());
+      break;
+    case Normalisation::word:
+      parts = score.words;
+      break;
+    case Normalisation::byte:
+      parts = score.bytes;
+      break;
   }
   return score.sum / static_cast<double>(parts > 0 ? parts : 1);
 }
