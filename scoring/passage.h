@@ -40,10 +40,17 @@ enum class Normalisation { sum, token, word, byte };
 inline double normalised(const PassageScore& score, Normalisation by) {
   int64_t parts = 1;
   switch (by) {
-    case Normalisation::sum: break;
-    case Normalisation::token: parts = static_cast<int64_t>(score.tokens.size()); break;
-    case Normalisation::word: parts = score.words; break;
-    case Normalisation::byte: parts = score.bytes; break;
+    case Normalisation::sum:
+      break;
+    case Normalisation::token:
+      parts = static_cast<int64_t>(score.tokens.size());
+      break;
+    case Normalisation::word:
+      parts = score.words;
+      break;
+    case Normalisation::byte:
+      parts = score.bytes;
+      break;
   }
   return score.sum / static_cast<double>(parts > 0 ? parts : 1);
 }
