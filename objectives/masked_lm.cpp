@@ -33,6 +33,10 @@ struct MaskedLm final : Objective {
         {"prediction_logits", linear(head->transformed(hidden), head->table(backbone.token_embedding()), head->bias)}};
   }
 
+  std::optional<VocabularyProjection> projection(const Backbone& backbone, const Tensor& hidden) const override {
+    return VocabularyProjection{head->transformed(hidden), head->table(backbone.token_embedding()), head->bias};
+  }
+
   MlmConfig config;
   std::shared_ptr<TokenHead> head;
 };

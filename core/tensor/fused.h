@@ -27,6 +27,8 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropou
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels);
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 

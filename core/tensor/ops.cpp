@@ -178,6 +178,26 @@ TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& 
   return {at::cat(losses), at::cat(hits)};
 }
 
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels) {
+  at::NoGradGuard no_grad;
+  require<ShapeError>(within(labels, table.value().size(0)), "a label lies outside the ", table.value().size(0),
+                      " tokens of the model; the text was read with another tokenizer");
+  constexpr int64_t rows_at_once = 512;
+  const auto compute =
+      have_kernels(hidden.is_cpu(), at::kFloat) ? fused::token_log_probabilities : plain::token_log_probabilities;
+  std::vector<Tensor> found{at::empty({0}, at::kDouble)};
+  int64_t done = 0;  // labels
+  for (int64_t first = 0; first < hidden.size(0); first += rows_at_once) {
+    const int64_t n = std::min(rows_at_once, hidden.size(0) - first);
+    const int64_t count = rows.narrow(0, done, rows.numel() - done).lt(first + n).sum().item<int64_t>();
+    found.push_back(compute(hidden.narrow(0, first, n), table, bias, rows.narrow(0, done, count) - first,
+                            labels.narrow(0, done, count)));
+    done += count;
+  }
+  return at::cat(found);
+}
+
 Tensor uniform_numbers(int64_t n, uint64_t key) {
   auto uniform = at::empty({n}, at::kDouble);
   for (int64_t i = 0; i < n; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();

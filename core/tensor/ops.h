@@ -187,6 +187,12 @@ struct TokenScores {
 TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                          TokenDraw* draw = nullptr);
 
+/// Log-probabilities of tokens in fp64, log softmax(hidden E' + bias)[label], from logits in fp32, without gradient.
+/// hidden [N, D]; rows int64 [M], the row of `hidden` that each label is predicted from, ascending; labels int64 [M];
+/// returns fp64 [M] on the CPU, not finite where logits of the row are not. At most 4 MB of logits exist at a time.
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels);
+
 /// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
 

@@ -197,4 +197,11 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
 
 Tensor take_rows(const Tensor& x, const Tensor& index) { return x.index_select(0, index); }
 
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels) {
+  const auto logits = plain::linear(hidden.to(at::kFloat), table, bias).to(at::kDouble);  // [N, V]
+  const auto scores = logits.flatten().index_select(0, rows * logits.size(1) + labels);
+  return (scores - at::logsumexp(logits, {-1}).index_select(0, rows)).to(at::kCPU);
+}
+
 }  // namespace cloze::plain
