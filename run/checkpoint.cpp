@@ -88,6 +88,7 @@ json to_json(const TrainState& s) {
           {"best_step", s.best_step},
           {"evaluations_without_gain", s.evaluations_without_gain},
           {"evaluated_at", s.evaluated_at},
+          {"suites_at", s.suites_at},
           {"optimizer", s.optimizer},
           {"averages_from", s.moments_reset_at},
           {"yardstick", s.evaluation_protocol},
@@ -265,6 +266,7 @@ TrainState load_state(const std::string& folder, std::vector<std::pair<std::stri
     s.evaluation_protocol = j.value("yardstick", "");
     s.evaluations_without_gain = j.at("evaluations_without_gain");
     s.evaluated_at = j.value("evaluated_at", int64_t{-1});
+    s.suites_at = j.value("suites_at", int64_t{-1});
     s.metrics_bytes = j.at("metrics_bytes");
     s.ledger = ledger_of(j);
     s.row_rules = j.value("row_rules", int64_t{1});

@@ -345,6 +345,9 @@ struct EvaluationConfig {
   int64_t max_seq_length = 0;
   RowPacking packing = RowPacking::document;
   Objectives objectives{};
+  std::vector<std::string> suites{};
+  int64_t suite_every = 0;
+  int64_t suite_items = 0;
 };
 
 template <class V>
@@ -365,6 +368,11 @@ void describe(V& v, EvaluationConfig& c) {
     "objectives to evaluate, each on its own rows; [] = the kinds of `objectives`, each in its standard form: the "
     "defaults of its kind (mlm: 15 % single tokens), except that span_corruption keeps its `corruption` and rtd its "
     "networks; a hybrid of mntp is evaluated as mntp and clm");
+  v("suites", c.suites,
+    "evaluation suites that the run answers: files, folders, or names in the folder CLOZE_SUITES; [] = none");
+  v("suite_every", c.suite_every, "steps between answers to the suites, besides those at the end; 0 = only at the end",
+    at_least(0));
+  v("suite_items", c.suite_items, "items of each paradigm of a suite that are asked; 0 = all", at_least(0));
 }
 
 /// Checkpoints and logging.

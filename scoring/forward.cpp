@@ -179,7 +179,16 @@ Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) co
   return token_log_probabilities(projection->rows, projection->table, projection->bias, rows, as_tensor(batch.label));
 }
 
-void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take) const {
+/// The rank of each prediction among all tokens, int64 [M]; undefined for a head that judges tokens.
+Tensor RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
+  if (detects_) return {};
+  const auto projection = objective_->projection(*network_.backbone, states);
+  if (!projection) return {};
+  return token_ranks(projection->rows, projection->table, projection->bias, at::tensor(batch.state, at::kLong),
+                     at::tensor(batch.label, at::kLong));
+}
+
+void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
   const InEvaluation evaluation(network_);
   const at::NoGradGuard no_grad;
   const FusedScope fused;
@@ -194,10 +203,15 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take) const
         std::max<size_t>(1, static_cast<size_t>(batch_tokens_) / std::max<size_t>(1, length + decoder_length));
     while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths_of(rows[begin])) ++end;
     const Batch batch(std::span<const ScoringRow>(rows).subspan(begin, end - begin));
-    const auto scores = log_probabilities(batch, hidden(batch)).contiguous();
-    const auto* score = scores.data_ptr<double>();
+    const auto states = hidden(batch);
+    const auto scores = log_probabilities(batch, states).contiguous();
+    const auto ranked = ranks ? ranks_of(batch, states) : Tensor();
+    int64_t m = 0;
     for (const auto& row : batch.rows)
-      for (const auto& prediction : row.predictions) take(prediction, *score++);
+      for (const auto& prediction : row.predictions) {
+        take(prediction, scores.data_ptr<double>()[m], ranked.defined() ? ranked.data_ptr<int64_t>()[m] : 0);
+        ++m;
+      }
   }
 }
 

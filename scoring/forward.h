@@ -7,8 +7,9 @@
 
 namespace cloze {
 
-/// What becomes of a prediction: it and its log-probability [nats], which may not be finite.
-using TakeScore = std::function<void(const Prediction& prediction, double log_probability)>;
+/// What becomes of a prediction: it, its log-probability [nats], which may not be finite, and its rank among all
+/// tokens, 0 where ranks are not asked for.
+using TakeScore = std::function<void(const Prediction& prediction, double log_probability, int64_t rank)>;
 
 /// The head that gives the scores.
 class RowScorer {
@@ -18,13 +19,14 @@ class RowScorer {
   RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens);
   /// Scores rows of any lengths, sorted so that those of a batch are equally long: nothing is padded. The network
   /// computes in fp32 and without dropout; how it was used before is restored. `take` gets every prediction once.
-  void score(std::vector<ScoringRow> rows, const TakeScore& take) const;
+  void score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks = false) const;
   int64_t batch_tokens() const { return batch_tokens_; }
 
  private:
   struct Batch;
   Tensor hidden(const Batch& batch) const;
   Tensor log_probabilities(const Batch& batch, const Tensor& hidden) const;
+  Tensor ranks_of(const Batch& batch, const Tensor& hidden) const;
 
   Network& network_;
   Objective* objective_ = nullptr;

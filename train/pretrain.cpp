@@ -24,6 +24,7 @@
 #include "train/run_folder.h"
 #include "train/schedule.h"
 #include "train/stopwatch.h"
+#include "train/suites.h"
 #include "train/warnings.h"
 
 namespace cloze {
@@ -104,6 +105,7 @@ void start(Session& session) {
   configure_threads(config.train.threads);
   device_of(config.train.device);
   check_data(session);
+  open_suites(session);
   draw_weights(session);
   const auto origin = find_origin(config, session.options);
   if (origin.branch) check_branch_point(session, *origin.branch);
@@ -257,6 +259,7 @@ bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const bool over = done >= total;
   const bool evaluates = !over && evaluation_is_due(session, share_before);
   if (evaluates) evaluate_held_out(session);
+  if (!over && suites_are_due(session)) answer_suites(session);
   if (!state.at_words.empty()) save_milestone(session);
   if (stops || (!over && every > 0 && state.step % every == 0)) save(session, false);
   pace.pause += seconds_since(begin);
@@ -320,6 +323,7 @@ PretrainReport report_of(const Session& session) {
 PretrainReport finish(Session& session) {
   const auto& state = session.state;
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
+  answer_suites(session);
   save(session, true);
   draw_loss(session.options.run, first_unigram(session).loss);
   const auto report = report_of(session);

@@ -8,6 +8,7 @@
 
 #include "evaluation/evaluate.h"
 #include "run/metrics.h"
+#include "suites/suite.h"
 #include "train/budget.h"
 #include "train/pretrain.h"
 #include "train/stepper.h"
@@ -56,6 +57,8 @@ struct Session {
   nlohmann::json train_losses{};    ///< of each objective, on the last line of the log; null: none in this session
   std::vector<HeldOut> held_out{};  ///< of the last evaluation
   double held_out_loss = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Suite> suites{};               ///< of evaluation.suites
+  std::vector<SuiteResult> suite_results{};  ///< the last answers to them
   std::string stopped_by = "budget";
   Warned warned{};
 };

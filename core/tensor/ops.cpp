@@ -198,6 +198,31 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
   return at::cat(found);
 }
 
+Tensor token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                   const Tensor& labels) {
+  at::NoGradGuard no_grad;
+  constexpr int64_t rows_at_once = 512;
+  const auto ranks = at::empty({labels.numel()}, at::kLong);
+  const auto row = rows.contiguous(), label = labels.contiguous();
+  const int64_t vocabulary = table.value().size(0);
+  int64_t done = 0;  // labels
+  for (int64_t first = 0; first < hidden.size(0); first += rows_at_once) {
+    const int64_t n = std::min(rows_at_once, hidden.size(0) - first);
+    const auto logits = plain::linear(hidden.narrow(0, first, n).to(at::kFloat), table, bias).cpu().contiguous();
+    const int64_t count = row.narrow(0, done, row.numel() - done).lt(first + n).sum().item<int64_t>();
+    at::parallel_for(done, done + count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) {
+        const auto* of_row = logits.data_ptr<float>() + (row.data_ptr<int64_t>()[m] - first) * vocabulary;
+        const float own = of_row[label.data_ptr<int64_t>()[m]];
+        ranks.data_ptr<int64_t>()[m] =
+            1 + std::count_if(of_row, of_row + vocabulary, [own](float other) { return other > own; });
+      }
+    });
+    done += count;
+  }
+  return ranks;
+}
+
 Tensor uniform_numbers(int64_t n, uint64_t key) {
   auto uniform = at::empty({n}, at::kDouble);
   for (int64_t i = 0; i < n; ++i) uniform.data_ptr<double>()[i] = Stream(key, 0, static_cast<uint64_t>(i)).uniform();

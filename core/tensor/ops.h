@@ -192,6 +192,10 @@ TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& 
 /// returns fp64 [M] on the CPU, not finite where logits of the row are not. At most 4 MB of logits exist at a time.
 Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
                                const Tensor& labels);
+/// The ranks of labels among all tokens, 1 = the most probable, int64 [M]; arguments as above. Equal logits share the
+/// best of their ranks.
+Tensor token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                   const Tensor& labels);
 
 /// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
