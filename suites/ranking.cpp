@@ -28,29 +28,60 @@ std::vector<std::string> files_of(const std::string& path) {
   return files;
 }
 
-/// Reads the items of one file, whose lines are of `form`.
-void read_file(const std::string& file, const RankingForm& form, std::map<std::string, std::string>& places,
-               std::vector<RankingItem>& items) {
-  SuiteLines lines(file);
-  RankingSource source{.name = suite_name(file)};
-  bool is_empty = true;
-  while (const auto line = lines.next()) {
-    is_empty = false;
-    const auto* found = form_of(*line);
-    require<DataError>(found != nullptr, line->where, ": has no `", form.signature, "`; the suite is one of ", form.name,
-                       ", whose lines have the keys ", form.keys);
-    require<DataError>(found == &form, line->where, ": is of the form ", found->name, ", the lines before it are of ",
-                       form.name, "; make it a suite of its own");
-    const auto before = items.size();
-    form.read(*line, source, items);
-    for (size_t i = before; i < items.size(); ++i) {
-      const auto [place, is_new] = places.emplace(items[i].name, line->where);
-      require<DataError>(is_new, line->where, ": the item '", shortened(items[i].name), "' is there twice, first in ",
-                         place->second, "; remove one, or give it another id");
-    }
-  }
-  require<DataError>(!is_empty, file, ": is empty; remove it, or get it again");
+bool has_equal_candidates(const RankingItem& item) {
+  const auto& all = item.candidates;
+  for (size_t i = 0; i < all.size(); ++i)
+    if (std::find(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i), all[i]) !=
+        all.begin() + static_cast<std::ptrdiff_t>(i))
+      return true;
+  return false;
 }
+
+/// Reads the files of a suite of one form.
+class Reader {
+ public:
+  explicit Reader(const RankingForm& form) : form_(form) { suite_.form = form.name; }
+
+  void read(const std::string& file) {
+    SuiteLines lines(file);
+    RankingSource source{.name = suite_name(file)};
+    bool is_empty = true;
+    while (const auto line = lines.next()) {
+      is_empty = false;
+      const auto* found = form_of(*line);
+      require<DataError>(found != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
+                         form_.name, ", whose lines have the keys ", form_.keys);
+      require<DataError>(found == &form_, line->where, ": is of the form ", found->name, ", the lines before it are of ",
+                         form_.name, "; make it a suite of its own");
+      const auto before = suite_.items.size();
+      form_.read(*line, source, suite_.items);
+      for (size_t i = before; i < suite_.items.size(); ++i) note(suite_.items[i], line->where);
+    }
+    require<DataError>(!is_empty, file, ": is empty; remove it, or get it again");
+  }
+
+  RankingSuite suite() && {
+    if (equal_ > 0)
+      suite_.notes.push_back(words(thousands(equal_), " of ", thousands(suite_.items.size()),
+                                   " items have candidates that are the same, first ", first_equal_,
+                                   "; they count as ties"));
+    return std::move(suite_);
+  }
+
+ private:
+  void note(const RankingItem& item, const std::string& where) {
+    const auto [place, is_new] = places_.emplace(item.name, where);
+    require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ", place->second,
+                       "; remove one, or give it another id");
+    if (has_equal_candidates(item) && equal_++ == 0) first_equal_ = words(item.name, " (", where, ")");
+  }
+
+  const RankingForm& form_;
+  RankingSuite suite_;
+  std::map<std::string, std::string> places_;  ///< of items, by name
+  uint64_t equal_ = 0;
+  std::string first_equal_;
+};
 
 /// The scores of all candidates. A fault of one passage is told with the name of its item.
 std::vector<PassageScore> scores_of(const Scorer& scorer, const RankingSuite& suite) {
@@ -103,10 +134,9 @@ std::optional<RankingSuite> read_ranking(const std::string& path) {
     form = first ? form_of(*first) : nullptr;
   }
   if (form == nullptr) return std::nullopt;
-  RankingSuite suite{.form = form->name};
-  std::map<std::string, std::string> places;  // of items by name
-  for (const auto& file : files) read_file(file, *form, places, suite.items);
-  return suite;
+  Reader reader(*form);
+  for (const auto& file : files) reader.read(file);
+  return std::move(reader).suite();
 }
 
 void keep_first(RankingSuite& suite, int64_t items) {
@@ -148,6 +178,7 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   const auto ranked = rank_items(suite.items, scores, options.normalisation);
   SuiteResult result{.suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
+  result.notes = suite.notes;
   if (const auto note = unknown_note(run, suite, scores); !note.empty()) result.notes.push_back(note);
   return result;
 }

@@ -18,7 +18,7 @@ struct RankingItem {
   std::string paradigm;      ///< narrowest group: `UID` of BLiMP, `Domain` of EWoK, the name of a file
   std::string phenomenon{};  ///< group of paradigms: `linguistics_term` of BLiMP; may be empty
   std::string metric = "accuracy";     ///< the figure that it counts for
-  std::vector<Passage> candidates{};   ///< two or more, all different
+  std::vector<Passage> candidates{};   ///< two or more
   std::optional<size_t> answer = 0;    ///< none: people are divided evenly
   std::optional<double> preference{};  ///< of pairs: share of people who prefer the first
   bool operator==(const RankingItem&) const = default;
@@ -26,12 +26,13 @@ struct RankingItem {
 
 struct RankingSuite {
   std::vector<RankingItem> items{};
-  std::string form{};  ///< of its lines, in words: `minimal pairs`
+  std::string form{};                ///< of its lines, in words: `minimal pairs`
+  std::vector<std::string> notes{};  ///< on items that cannot tell models apart
 };
 
 /// The suite at `path`: a file of JSON lines, or a folder whose *.jsonl (.gz, .xz) are of one form; none for a file of
 /// another kind. The forms are listed in suites/ranking_forms.h. Throws DataError with the place of what is damaged,
-/// empty, equal on both sides, of another form or named twice.
+/// empty, of another form or named twice.
 std::optional<RankingSuite> read_ranking(const std::string& path);
 
 /// Keeps the first `items` of each paradigm, counted for each metric.

@@ -1,7 +1,6 @@
 #include "suites/ranking_forms.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/error.h"
 #include "core/spelling.h"
@@ -29,15 +28,11 @@ std::string item_name(const SuiteLine& line, const std::string& paradigm, Rankin
   return words(paradigm, "/", source.numbers[paradigm]++);
 }
 
-/// Appends an item after checking its candidates; `labels` are their keys.
+/// Appends an item whose candidates, named by `labels`, all have text.
 void add(const SuiteLine& line, RankingItem item, const std::vector<std::string>& labels, Items& items) {
-  const auto& all = item.candidates;
-  for (size_t i = 0; i < all.size(); ++i) {
-    require<DataError>(!is_blank(all[i].scored), line.where, ": ", labels[i], " is empty; give it text, or remove the line");
-    for (size_t k = 0; k < i; ++k)
-      require<DataError>(!(all[k] == all[i]), line.where, ": ", labels[k], " and ", labels[i], " are both '",
-                         shortened(all[i].text()), "'; what is compared must differ");
-  }
+  for (size_t i = 0; i < labels.size(); ++i)
+    require<DataError>(!is_blank(item.candidates[i].scored), line.where, ": ", labels[i],
+                       " is empty; give it text, or remove the line");
   items.push_back(std::move(item));
 }
 

@@ -160,12 +160,22 @@ TEST_CASE("files of other kinds are left to other readers", "[suites]") {
   CHECK_FALSE(read_ranking(dir / "folder"));
 }
 
+TEST_CASE("candidates that are the same are kept, counted and named", "[suites]") {
+  const TempDir dir;
+  const auto path = dir.write("colours.jsonl", pair_a + "\n" + R"({"sentence_good": "an owl", "sentence_bad": "an owl"})");
+  const auto suite = read_ranking(path);
+  CHECK(suite->items.size() == 2);
+  REQUIRE(suite->notes.size() == 1);
+  CHECK(suite->notes[0] == "1 of 2 items have candidates that are the same, first colours/1 (" + path +
+                               ":2); they count as ties");
+  CHECK(read_ranking(dir.write("options.jsonl", R"({"context": "x", "completions": ["y", "z", "y"], "answer": 1})"))
+            ->notes.size() == 1);
+}
+
 TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]") {
   check_refused(pair_a + "\n" + pair_b.substr(0, 40), "colours.jsonl:2: not a JSON object (line 1, column 41: the text ends in the middle); the file is cut off, get it again");
   check_refused(pair_a + "\n[1]\n", "colours.jsonl:2: not a JSON object; JSON lines have one object per line");
   check_refused(R"({"sentence_good": "a", "sentence_bad": " \t"})", "colours.jsonl:1: `sentence_bad` is empty");
-  check_refused(R"({"sentence_good": "an owl", "sentence_bad": "an owl"})",
-                "colours.jsonl:1: `sentence_good` and `sentence_bad` are both 'an owl'; what is compared must differ");
   check_refused(R"({"sentence_good": "a"})", "colours.jsonl:1: has no `sentence_bad`");
   check_refused(R"({"sentence_good": "a", "sentence_bad": 3})", "colours.jsonl:1: `sentence_bad` is 3; it must be a text");
   check_refused(pair_a + "\n" + R"({"text": "x"})", "colours.jsonl:2: has no `sentence_good`; the suite is one of minimal pairs");
@@ -179,7 +189,6 @@ TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]")
   check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})", "`answer` is '1'; it must be an integer");
   check_refused(R"({"context": "x", "completions": ["y"], "answer": 0})", "`completions` has 1 texts; an item needs two");
   check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})", "`completions` holds 4; it must be a list");
-  check_refused(R"({"context": "x", "completions": ["y", "z", "y"], "answer": 0})", "`completions` 1 and `completions` 3 are both 'x y'");
   check_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
   check_refused(R"({"sentences": "a\tb", "ratio": 1.5})", "`ratio` is 1.5; it must be a share of people, from 0 to 1");
   check_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
