@@ -31,6 +31,7 @@ struct SuiteResult {
   std::string scored_by;              ///< Scorer::description, or the layer and pooling of embeddings
   std::vector<SuiteFigure> figures;   ///< the first is the one that stands for the suite
   std::vector<nlohmann::json> items;  ///< one line for each, with its prediction
+  std::vector<std::string> notes{};   ///< what a reader of the figures must know, a sentence each
 };
 
 struct SuiteOptions {
