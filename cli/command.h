@@ -50,6 +50,12 @@ struct FillCommand {
   int64_t top = 5;
   bool json = false;
 };
+struct ViewCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, out, sentence;
+  std::vector<std::string> texts;
+  bool json = false;
+};
 struct ImportCommand {
   std::string folder, out, generator;
 };
@@ -85,7 +91,7 @@ struct BenchmarkCommand {
   bool json = false, plain = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ImportCommand,
+using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ViewCommand, ImportCommand,
                              ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
                              DescribeCommand, InspectCommand, BenchmarkCommand>;
 

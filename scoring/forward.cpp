@@ -179,8 +179,8 @@ Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) co
   return token_log_probabilities(projection->rows, projection->table, projection->bias, rows, as_tensor(batch.label));
 }
 
-/// The rank of each prediction among all tokens, int64 [M]; undefined for a head that judges tokens.
-Tensor RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
+/// The place of each prediction among all tokens; undefined for a head that judges tokens.
+TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
   if (detects_) return {};
   const auto projection = objective_->projection(*network_.backbone, states);
   if (!projection) return {};
@@ -205,11 +205,16 @@ void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool 
     const Batch batch(std::span<const ScoringRow>(rows).subspan(begin, end - begin));
     const auto states = hidden(batch);
     const auto scores = log_probabilities(batch, states).contiguous();
-    const auto ranked = ranks ? ranks_of(batch, states) : Tensor();
+    const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
     int64_t m = 0;
     for (const auto& row : batch.rows)
       for (const auto& prediction : row.predictions) {
-        take(prediction, scores.data_ptr<double>()[m], ranked.defined() ? ranked.data_ptr<int64_t>()[m] : 0);
+        Answer answer{.log_probability = scores.data_ptr<double>()[m]};
+        if (places.rank.defined()) {
+          answer.rank = places.rank.data_ptr<int64_t>()[m];
+          answer.best = answer.log_probability + places.behind.data_ptr<double>()[m];
+        }
+        take(prediction, answer);
         ++m;
       }
   }

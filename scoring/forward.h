@@ -2,14 +2,20 @@
 // Forward passes over rows, and the log-probabilities of the tokens that they predict.
 #include <functional>
 
+#include "core/tensor/ops.h"
 #include "objectives/network.h"
 #include "scoring/rows.h"
 
 namespace cloze {
 
-/// What becomes of a prediction: it, its log-probability [nats], which may not be finite, and its rank among all
-/// tokens, 0 where ranks are not asked for.
-using TakeScore = std::function<void(const Prediction& prediction, double log_probability, int64_t rank)>;
+/// What a head says of a prediction.
+struct Answer {
+  double log_probability = 0;  ///< nats, may not be finite
+  int64_t rank = 0;            ///< among all tokens, 1 = the most probable; 0: not asked for
+  double best = 0;             ///< log-probability of the most probable token, with the rank
+};
+/// What becomes of a prediction.
+using TakeScore = std::function<void(const Prediction& prediction, const Answer& answer)>;
 
 /// The head that gives the scores.
 class RowScorer {
@@ -26,7 +32,7 @@ class RowScorer {
   struct Batch;
   Tensor hidden(const Batch& batch) const;
   Tensor log_probabilities(const Batch& batch, const Tensor& hidden) const;
-  Tensor ranks_of(const Batch& batch, const Tensor& hidden) const;
+  TokenRanks ranks_of(const Batch& batch, const Tensor& hidden) const;
 
   Network& network_;
   Objective* objective_ = nullptr;

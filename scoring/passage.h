@@ -22,6 +22,7 @@ struct TokenScore {
   size_t begin = 0, end = 0;   ///< bytes in the text of its passage
   double log_probability = 0;  ///< nats
   int64_t rank = 0;            ///< among the whole vocabulary, 1 = the most probable; 0: not asked for
+  double best = 0;             ///< log-probability of the most probable token [nats], with the rank
   bool operator==(const TokenScore&) const = default;
 };
 

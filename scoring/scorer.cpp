@@ -175,12 +175,13 @@ struct Scorer::Impl {
     }
     forward.score(
         distinct(std::move(made)),
-        [&](const Prediction& prediction, double log_probability, int64_t rank) {
+        [&](const Prediction& prediction, const Answer& answer) {
           const size_t kind = prediction.passage;
-          check_finite(log_probability, work.passage(kind));
+          check_finite(answer.log_probability, work.passage(kind));
           auto& token = work.scores[kind].tokens[prediction.token];
-          token.log_probability = log_probability;
-          token.rank = rank;
+          token.log_probability = answer.log_probability;
+          token.rank = answer.rank;
+          token.best = answer.best;
           if (--work.left[kind] > 0) return;
           done.add(work.all.count[kind]);
           if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));

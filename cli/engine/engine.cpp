@@ -19,6 +19,7 @@
 #include "interchange/interchange.h"
 #include "run/process.h"
 #include "train/pretrain.h"
+#include "views/view.h"
 
 namespace cloze {
 
@@ -154,6 +155,18 @@ int run(const FillCommand& c) {
       std::printf("%s\n", line.c_str());
     }
   }
+  return 0;
+}
+
+int run(const ViewCommand& c) {
+  const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
+  const auto view = view_of(opened, c.texts, {.sentence = c.sentence});
+  write_atomic(c.out, to_html(view));
+  if (c.json)
+    print(to_json(view).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+  else
+    log_result("view", words(view.texts, " texts, ", view.calibration.count, " tokens, calibration error ",
+                             number(view.calibration.error, 4), " -> ", c.out));
   return 0;
 }
 

@@ -199,11 +199,12 @@ Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const P
   return at::cat(found);
 }
 
-Tensor token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
-                   const Tensor& labels) {
+TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                       const Tensor& labels) {
   at::NoGradGuard no_grad;
   constexpr int64_t rows_at_once = 512;
-  const auto ranks = at::empty({labels.numel()}, at::kLong);
+  const TokenRanks found{.rank = at::empty({labels.numel()}, at::kLong),
+                         .behind = at::empty({labels.numel()}, at::kDouble)};
   const auto row = rows.contiguous(), label = labels.contiguous();
   const int64_t vocabulary = table.value().size(0);
   int64_t done = 0;  // labels
@@ -215,13 +216,14 @@ Tensor token_ranks(const Tensor& hidden, const Param& table, const Param& bias, 
       for (int64_t m = begin; m < end; ++m) {
         const auto* of_row = logits.data_ptr<float>() + (row.data_ptr<int64_t>()[m] - first) * vocabulary;
         const float own = of_row[label.data_ptr<int64_t>()[m]];
-        ranks.data_ptr<int64_t>()[m] =
+        found.rank.data_ptr<int64_t>()[m] =
             1 + std::count_if(of_row, of_row + vocabulary, [own](float other) { return other > own; });
+        found.behind.data_ptr<double>()[m] = double{*std::max_element(of_row, of_row + vocabulary)} - double{own};
       }
     });
     done += count;
   }
-  return ranks;
+  return found;
 }
 
 Tensor uniform_numbers(int64_t n, uint64_t key) {

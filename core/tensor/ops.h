@@ -192,10 +192,14 @@ TokenScores token_scores(const Tensor& hidden, const Param& table, const Param& 
 /// returns fp64 [M] on the CPU, not finite where logits of the row are not. At most 4 MB of logits exist at a time.
 Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
                                const Tensor& labels);
-/// The ranks of labels among all tokens, 1 = the most probable, int64 [M]; arguments as above. Equal logits share the
-/// best of their ranks.
-Tensor token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
-                   const Tensor& labels);
+/// The places of labels among all tokens.
+struct TokenRanks {
+  Tensor rank;    ///< int64 [M], 1 = the most probable; equal logits share the best of their ranks
+  Tensor behind;  ///< fp64 [M], logit of the most probable token less that of the label
+};
+/// Arguments as above.
+TokenRanks token_ranks(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                       const Tensor& labels);
 
 /// Sampled tokens alone, int64 [N], without gradient.
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
