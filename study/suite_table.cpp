@@ -6,7 +6,7 @@
 
 #include "core/file.h"
 #include "core/json.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

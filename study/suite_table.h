@@ -4,7 +4,7 @@
 #include <string>
 
 #include "study/report.h"
-#include "study/table.h"
+#include "core/table.h"
 
 namespace cloze {
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "core/log.h"
+#include "suites/find_suite.h"
 #include "train/stopwatch.h"
 
 namespace cloze {
@@ -19,12 +20,6 @@ LoadedRun run_of(const Session& session) {
           .tokenizer = session.store.tokenizer(),
           .has_tokenizer = true,
           .network = session.network};
-}
-
-SuiteOptions options_of(const Session& session) {
-  SuiteOptions options;
-  options.limit = session.config.evaluation.suite_items;
-  return options;
 }
 
 json figure_json(const SuiteFigure& figure) {
@@ -50,8 +45,10 @@ std::string to_text(const SuiteResult& answer) {
 
 void open_suites(Session& session) {
   for (const auto& path : session.config.evaluation.suites) {
-    auto suite = open_suite(path);
-    const auto fault = suite_fault(session.config, suite, options_of(session));
+    auto suite = open_suite(find_suite(path));
+    const auto items = session.config.evaluation.suite_items;
+    if (auto* ranking = std::get_if<RankingSuite>(&suite.items); ranking && items > 0) keep_first(*ranking, items);
+    const auto fault = suite_fault(session.config, suite, {});
     require<ConfigError>(fault.empty(), "evaluation.suites: ", fault);
     session.suites.push_back(std::move(suite));
   }
@@ -69,7 +66,7 @@ void answer_suites(Session& session) {
   session.network->eval();
   session.suite_results.clear();
   const auto run = run_of(session);
-  for (const auto& suite : session.suites) session.suite_results.push_back(run_suite(run, suite, options_of(session)));
+  for (const auto& suite : session.suites) session.suite_results.push_back(run_suite(run, suite, {}));
   session.network->train(was_training);
   end_progress();
   std::string text;
