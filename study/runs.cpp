@@ -261,17 +261,17 @@ void add_usage(RunResult& result, const std::vector<CurvePoint>& curve) {
   result.words = words_read(result.folder);
 }
 
-RunResult read_result(const Plan& plan, const PlannedRun& run) {
+RunResult read_result(const Plan& plan, const PlannedRun& run, const std::vector<CurvePoint>& curve) {
   RunResult result{.arm = run.arm, .seed = run.seed, .folder = run_path(plan, run)};
   score(result, read_held_out(result.folder, "run the study again"), plan.metric, plan.study.metric.unit);
-  add_usage(result, read_curve(plan, run));
+  add_usage(result, curve);
   if (run.is_probe()) result.words += words_read(run.source);
   return result;
 }
 
 std::optional<RunResult> finished_result(const Plan& plan, const PlannedRun& run) {
   if (status_of(plan, run).state != RunState::done) return std::nullopt;
-  auto result = read_result(plan, run);
+  auto result = read_result(plan, run, read_curve(plan, run));
   return std::isfinite(result.value) ? std::optional(std::move(result)) : std::nullopt;
 }
 
