@@ -67,6 +67,7 @@ std::vector<Probe> probes_of(const Plan& plan, const std::string& program, int64
   const auto note = [](const std::string& arm) { log_progress("probing arm " + arm, false); };
   auto probes = probe_arms(plan, program, threads_of_run(jobs), note);
   end_progress();
+  check_budgets(plan, probes);
   return probes;
 }
 

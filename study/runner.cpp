@@ -53,7 +53,7 @@ class Runner {
 
   StudyProgress run() {
     while (!interrupted && (start_some() || !children_.empty() || take_up_passed())) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       collect();
       view_.show(false);
     }
