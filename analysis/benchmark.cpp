@@ -11,6 +11,7 @@
 #include "train/loader.h"
 #include "run/memory.h"
 #include "run/process.h"
+#include "run/training_rows.h"
 #include "train/stepper.h"
 #include "train/stopwatch.h"
 
@@ -137,9 +138,8 @@ Text open_text(RunConfig& config) {
   }
   const TokenStore store(config.data.tokens, "train");
   if (vocab_size == 0) vocab_size = store.tokenizer().size();
-  auto collator = std::make_unique<Collator>(
-      store, config.objectives, config.data, row_streams(config.train), "train", config.model,
-      StepRows{config.train.batch_size, config.train.accumulation, config.train.budget.steps});
+  auto collator = std::make_unique<Collator>(store, config.objectives, config.data, row_streams(config.train), "train",
+                                             config.model, training_rows(config.train, store));
   const double row_tokens = static_cast<double>(store.num_tokens()) / static_cast<double>(collator->size());
   return {.collator = std::move(collator), .row_tokens = row_tokens};
 }

@@ -56,7 +56,7 @@ struct ImportCommand {
 struct ExportCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, to, out, dtype = "float32", part, program;
-  bool force = false, json = false;
+  bool revisions = false, force = false, json = false;
 };
 struct VerifyParityCommand {
   std::string folder;

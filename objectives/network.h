@@ -1,10 +1,19 @@
 #pragma once
 // A backbone with the heads of its objectives.
+#include <optional>
+
 #include "models/families/backbone.h"
 #include "objectives/batch.h"
 #include "objectives/config.h"
 
 namespace cloze {
+
+/// A projection to the vocabulary: the logits of its rows are rows E' + bias.
+struct VocabularyProjection {
+  Tensor rows;  ///< [N, E]
+  Param table;  ///< [V, E]
+  Param bias;   ///< [V], or undefined
+};
 
 /// A loss on a backbone's hidden states, and its head.
 class Objective : public Layer {
@@ -43,6 +52,8 @@ class Objective : public Layer {
   virtual std::vector<LossPart> rewrite(Batch&, uint64_t) { return {}; }
   /// The head's outputs at every position, under Hugging Face's names. Plain operators, traceable.
   virtual std::vector<std::pair<std::string, Tensor>> outputs(Backbone& backbone, const Tensor& hidden) = 0;
+  /// The head's logits of hidden states [N, D], before they are multiplied; none of a head without a vocabulary.
+  virtual std::optional<VocabularyProjection> projection(const Backbone&, const Tensor&) const { return {}; }
 
  protected:
   int64_t step() const { return step_; }

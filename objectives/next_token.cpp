@@ -51,6 +51,11 @@ std::vector<std::pair<std::string, Tensor>> NextTokenPrediction::outputs(Backbon
   return {{"logits", linear(transformed(hidden), table(backbone), bias())}};
 }
 
+std::optional<VocabularyProjection> NextTokenPrediction::projection(const Backbone& backbone,
+                                                                    const Tensor& hidden) const {
+  return VocabularyProjection{transformed(hidden), table(backbone), bias()};
+}
+
 Tensor NextTokenPrediction::transformed(const Tensor& hidden) const {
   return head ? head->scaled(hidden) : token_head->transformed(hidden);
 }

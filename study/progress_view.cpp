@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "core/log.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
 #include "study/report_rows.h"
-#include "study/text.h"
 
 namespace cloze {
 

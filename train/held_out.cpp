@@ -17,6 +17,7 @@ namespace {
 /// Computes the losses of the objectives that are active; none: NaN.
 void measure(Session& session) {
   auto& losses = session.held_out;
+  const AveragedWeights averaged(*session.stepper);
   losses = evaluate(*session.network, session.measures, session.config.train.batch_size,
                     device_of(session.config.train.device), /*active_only=*/true);
   std::erase_if(losses, [](const HeldOut& part) { return part.count == 0; });

@@ -8,29 +8,42 @@
 
 #include "evaluation/evaluate.h"
 #include "run/metrics.h"
+#include "suites/suite.h"
 #include "train/budget.h"
 #include "train/pretrain.h"
 #include "train/stepper.h"
 
 namespace cloze {
 
+/// The sequences of an optimizer step.
+struct StepSize {
+  int64_t batch_size = 0;    ///< in a forward pass
+  int64_t accumulation = 1;  ///< forward passes
+  uint64_t sequences() const { return static_cast<uint64_t>(batch_size * accumulation); }
+};
+
 /// Warnings that are given once a session.
 struct Warned {
   bool of_few_replaced = false;
   bool of_divergence = false;
+  bool of_babylm = false;
   bool of_nothing_measured = false;  ///< no objective of the evaluation is active yet
 };
 
 /// The config with the values that depend on the data. Throws ConfigError if model and tokenizer do not fit.
 RunConfig resolved_config(RunConfig config, const TokenStore& store);
 
+/// The rows that a run is trained on with this config, which has no phases, from `start` on.
+Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start);
+
 struct Session {
   Session(const RunConfig& given, const PretrainOptions& asked);
 
   PretrainOptions options;
   TokenStore store, held_out_store;
-  RunConfig config;  ///< resolved
-  Collator collator;
+  RunConfig config;   ///< resolved
+  Collator collator;  ///< of the phase
+  StepSize step_size;
   std::vector<Measure> measures;
   std::shared_ptr<Network> network{};
   std::unique_ptr<Stepper> stepper{};
@@ -44,6 +57,8 @@ struct Session {
   nlohmann::json train_losses{};    ///< of each objective, on the last line of the log; null: none in this session
   std::vector<HeldOut> held_out{};  ///< of the last evaluation
   double held_out_loss = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Suite> suites{};               ///< of evaluation.suites
+  std::vector<SuiteResult> suite_results{};  ///< the last answers to them
   std::string stopped_by = "budget";
   Warned warned{};
 };

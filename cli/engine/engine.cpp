@@ -166,8 +166,20 @@ int run(const ImportCommand& c) {
   return 0;
 }
 
+int run_revisions(const ExportCommand& c, const std::string& main_checkpoint) {
+  const auto names = export_revisions(c.run, main_checkpoint, c.out, c.part, c.force);
+  std::string list;
+  for (const auto& name : names) list += (list.empty() ? "" : ", ") + name;
+  if (c.json)
+    std::printf("%s\n", json{{"out", c.out}, {"to", c.to}, {"revisions", names}}.dump().c_str());
+  else
+    log_result("export", words(c.run, " -> ", c.out, " (", names.size(), " model folders: ", list, ")"));
+  return 0;
+}
+
 int run(const ExportCommand& c) {
   const auto checkpoint = chosen_checkpoint(c.run, c.checkpoint);
+  if (c.revisions) return run_revisions(c, checkpoint);
   if (c.to == "huggingface") {
     export_huggingface(checkpoint, c.out, c.part, c.force);
     if (c.json)

@@ -1,4 +1,4 @@
-#include "study/text.h"
+#include "core/text.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Widths, paragraphs and escapes of reports.
-#include "study/text.h"
+#include "core/text.h"
 
 #include "tests/support/catch.h"
 

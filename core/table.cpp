@@ -1,10 +1,11 @@
-#include "study/table.h"
+#include "core/table.h"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "study/text.h"
+#include "core/text.h"
 
 namespace cloze {
 
@@ -31,7 +32,8 @@ std::string to_text(const Table& table) {
   std::string text = table.title + "\n\n";
   const auto line = [&](const Cells& cells) {
     std::string all;
-    for (size_t i = 0; i < cells.size(); ++i) all += padded(cells[i], widths[i] + 2);
+    for (size_t i = 0; i < cells.size(); ++i)
+      all += (table.of_numbers && i > 0 ? aligned_right : padded)(cells[i], widths[i]) + "  ";
     text += all.erase(all.find_last_not_of(' ') + 1) + "\n";
   };
   line(table.header);
@@ -42,7 +44,7 @@ std::string to_text(const Table& table) {
 std::string to_markdown(const Table& table) {
   std::string text =
       "## " + escaped_markdown(table.title) + "\n\n| " + joined(table.header, " | ", escaped_markdown) + " |\n|";
-  for (size_t i = 0; i < table.header.size(); ++i) text += "---|";
+  for (size_t i = 0; i < table.header.size(); ++i) text += table.of_numbers && i > 0 ? "--:|" : "---|";
   for (const auto& row : table.rows) text += "\n| " + joined(row, " | ", escaped_markdown) + " |";
   return text + "\n";
 }
@@ -50,11 +52,13 @@ std::string to_markdown(const Table& table) {
 std::string to_latex(const Table& table) {
   const auto cell = [](const std::string& text) {
     auto out = escaped_latex(text);
+    if (out.size() > 1 && out[0] == '-' && std::isdigit(static_cast<unsigned char>(out[1]))) out.replace(0, 1, "$-$");
     for (size_t at; (at = out.find("±")) != std::string::npos;) out.replace(at, std::string("±").size(), "$\\pm$");
     return out;
   };
-  std::string text = words("% ", in_one_line(table.title), "\n\\begin{tabular}{", std::string(table.header.size(), 'l'),
-                           "}\n\\toprule\n", joined(table.header, " & ", cell), " \\\\\n\\midrule\n");
+  const auto columns = "l" + std::string(table.header.size() - 1, table.of_numbers ? 'r' : 'l');
+  std::string text = words("% ", in_one_line(table.title), "\n\\begin{tabular}{", columns, "}\n\\toprule\n",
+                           joined(table.header, " & ", cell), " \\\\\n\\midrule\n");
   for (const auto& row : table.rows) text += joined(row, " & ", cell) + " \\\\\n";
   return text + "\\bottomrule\n\\end{tabular}\n";
 }
