@@ -88,7 +88,7 @@ struct BenchmarkCommand {
   RunConfig config;
   int64_t steps = 20;
   double seconds = 60;
-  bool json = false, plain = false;
+  bool json = false, plain = false, steps_only = false;
 };
 
 using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ViewCommand, ImportCommand,

@@ -200,6 +200,7 @@ std::vector<Arm> swept(const std::vector<Arm>& arms, const std::string& key, con
   for (const auto& arm : arms)
     for (const auto& [ignored, value] : values.items) {
       auto one = arm;
+      if (!one.unswept) one.unswept = one.name;
       one.name += (one.name.empty() ? "" : ", ") + short_key + "=" + one_line(value);
       auto placed = value;
       placed.key_where = values.key_where;

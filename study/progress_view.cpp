@@ -100,11 +100,12 @@ void ProgressView::show(bool last) {
   if (!terminal_ || log_level() == LogLevel::quiet) return;
   if (!last && Clock::now() - last_ < std::chrono::milliseconds(500)) return;
   last_ = Clock::now();
-  std::vector<RunStatus> statuses;
-  for (const auto& run : plan_.runs) statuses.push_back(status_of(plan_, run));
+  statuses_.resize(plan_.runs.size());
+  for (size_t i = 0; i < statuses_.size(); ++i)
+    if (statuses_[i].state != RunState::done) statuses_[i] = status_of(plan_, plan_.runs[i]);
   winsize size{};
   const bool known = ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const auto table = progress_table(plan_, statuses, known ? size.ws_col : 80);
+  const auto table = progress_table(plan_, statuses_, known ? size.ws_col : 80);
   std::string text;
   if (drawn_ > 0) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
   text += table;

@@ -318,8 +318,8 @@ ReportedRun reported(const Plan& plan, const PlannedRun& planned, const RunStatu
                                    shell_word(folder + "-again"))};
   run.budget = budget_of(plan, planned);
   if (status.state != RunState::done) return run;
-  run.result = read_result(plan, planned);
   run.curve = read_curve(plan, planned);
+  run.result = read_result(plan, planned, run.curve);
   read_provenance(folder, run);
   if (std::isfinite(run.result.value)) return run;
   run.state = RunState::failed;

@@ -175,6 +175,7 @@ Usage usage_of(const RunResult& run) {
   return {.steps = static_cast<double>(run.step),
           .tokens = static_cast<double>(run.tokens),
           .predicted_tokens = static_cast<double>(run.predicted_tokens),
+          .words = run.words,
           .epochs = run.epochs,
           .seconds = run.seconds,
           .flops = run.flops};
@@ -182,8 +183,8 @@ Usage usage_of(const RunResult& run) {
 
 Usage mean_usage(const ArmReport& arm) {
   Usage mean;
-  for (const auto field :
-       {&Usage::steps, &Usage::tokens, &Usage::predicted_tokens, &Usage::epochs, &Usage::seconds, &Usage::flops}) {
+  for (const auto field : {&Usage::steps, &Usage::tokens, &Usage::predicted_tokens, &Usage::words, &Usage::epochs,
+                           &Usage::seconds, &Usage::flops}) {
     for (const auto& run : arm.runs) mean.*field += usage_of(run).*field;
     mean.*field /= static_cast<double>(arm.runs.size());
   }
@@ -202,6 +203,7 @@ Table usage_table(const StudyReport& report) {
                                     {"tokens", &Usage::tokens, short_number},
                                     {"steps", &Usage::steps, short_number},
                                     {"predicted", &Usage::predicted_tokens, short_number},
+                                    {"words", &Usage::words, short_number},
                                     {"epochs", &Usage::epochs, short_number}};
   Table table{.title = "What a run used up, mean of each arm", .header = {"arm"}};
   for (const auto& arm : report.arms)

@@ -37,7 +37,7 @@ std::vector<std::string> methods_of(const StudyReport& report);
 
 /// What a run used up, or the mean of runs.
 struct Usage {
-  double steps = 0, tokens = 0, predicted_tokens = 0, epochs = 0, seconds = 0, flops = 0;
+  double steps = 0, tokens = 0, predicted_tokens = 0, words = 0, epochs = 0, seconds = 0, flops = 0;
 };
 Usage usage_of(const RunResult& run);
 Usage mean_usage(const ArmReport& arm);

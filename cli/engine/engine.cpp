@@ -280,7 +280,7 @@ int run(const InspectCommand& c) {
 }
 
 int run(const BenchmarkCommand& c) {
-  const auto r = benchmark(c.config, c.steps, c.seconds, c.plain);
+  const auto r = benchmark(c.config, {c.steps, c.seconds, c.plain, c.steps_only});
   std::printf("%s\n", to_text(r).c_str());
   if (c.json) std::printf("%s\n", to_json(r).dump().c_str());
   return 0;
