@@ -11,6 +11,7 @@
 #include "run/init.h"
 #include "run/loss_curve.h"
 #include "run/memory.h"
+#include "run/objective_short_form.h"
 #include "run/process.h"
 #include "train/checkpoints.h"
 #include "train/held_out.h"
@@ -303,6 +304,8 @@ PretrainReport finish(Session& session) {
 
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
   validate(config);
+  const bool begins = !options.resume && options.branch_from.empty();
+  if (begins) refuse_ignored_options(config);
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");

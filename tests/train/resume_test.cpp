@@ -134,6 +134,28 @@ TEST_CASE("a run that was killed and resumed equals an uninterrupted one, to the
   check_killed_run(config, dir, "step-00000050", "step-00000300", {"weights.safetensors", "optimizer.safetensors"});
 }
 
+TEST_CASE("a run of an earlier version whose held-out objectives have options without effect is resumed and branched",
+          "[train][resume][branch]") {
+  TempDir dir;
+  auto config = tiny_run(dir, 2);
+  config.schedule.shape = ScheduleShape::constant;
+  config.schedule.warmup = 0;
+  MlmConfig mlm;
+  config.evaluation.objectives = {mlm};
+  pretrain(config, {.run = dir / "run"});
+  mlm.initial_mlm_probability = 0.3;
+  mlm.decay_steps = 10;
+  auto earlier = decode<RunConfig>(ConfigTree::load(dir / "run/run.yaml"));
+  earlier.evaluation.objectives = {mlm};
+  dir.write("run/run.yaml", to_yaml(earlier));
+  earlier.train.budget.steps = 3;
+  CHECK(pretrain(earlier, {.run = dir / "run", .resume = true}).steps == 3);
+  earlier.train.budget.steps = 4;
+  CHECK(pretrain(earlier, {.run = dir / "branch", .branch_from = dir / "run"}).steps == 4);
+  CHECK_THROWS_WITH(pretrain(earlier, {.run = dir / "new"}),
+                    Catch::Contains("initial_mlm_probability is 0.3, which changes the training, and no held-out"));
+}
+
 TEST_CASE("SIGTERM and SIGHUP save a checkpoint and exit with 130, and the run can be resumed", "[train][resume]") {
   TempDir dir;
   const auto config = tiny_run(dir, 100000);
