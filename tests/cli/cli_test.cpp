@@ -1,5 +1,3 @@
-#include <sys/wait.h>
-
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <set>
 
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 namespace fs = std::filesystem;
@@ -26,8 +25,7 @@ Answer cloze(const std::string& arguments, const std::string& before = "") {
   Answer answer{};
   std::array<char, 4096> block{};
   for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) answer.text.append(block.data(), n);
-  const int status = pclose(pipe);
-  answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  answer.code = exit_code_of(pclose(pipe));
   return answer;
 }
 

@@ -13,18 +13,13 @@
 #include "data/sentences.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
-  DocumentReader reader(options);
-  std::vector<std::vector<std::string>> found;
-  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
-  return found;
-}
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string_view> found;
@@ -288,8 +283,7 @@ pid_t preparing(const PrepareOptions& options, const std::string& file) {
 bool killed_behind(const PrepareOptions& options, const std::string& file) {
   const pid_t child = preparing(options, file);
   kill(child, SIGKILL);
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFSIGNALED(status);
+  return wait_for(child) == 128 + SIGKILL;
 }
 
 /// Redirects standard input to a file.
@@ -433,9 +427,7 @@ TEST_CASE("a file that changes during preparation is named", "[data][prepare]") 
     kill(child, SIGSTOP);
     fs::resize_file(options.inputs[0], kind == "longer" ? 2 * text.size() : text.size() / 2);
     kill(child, SIGCONT);
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(wait_for(child) == 1);
     CHECK_THAT(read_file(options.out + ".error"),
                Catch::Contains(kind + ".txt: has changed while it was prepared (" + std::to_string(text.size())));
     CHECK_FALSE(fs::exists(options.out));

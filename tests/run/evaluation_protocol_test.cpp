@@ -21,13 +21,6 @@ const Measure& measure(const std::vector<Measure>& measures, const std::string& 
   return measures.front();
 }
 
-const HeldOut& part(const std::vector<HeldOut>& losses, const std::string& name) {
-  for (const auto& one : losses)
-    if (one.name == name) return one;
-  FAIL("no loss is called " << name);
-  return losses.front();
-}
-
 }  // namespace
 
 TEST_CASE("held-out rows, masks and baselines do not depend on the training seed and the training masks",
@@ -67,7 +60,7 @@ TEST_CASE("held-out rows, masks and baselines do not depend on the training seed
   seeded.train.seed = 7;
   const auto second = pretrain(seeded, {.run = dir / "b"});
   CHECK(first.unigram_loss == second.unigram_loss);
-  CHECK(part(first.held_out, "mlm").loss != part(second.held_out, "mlm").loss);
+  CHECK(loss_named(first.held_out, "mlm").loss != loss_named(second.held_out, "mlm").loss);
   const auto resolved = decode<RunConfig>(ConfigTree::load(dir / "a/run.yaml")).evaluation;
   CHECK(resolved.seed == 1);
   CHECK(resolved.max_seq_length == 32);
@@ -169,7 +162,7 @@ TEST_CASE("several masking rates are evaluated in one run, and each prediction i
   auto config = tiny_run(dir, 30);
   config.evaluation.objectives = {parse_objective("mlm"), parse_objective("mlm:0.5"), parse_objective("nsp")};
   const auto report = pretrain(config, {.run = dir / "run"});
-  const auto &low = part(report.held_out, "mlm"), &high = part(report.held_out, "mlm:0.5");
+  const auto &low = loss_named(report.held_out, "mlm"), &high = loss_named(report.held_out, "mlm:0.5");
   CHECK(high.count > 2.5 * static_cast<double>(low.count));
   for (const auto& one : report.held_out) {
     INFO(one.name);
@@ -243,8 +236,8 @@ TEST_CASE("binary objectives come with the majority baseline, replaced token det
   config.objectives = {RtdConfig{}};
   std::get<RtdConfig>(config.objectives[0]).generator_hidden_size = 1;
   const auto report = pretrain(config, {.run = dir / "run"});
-  CHECK(part(report.held_out, "generator").baseline->name == "unigram");
-  const auto& rtd = part(report.held_out, "rtd");
+  CHECK(loss_named(report.held_out, "generator").baseline->name == "unigram");
+  const auto& rtd = loss_named(report.held_out, "rtd");
   CHECK(rtd.baseline->name == "majority");
   CHECK(rtd.baseline->accuracy > 0.8);  // at most the masked 15 % are replaced
   CHECK(rtd.f1.has_value());
@@ -261,7 +254,7 @@ TEST_CASE("binary objectives come with the majority baseline, replaced token det
   const auto of_pairs = held_out_measures(open_run(dir / "pairs").config, TokenStore(pairs.data.tokens, "valid"));
   const auto& measured = measure(of_pairs, "nsp");
   const auto labels = measured.collator.batch(0, measured.sequences).pair_label.to(at::kDouble).mean().item<double>();
-  CHECK(part(nsp.held_out, "nsp").baseline->accuracy == Approx(std::max(labels, 1 - labels)));
+  CHECK(loss_named(nsp.held_out, "nsp").baseline->accuracy == Approx(std::max(labels, 1 - labels)));
 }
 
 TEST_CASE("too few held-out sequences are reported", "[train][evaluation]") {

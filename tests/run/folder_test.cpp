@@ -130,9 +130,7 @@ TEST_CASE("a log that is removed while a run trains begins again with a warning"
   fs::remove(log);
   for (int wait = 0; wait < 4000 && !fs::exists(log); ++wait) usleep(5000);
   kill(child, SIGTERM);
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status));
+  CHECK(wait_for(child) == 130);
   CHECK_THAT(read_file(log), Catch::Contains("log.txt was removed while the run writes it; it begins again"));
 }
 
