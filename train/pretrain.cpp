@@ -227,7 +227,7 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
 }
 
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws
-/// Interrupted, after a checkpoint.
+/// Interrupted after the checkpoint of a signal, and CheckpointError where that cannot be saved.
 bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const auto begin = Clock::now();
   const auto& state = session.state;
@@ -237,7 +237,7 @@ bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const bool over = done >= total;
   const bool evaluates = !over && evaluation_is_due(session, share_before);
   if (evaluates) evaluate_held_out(session);
-  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, false);
+  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, stops);
   pace.pause += seconds_since(begin);
   if (stops) stop(session);
   return evaluates && patience_is_over(session);
