@@ -1,6 +1,7 @@
 // Reports for terminals and papers: plain text, Markdown, LaTeX.
 #include <algorithm>
 
+#include "core/columns.h"
 #include "study/report_rows.h"
 #include "study/text.h"
 

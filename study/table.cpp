@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/columns.h"
 #include "core/error.h"
 #include "study/text.h"
 
