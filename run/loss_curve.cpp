@@ -17,7 +17,7 @@ namespace cloze {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::vector<double> smoothed(const std::vector<CurvePoint>& points) {
+std::vector<double> smoothed(const std::vector<LossPoint>& points) {
   const auto n = static_cast<int64_t>(points.size());
   std::vector<double> found;
   for (int64_t i = 0; i < n; ++i) {
@@ -48,9 +48,9 @@ namespace {
 /// The curves of one loss, with its baseline.
 struct Panel {
   std::string name;  ///< `mlm`
-  std::vector<CurvePoint> training{};
-  std::vector<std::pair<std::string, std::vector<CurvePoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
-  double baseline = 0;                                                      ///< 0: none
+  std::vector<LossPoint> training{};
+  std::vector<std::pair<std::string, std::vector<LossPoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
+  double baseline = 0;                                                     ///< 0: none
   bool predicts_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
 };
 
@@ -116,9 +116,9 @@ constexpr size_t max_bins = 2000;  // more than the plot has pixel columns
 
 /// The points that `add` makes from each bin; every bin has at least one point.
 template <class Add>
-std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add& add) {
+std::vector<LossPoint> in_bins(const std::vector<LossPoint>& points, const Add& add) {
   const size_t bins = std::min(points.size(), max_bins);
-  std::vector<CurvePoint> found;
+  std::vector<LossPoint> found;
   for (size_t bin = 0; bin < bins; ++bin)
     add(points.begin() + static_cast<int64_t>(bin * points.size() / bins),
         points.begin() + static_cast<int64_t>((bin + 1) * points.size() / bins), found);
@@ -126,9 +126,9 @@ std::vector<CurvePoint> in_bins(const std::vector<CurvePoint>& points, const Add
 }
 
 /// Means of the bins, few enough to smooth quickly.
-std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
-    CurvePoint sum;
+std::vector<LossPoint> means(const std::vector<LossPoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
+    LossPoint sum;
     for (auto point = first; point != end; ++point) {
       sum.x += point->x;
       sum.y += point->y;
@@ -139,17 +139,17 @@ std::vector<CurvePoint> means(const std::vector<CurvePoint>& points) {
 }
 
 /// Minimum and maximum of each bin, which keep every peak visible.
-std::vector<CurvePoint> extremes(const std::vector<CurvePoint>& points) {
-  return in_bins(points, [](auto first, auto end, std::vector<CurvePoint>& found) {
+std::vector<LossPoint> extremes(const std::vector<LossPoint>& points) {
+  return in_bins(points, [](auto first, auto end, std::vector<LossPoint>& found) {
     const auto [low, high] =
-        std::minmax_element(first, end, [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; });
+        std::minmax_element(first, end, [](const LossPoint& a, const LossPoint& b) { return a.y < b.y; });
     found.push_back(low < high ? *low : *high);
     if (low != high) found.push_back(low < high ? *high : *low);
   });
 }
 
 /// A gnuplot datablock.
-std::string datablock(const std::string& name, const std::vector<CurvePoint>& points,
+std::string datablock(const std::string& name, const std::vector<LossPoint>& points,
                       const std::vector<double>& third_column = {}) {
   std::string text = "$" + name + " << EOD\n";
   for (size_t i = 0; i < points.size(); ++i)

@@ -84,7 +84,7 @@ TEST_CASE("a line that a checkpoint saves keeps its counts, and F1 of what is de
 
 TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the first point to the last",
           "[train][metrics]") {
-  std::vector<CurvePoint> points;
+  std::vector<LossPoint> points;
   std::vector<double> truth;
   for (int k = 0; k < 200; ++k) {
     const double step = 10 * (k + 1), noise = 0.3 * std::sin(12.9898 * k) * std::cos(78.233 * k);
@@ -101,7 +101,7 @@ TEST_CASE("the smoothed loss follows the mean of a noisy falling loss, from the 
   }
   CHECK(std::abs(above) / 200 < 0.02);
   // A straight line and a single point stay as they are.
-  std::vector<CurvePoint> line;
+  std::vector<LossPoint> line;
   for (int k = 0; k < 30; ++k) line.push_back({static_cast<double>(k * k), 5 - 0.01 * k * k});
   const auto same = smoothed(line);
   for (size_t k = 0; k < line.size(); ++k) CHECK(same[k] == Approx(line[k].y).margin(1e-9));
