@@ -51,8 +51,15 @@ struct Panel {
   std::vector<LossPoint> training{};
   std::vector<std::pair<std::string, std::vector<LossPoint>>> held_out{};  ///< by name: `mlm`, `mlm:0.4`
   double baseline = 0;                                                     ///< 0: none
-  bool predicts_tokens() const { return name != "nsp" && name != "sop" && name != "rtd"; }
+  bool of_tokens = true;  ///< false: of labels, whose baseline is their majority
 };
+
+/// Whether the loss `name` is one of tokens: that of an objective which predicts them, or of a generator.
+bool is_of_tokens(const std::string& name, const Objectives& objectives) {
+  return std::none_of(objectives.begin(), objectives.end(), [&](const ObjectiveConfig& objective) {
+    return kind_of(objective) == name && !predicts_tokens(objective);
+  });
+}
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -188,14 +195,14 @@ std::pair<std::string, std::string> plot_panel(const Panel& panel, size_t number
   }
   if (panel.baseline > 0)
     add(shortest(panel.baseline), "with lines dt 2 lc rgb '#555555'",
-        words(panel.predicts_tokens() ? "unigram" : "majority", ", held out"));
+        words(panel.of_tokens ? "unigram" : "majority", ", held out"));
   const auto axis = "set xlabel " + quoted(last ? "step" : "") + "\n";
   return {blocks, axis + "set title " + quoted(panel.name) + " noenhanced\n" + curves + "\n"};
 }
 
 }  // namespace
 
-bool draw_loss(const std::string& run, double unigram_loss) {
+bool draw_loss(const std::string& run, const Objectives& objectives, double unigram_loss) {
   auto panels = panels_of(run + "/metrics.jsonl");
   std::erase_if(panels, [](const Panel& panel) { return panel.training.size() < 2 && panel.held_out.empty(); });
   const bool any =
@@ -205,7 +212,8 @@ bool draw_loss(const std::string& run, double unigram_loss) {
                                     quoted(fs::absolute(run).lexically_normal().filename().string()), " noenhanced\n");
   for (size_t k = 0; k < panels.size(); ++k) {
     auto& panel = panels[k];
-    if (panel.baseline == 0 && panel.predicts_tokens()) panel.baseline = unigram_loss;
+    panel.of_tokens = is_of_tokens(panel.name, objectives);
+    if (panel.baseline == 0 && panel.of_tokens) panel.baseline = unigram_loss;
     const auto [data, plot] = plot_panel(panel, k, k + 1 == panels.size());
     blocks += data;
     plots += plot;

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "objectives/config.h"
+
 namespace cloze {
 
 /// A loss at a step.
@@ -17,9 +19,10 @@ struct LossPoint {
 std::vector<double> smoothed(const std::vector<LossPoint>& points);
 
 /// Plots metrics.jsonl to `run`/loss.svg and loss.png with gnuplot: a panel for each loss with its training, smoothed
-/// and held-out curves. Returns false, with a line in the log, if that fails. `unigram_loss` is the baseline in the
-/// panels of token losses whose rows name none; 0: no baseline. More than 2,000 points are binned: the plot shows the
-/// minimum and the maximum of each bin, and smoothing runs on the means of the bins.
-bool draw_loss(const std::string& run, double unigram_loss);
+/// and held-out curves. `objectives`: those of the run. Returns false, with a line in the log, if that fails.
+/// `unigram_loss` is the baseline in the panels of token losses whose rows name none; 0: no baseline. More than 2,000
+/// points are binned: the plot shows the minimum and the maximum of each bin, and smoothing runs on the means of the
+/// bins.
+bool draw_loss(const std::string& run, const Objectives& objectives, double unigram_loss);
 
 }  // namespace cloze

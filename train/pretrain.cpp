@@ -292,7 +292,7 @@ PretrainReport finish(Session& session) {
   const auto& state = session.state;
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
   save(session, true);
-  draw_loss(session.options.run, first_unigram(session).loss);
+  draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session);
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
