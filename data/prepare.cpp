@@ -70,7 +70,7 @@ void sweep(const std::string& folder) {
     if (entry.is_directory(ignored)) sweep(entry.path().string());
 }
 
-/// Ends what a killed process began when it put new tokens in place of old ones, and removes what it left.
+/// Ends what a killed process began when it replaced old tokens with new ones, and removes what it left.
 void mend(const std::string& out, const std::string& partial) {
   const auto replaced = replaced_folder(out);
   const bool is_complete = fs::exists(partial + "/manifest.json");

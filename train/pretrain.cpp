@@ -150,8 +150,8 @@ void refuse(const Session& session, const Stepper::Result& result, int64_t skips
 /// Clocks and counts of the loop.
 struct Pace {
   Clock::time_point start = Clock::now(), shown = Clock::now();
-  double pause = 0;           ///< seconds of evaluations and checkpoints in this session
-  double seconds_before = 0;  ///< of training, in earlier sessions
+  double pause = 0;           ///< seconds of evaluations and checkpoints in this process
+  double seconds_before = 0;  ///< of training, in earlier processes
   double seconds_at_log = 0;
   int64_t tokens_at_log = 0;
   int64_t skips = 0;  ///< steps in a row that were not finite
@@ -177,7 +177,7 @@ void count(Session& session, const Stepper::Result& result, const Pace& pace) {
   state.line.add(result.parts, result.grad_norm);
 }
 
-/// Warns, once a session, if the losses since the previous line of the log are those of a run that has diverged.
+/// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
 void warn_of_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   for (const auto& part : session.state.line.parts) {

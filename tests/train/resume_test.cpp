@@ -309,7 +309,7 @@ TEST_CASE("a run that ended, by its budget or by patience, is unchanged when it 
   }
 }
 
-TEST_CASE("times are summed over all sessions of a run, without those that an older checkpoint does not record",
+TEST_CASE("times are summed over all processes of a run, without those that an older checkpoint does not record",
           "[train][resume]") {
   TempDir dir;
   auto config = tiny_run(dir, 4);
@@ -321,7 +321,7 @@ TEST_CASE("times are summed over all sessions of a run, without those that an ol
   const auto parts = [](const Ledger& l) { return l.data_wait + l.forward + l.backward + l.optimizer + l.other; };
   CHECK(state.ledger.forward > 0);
   CHECK(parts(state.ledger) == Approx(state.seconds));
-  // As if the first session had taken a thousand seconds.
+  // As if the first process had taken a thousand seconds.
   const auto go_on_from = [&](const Ledger& ledger) {
     auto opened = open_run(run);
     state.seconds = 1000;
