@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "run/load_config.h"
+#include "run/objective_short_form.h"
 
 namespace cloze {
 
@@ -35,7 +36,9 @@ RunConfig checked_config(const ConfigTree& tree) {
 
 RunConfig read_config(const std::string& path, const std::vector<std::string>& overrides) {
   check_config_path(path);
-  return checked_config(load_config(path, overrides));
+  auto config = checked_config(load_config(path, overrides));
+  if (!is_run_config(path)) refuse_ignored_options(config);  // the run has begun: its options stay as they are
+  return config;
 }
 
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,

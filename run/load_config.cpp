@@ -67,10 +67,12 @@ std::string run_directory_of(const std::string& path) {
   return folder.string();
 }
 
+bool is_run_config(const std::string& path) {
+  return fs::path(path).filename() == "run.yaml" && fs::exists(fs::path(path).replace_filename("provenance.json"));
+}
+
 ConfigTree load_config(const std::string& path, const std::vector<std::string>& overrides) {
-  const bool in_run_directory =
-      fs::path(path).filename() == "run.yaml" && fs::exists(fs::path(path).replace_filename("provenance.json"));
-  return in_run_directory ? load_run_config(path, overrides) : ConfigTree::load(path, overrides);
+  return is_run_config(path) ? load_run_config(path, overrides) : ConfigTree::load(path, overrides);
 }
 
 }  // namespace cloze

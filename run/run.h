@@ -24,7 +24,7 @@
 
 namespace cloze {
 
-/// The training time of a run by activity, summed over all of its sessions [s].
+/// The training time of a run by activity, summed over all processes that trained it [s].
 struct Ledger {
   double seconds = 0;  ///< training time, the sum of the next five; without evaluation and saving
   double data_wait = 0;

@@ -146,7 +146,7 @@ int run(const FillCommand& c) {
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
       continue;
     }
-    std::vector<Candidate> best;
+    std::vector<MaskPrediction> best;
     for (const auto& blank : blanks) best.push_back(blank.front());
     print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {
