@@ -1,11 +1,13 @@
 #pragma once
 // One plain struct per verb: the parsed command line, as the program passes it to the engine.
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "run/config.h"
 #include "generation/search.h"
+#include "scoring/form.h"
 
 namespace cloze {
 
@@ -50,6 +52,14 @@ struct FillCommand {
   int64_t top = 5;
   bool json = false;
 };
+struct ScoreCommand {
+  CheckpointChoice checkpoint = CheckpointChoice::best;
+  std::string run, file, cache;
+  std::optional<ScoringForm> form{};
+  std::string normalise = "sum";
+  int64_t stride = 0;
+  bool tokens = false, json = false;
+};
 struct ViewCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::string run, out, sentence;
@@ -91,8 +101,8 @@ struct BenchmarkCommand {
   bool json = false, plain = false, steps_only = false;
 };
 
-using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ViewCommand, ImportCommand,
-                             ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
+using Command = std::variant<PretrainCommand, EvaluateCommand, GenerateCommand, FillCommand, ScoreCommand, ViewCommand,
+                             ImportCommand, ExportCommand, VerifyParityCommand, VerifyRunCommand, RunTorchScriptCommand,
                              DescribeCommand, InspectCommand, BenchmarkCommand>;
 
 }  // namespace cloze

@@ -115,6 +115,7 @@ int run(const GenerateCommand& c) {
 }
 
 int run(const EvaluateCommand& c) { return run_evaluate(c); }
+int run(const ScoreCommand& c) { return run_score(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));

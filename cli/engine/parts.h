@@ -29,4 +29,7 @@ std::string chosen_checkpoint(const std::string& path, CheckpointChoice choice);
 /// The verb `evaluate`: scores one run or several, and prints the result.
 int run_evaluate(const EvaluateCommand& command);
 
+/// The verb `score`.
+int run_score(const ScoreCommand& command);
+
 }  // namespace cloze
