@@ -113,7 +113,7 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return run_evaluate(c); }
+int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
