@@ -8,6 +8,7 @@
 #include "run/config.h"
 #include "generation/search.h"
 #include "scoring/form.h"
+#include "scoring/passage.h"
 
 namespace cloze {
 
@@ -23,6 +24,18 @@ struct PretrainCommand {
   std::string run, command_line, branch_from;
   bool resume = false, allow_config_change = false, json = false;
 };
+/// The suites of `evaluate`; without any it computes losses.
+struct SuitesCommand {
+  std::vector<std::string> names;               ///< of suites, or their files and folders
+  std::optional<ScoringForm> form;              ///< none: the run's own
+  Normalisation normalisation = Normalisation::sum;
+  std::optional<int64_t> layer;                 ///< of embeddings
+  std::string pooling = "mean";                 ///< of embeddings
+  int64_t limit = 0;                            ///< items of each paradigm; 0: all
+  std::string keep;                             ///< table of the items to keep; empty: all
+  std::string cache, out;                       ///< folders; empty: none
+  bool paradigms = false, all_checkpoints = false;
+};
 struct EvaluateCommand {
   CheckpointChoice checkpoint = CheckpointChoice::best;
   std::vector<std::string> runs;
@@ -35,6 +48,7 @@ struct EvaluateCommand {
   int64_t batch_size = 32;
   bool generate = false;  ///< of pairs: generate the targets and compare
   SearchConfig search{};
+  SuitesCommand suites{};
   bool json = false;
 };
 struct GenerateCommand {

@@ -114,7 +114,7 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return run_evaluate(c); }
+int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
 int run(const ScoreCommand& c) { return run_score(c); }
 
 int run(const FillCommand& c) {
