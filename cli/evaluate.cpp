@@ -53,10 +53,11 @@ CLI::Option* add_suites(CLI::App& verb, SuitesCommand& c) {
   add_choice<Normalisation>(verb, "--normalise", "what scores are divided by", [&c](Normalisation by) {
     c.normalisation = by;
   })->default_str(name_of(c.normalisation));
-  verb.add_option("--layer", c.layer, "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
-  verb.add_option("--pooling", c.pooling, "of embeddings: what stands for a text")
-      ->check(CLI::IsMember({"mean", "cls", "first-last"}))
-      ->capture_default_str();
+  verb.add_option("--layer", c.layer,
+                  "of embeddings: the layer they are taken from, 0 = the embeddings (default: the last)");
+  add_choice<Pooling>(verb, "--pooling", "of embeddings: what stands for a text", [&c](Pooling by) {
+    c.pooling = by;
+  })->default_str(name_of(c.pooling));
   verb.add_option("--limit", c.limit, "score the first N items of each paradigm only, for a quick look");
   verb.add_option("--keep", c.keep, "table (UID, pairID) of the items to keep, such as the filter of BabyLM for BLiMP");
   verb.add_flag("--paradigms", c.paradigms, "show every paradigm, not only phenomena");
@@ -79,7 +80,8 @@ void exclude_losses(CLI::App& verb, CLI::Option* suite) {
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
   const auto& c = command.suites;
   require<ConfigError>(c.limit > 0 || verb.count("--limit") == 0, "--limit must be at least 1");
-  require<ConfigError>(!c.all_checkpoints || command.runs.size() == 1, "--all-checkpoints takes a single run; name one");
+  require<ConfigError>(!c.all_checkpoints || command.runs.size() == 1,
+                       "--all-checkpoints takes a single run; name one");
   require<ConfigError>(!c.all_checkpoints || verb.count("--checkpoint") == 0,
                        "--all-checkpoints and --checkpoint exclude each other");
   require<ConfigError>(c.keep.empty() || c.names.size() == 1, "--keep is the table of a single suite; name one");

@@ -50,8 +50,7 @@ bool repeats(const SuiteFigure& figure, const SuiteResult& result) {
   const auto alike = [&](const SuiteFigure& other) {
     return other.level == figure.level && other.metric == figure.metric;
   };
-  if (figure.level != SuiteLevel::suite)
-    return std::count_if(result.figures.begin(), result.figures.end(), alike) == 1;
+  if (figure.level != SuiteLevel::suite) return std::count_if(result.figures.begin(), result.figures.end(), alike) == 1;
   return std::any_of(result.figures.begin(), result.figures.end(), [&](const SuiteFigure& other) {
     return other.level == figure.level && figure.metric == "micro_" + other.metric &&
            std::abs(other.value - figure.value) < 1e-12;
@@ -105,9 +104,7 @@ std::string cell(double value, const std::string& metric) {
 std::string metric_words(const std::string& metric) { return metric + (is_share(metric) ? " %" : ""); }
 
 /// A group with its suite, indented below it.
-std::string group_words(const FigureKey& key) {
-  return key.level == SuiteLevel::suite ? key.suite : "  " + key.group;
-}
+std::string group_words(const FigureKey& key) { return key.level == SuiteLevel::suite ? key.suite : "  " + key.group; }
 
 std::vector<std::string> single_run_cells(const SuiteFigure& figure) {
   const auto value = [&](const std::optional<double>& x) { return x ? cell(*x, figure.metric) : ""; };
@@ -190,8 +187,11 @@ std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers) {
 }
 
 json to_json(const SuiteFigure& figure) {
-  json found{{"level", name_of(figure.level)}, {"metric", figure.metric}, {"value", figure.value},
-             {"count", figure.count},          {"ties", figure.ties}};
+  json found{{"level", name_of(figure.level)},
+             {"metric", figure.metric},
+             {"value", figure.value},
+             {"count", figure.count},
+             {"ties", figure.ties}};
   if (!figure.group.empty()) found["group"] = figure.group;
   if (figure.low) found["low"] = *figure.low;
   if (figure.high) found["high"] = *figure.high;

@@ -36,7 +36,8 @@ Table table_of_checkpoints(std::span<const SuiteAnswers> answers, SuiteDetail de
 /// How each suite was scored, what a reader must know of its figures, and which a run cannot answer: a sentence each.
 std::vector<std::string> notes_of(std::span<const SuiteAnswers> answers);
 
-/// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure lacks.
+/// {"level", "group", "metric", "value", "low", "high", "official", "count", "ties"}, without those that a figure
+/// lacks.
 nlohmann::json to_json(const SuiteFigure& figure);
 /// {"run", "checkpoint", "step", "suites": [{"suite", "scored_by", "figures", "notes"}], "unanswered"}
 nlohmann::json to_json(const SuiteAnswers& answers);

@@ -32,8 +32,9 @@ std::vector<Suite> read_suites(const SuitesCommand& c) {
       require<ConfigError>(other.name != suite.name, "--suite ", suite.path, " and ", other.path, " are both called ",
                            suite.name, "; rename one of them");
     auto* ranking = std::get_if<RankingSuite>(&suite.items);
-    require<ConfigError>(ranking != nullptr || (c.keep.empty() && c.limit == 0), "--suite ", suite.path,
-                         ": --limit and --keep cut minimal pairs and completions, and it is of another kind; leave them out");
+    require<ConfigError>(
+        ranking != nullptr || (c.keep.empty() && c.limit == 0), "--suite ", suite.path,
+        ": --limit and --keep cut minimal pairs and completions, and it is of another kind; leave them out");
     if (!c.keep.empty()) keep_named(*ranking, c.keep);
     if (c.limit > 0) keep_first(*ranking, c.limit);
     suites.push_back(std::move(suite));
@@ -144,7 +145,8 @@ class Output {
 
  private:
   void check() const {
-    require<Error>(!predictions_.fail(), staged_->path(), "/predictions.jsonl: cannot be written (", system_reason(), ")");
+    require<Error>(!predictions_.fail(), staged_->path(), "/predictions.jsonl: cannot be written (", system_reason(),
+                   ")");
   }
   std::optional<StagedFolder> staged_;
   std::ofstream predictions_;
@@ -153,9 +155,7 @@ class Output {
 /// The answers of one run. The predictions go to `output` and are not kept.
 SuiteAnswers answers_of(const Task& task, const std::vector<Suite>& suites, SuiteOptions options, Output& output) {
   const auto run = open_run(task.checkpoint);
-  SuiteAnswers answers{.run = task.run,
-                       .checkpoint = run.checkpoint,
-                       .step = load_state(run.checkpoint, nullptr).step};
+  SuiteAnswers answers{.run = task.run, .checkpoint = run.checkpoint, .step = load_state(run.checkpoint, nullptr).step};
   for (size_t s = 0; s < suites.size(); ++s) {
     if (!task.faults[s].empty()) {
       answers.unanswered.push_back(task.faults[s]);
