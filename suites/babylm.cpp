@@ -51,26 +51,8 @@ Tokenizer::Frame babylm_frame(const LoadedRun& run) {
       TextReader{.kind = kind_of(run.config.model), .end = model.is_generative() ? model.eos_token_id : -1});
 }
 
-ScoringForm form_of(BabylmBackend backend) {
-  switch (backend) {
-    case BabylmBackend::causal:
-    case BabylmBackend::enc_dec_prefix:
-      return ScoringForm::likelihood;
-    case BabylmBackend::mlm:
-    case BabylmBackend::mntp:
-    case BabylmBackend::enc_dec_mask:
-      return ScoringForm::pll;
-  }
-  return ScoringForm::pll;
-}
-
-float babylm_sum(const PassageScore& score, BabylmBackend backend, bool first_is_scored) {
-  std::vector<float> logs;
-  for (const auto& token : score.tokens) {
-    if (backend == BabylmBackend::causal && !first_is_scored && token.begin == 0) continue;
-    logs.push_back(static_cast<float>(token.log_probability));
-  }
-  return at::tensor(logs, at::kFloat).sum().item<float>();
+float babylm_sum(std::span<const float> logs) {
+  return at::tensor(std::vector<float>(logs.begin(), logs.end()), at::kFloat).sum().item<float>();
 }
 
 size_t babylm_choice(std::span<const float> sums) {

@@ -5,8 +5,6 @@
 #include <span>
 
 #include "run/run.h"
-#include "scoring/form.h"
-#include "scoring/passage.h"
 #include "suites/babylm_backend.h"
 
 namespace cloze {
@@ -17,17 +15,8 @@ std::optional<BabylmBackend> babylm_backend(const RunConfig& config);
 /// The special tokens that transformers puts around a text of the run's exported folder.
 Tokenizer::Frame babylm_frame(const LoadedRun& run);
 
-/// The form of the Scorer whose token log-probabilities a backend sums.
-ScoringForm form_of(BabylmBackend backend);
-
-/// The sum of a candidate: log-probabilities rounded to fp32, added in fp32 by at::sum as there.
-///
-/// first_is_scored   the tokenizer puts a token before a text. Without one, a causal model does not predict the first
-///                   token of a text, and that token is left out
-///
-/// Differs: there a causal row is summed with the zeros of its other tokens, in the width of its batch of 64; where the
-/// scored tokens are the same, this can move the last bit.
-float babylm_sum(const PassageScore& score, BabylmBackend backend, bool first_is_scored);
+/// The sum of a candidate's log-probabilities, added in fp32 by at::sum as there.
+float babylm_sum(std::span<const float> logs);
 
 /// The candidate that counts as chosen: the first of the largest sums, or of those that are not numbers, as torch.max.
 size_t babylm_choice(std::span<const float> sums);

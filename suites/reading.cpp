@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "suites/babylm.h"
-#include "suites/token_queries.h"
+#include "suites/token_rows.h"
 
 namespace cloze {
 
@@ -41,15 +41,19 @@ ReadingSurprisals surprisals_by(const ReadingTimes& times, const F& f) {
   return surprisals;
 }
 
-/// Queries of several tokens to a word; the log-probability of the word is their sum.
-struct WordQueries {
-  std::vector<TokenQuery> queries;
-  std::vector<size_t> words;  ///< of each query
+/// Rows of which each asks for one token of a word; the log-probability of the word is their sum.
+struct WordRows {
+  std::vector<TokenRow> rows;
+  std::vector<size_t> words;  ///< of each row
 
+  void add(size_t word, TokenRow row) {
+    words.push_back(word);
+    rows.push_back(std::move(row));
+  }
   std::vector<double> sums(const LoadedRun& run, size_t count, bool bidirectional) const {
-    const auto logs = log_probabilities(run, queries, bidirectional);
+    const auto logs = log_probabilities(run, rows, bidirectional);
     std::vector<double> found(count, 0);
-    for (size_t q = 0; q < queries.size(); ++q) found[words[q]] += logs[q];
+    for (size_t r = 0; r < rows.size(); ++r) found[words[r]] += logs[r][0];
     return found;
   }
 };
@@ -62,12 +66,12 @@ std::vector<int64_t> joined(const std::vector<int64_t>& a, const std::vector<int
 
 /// A row of `begin`, the masks and the end of a text, of which the first mask is predicted, by its own state or by the
 /// one before it.
-TokenQuery masked_query(std::vector<int64_t> begin, int64_t mask, const std::vector<int64_t>& end, int64_t target,
-                        bool shifted) {
+TokenRow masked_row(std::vector<int64_t> begin, int64_t mask, const std::vector<int64_t>& end, int64_t target,
+                    bool shifted) {
   const auto position = static_cast<int64_t>(begin.size()) - (shifted ? 1 : 0);
   begin.insert(begin.end(), masks, mask);
   begin.insert(begin.end(), end.begin(), end.end());
-  return {.ids = std::move(begin), .decoder = {}, .position = position, .target = target};
+  return {.read = {.ids = std::move(begin), .decoder = {}}, .asked = {{position, target}}};
 }
 
 /// The objective that predicts masked tokens by a mask token: nothing, `mlm` or `mntp`.
@@ -82,7 +86,7 @@ std::vector<double> masked_logs(const LoadedRun& run, const std::vector<WordInCo
   require<ConfigError>(special.mask >= 0, run.folder,
                        ": its tokenizer has no [MASK] or <mask>, before which words are predicted");
   const auto frame = babylm_frame(run);
-  WordQueries all;
+  WordRows all;
   for (size_t w = 0; w < words.size(); ++w) {
     const auto text = words[w].context + " " + words[w].word;
     const size_t start = words[w].context.size() + 1;
@@ -91,8 +95,7 @@ std::vector<double> masked_logs(const LoadedRun& run, const std::vector<WordInCo
       if (token.end > start) {
         require<DataError>(!begin.empty() || backend == BabylmBackend::mlm, run.folder,
                            ": '", text, "' begins with the predicted word, which has no state before it");
-        all.queries.push_back(masked_query(begin, special.mask, frame.after, token.id, backend == BabylmBackend::mntp));
-        all.words.push_back(w);
+        all.add(w, masked_row(begin, special.mask, frame.after, token.id, backend == BabylmBackend::mntp));
       }
       begin.push_back(token.id);
     }
@@ -115,8 +118,8 @@ int64_t first_token(const LoadedRun& run, const std::string& text) {
 }
 
 /// The row of `text` that predicts the token after it, by a backend.
-TokenQuery next_token_query(const LoadedRun& run, const Tokenizer::Frame& frame, BabylmBackend backend,
-                            const std::string& text, int64_t target) {
+TokenRow next_token_row(const LoadedRun& run, const Tokenizer::Frame& frame, BabylmBackend backend,
+                        const std::string& text, int64_t target) {
   const auto& special = run.tokenizer.special();
   const auto ids = run.tokenizer.encode(text);
   switch (backend) {
@@ -125,12 +128,12 @@ TokenQuery next_token_query(const LoadedRun& run, const Tokenizer::Frame& frame,
       row.insert(row.end(), frame.after.begin(), frame.after.end());
       const auto last = static_cast<int64_t>(row.size()) - 1;
       require<DataError>(last >= 0, run.folder, ": '", text, "' has no tokens, after which a word could be predicted");
-      return {.ids = std::move(row), .decoder = {}, .position = last, .target = target};
+      return {.read = {.ids = std::move(row), .decoder = {}}, .asked = {{last, target}}};
     }
     case BabylmBackend::mlm:
-      return masked_query(joined(frame.before, ids), special.mask, frame.after, target, false);
+      return masked_row(joined(frame.before, ids), special.mask, frame.after, target, false);
     case BabylmBackend::mntp:
-      return masked_query(joined(frame.before, ids), special.mask, frame.after, target, true);
+      return masked_row(joined(frame.before, ids), special.mask, frame.after, target, true);
     case BabylmBackend::enc_dec_mask:
     case BabylmBackend::enc_dec_prefix:
       break;
@@ -140,7 +143,7 @@ TokenQuery next_token_query(const LoadedRun& run, const Tokenizer::Frame& frame,
   auto row = joined(begin, ids);
   row.push_back(special.mask);
   if (special.eos >= 0) row.push_back(special.eos);
-  return {.ids = std::move(row), .decoder = {special.bos}, .position = 0, .target = target};
+  return {.read = {.ids = std::move(row), .decoder = {special.bos}}, .asked = {{0, target}}};
 }
 
 bool has_tokens_for(const SpecialIds& special, BabylmBackend backend) {
@@ -231,7 +234,7 @@ std::optional<ReadingSurprisals> babylm_reading_surprisals(const LoadedRun& run,
   if (!has_tokens_for(run.tokenizer.special(), backend)) return {};
   const auto frame = babylm_frame(run);
   return surprisals_by(suite.times, [&](const std::vector<WordInContext>& words) {
-    WordQueries all;
+    WordRows all;
     for (size_t w = 0; w < words.size(); ++w) {
       const auto& [context, word] = words[w];
       auto text = context;
@@ -240,8 +243,7 @@ std::optional<ReadingSurprisals> babylm_reading_surprisals(const LoadedRun& run,
       for (size_t k = 0; k < ids.size(); ++k) {
         const auto piece = text_of(run.tokenizer, ids[k]);
         if (k > 0) target = first_token(run, piece);
-        all.queries.push_back(next_token_query(run, frame, backend, text, target));
-        all.words.push_back(w);
+        all.add(w, next_token_row(run, frame, backend, text, target));
         text += piece;
       }
     }
