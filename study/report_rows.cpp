@@ -183,8 +183,8 @@ RunUsage usage_of(const RunResult& run) {
 
 RunUsage mean_usage(const ArmReport& arm) {
   RunUsage mean;
-  for (const auto field : {&RunUsage::steps, &RunUsage::tokens, &RunUsage::predicted_tokens, &RunUsage::words, &RunUsage::epochs,
-                           &RunUsage::seconds, &RunUsage::flops}) {
+  for (const auto field : {&RunUsage::steps, &RunUsage::tokens, &RunUsage::predicted_tokens, &RunUsage::words,
+                           &RunUsage::epochs, &RunUsage::seconds, &RunUsage::flops}) {
     for (const auto& run : arm.runs) mean.*field += usage_of(run).*field;
     mean.*field /= static_cast<double>(arm.runs.size());
   }
