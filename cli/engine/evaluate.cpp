@@ -17,6 +17,7 @@
 #include "objectives/generative_rows.h"
 #include "generation/generate.h"
 #include "run/load_config.h"
+#include "run/moved.h"
 #include "run/objective_short_form.h"
 #include "evaluation/evaluate.h"
 #include "evaluation/text_metrics.h"
@@ -201,6 +202,8 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
     }
     require<ConfigError>(!one.tokens.empty(), one.path,
                          ": names no prepared tokens; give text with --text, or tokens with --tokens");
+    require<DataError>(!c.tokens.empty() || fs::exists(one.tokens), one.path, ": its tokens, ", one.tokens,
+                       ", are neither there nor near the run; name their folder with --tokens, or text with --text");
     one.store.emplace(one.tokens, split);
     require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens,
                          ": has another tokenizer than the run; prepare it with --tokenizer ", one.run.folder,
@@ -443,6 +446,8 @@ int run_evaluate(const EvaluateCommand& c) {
     auto& one = runs.emplace_back(Scored{.path = path, .run = open_run(chosen_checkpoint(path, c.checkpoint))});
     require<ConfigError>(!one.run.config.objectives.empty(), path,
                          ": has no objective to evaluate; it was imported as a base model without a head");
+    auto& tokens = one.run.config.data.tokens;
+    tokens = tokens_of_run(one.run.folder, tokens);
   }
   const auto evaluation = common_evaluation(c, runs);
   for (auto& one : runs) {
