@@ -2,6 +2,7 @@
 
 #include "objectives/generative_rows.h"
 #include "run/evaluation_protocol.h"
+#include "run/open_tokens.h"
 
 namespace cloze {
 
@@ -24,8 +25,8 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store) {
 
 Session::Session(const RunConfig& given, const PretrainOptions& asked)
     : options(asked),
-      store(given.data.tokens, "train"),
-      held_out_store(given.data.tokens, "valid"),
+      store(open_tokens(given, "train")),
+      held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
       collator(store, config.objectives, config.data, row_streams(config.train), "train", config.model,
                {config.train.batch_size, config.train.accumulation, config.train.budget.steps}),

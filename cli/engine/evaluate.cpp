@@ -208,6 +208,7 @@ void open_texts(std::vector<Scored>& runs, const EvaluateCommand& c, const Texts
     require<ConfigError>(!one.run.has_tokenizer || one.store->tokenizer().fingerprint() == tokenizer, one.tokens,
                          ": has another tokenizer than the run; prepare it with --tokenizer ", one.run.folder,
                          "/tokenizer");
+    if (one.run.has_tokenizer) one.store = one.store->with_tokenizer(one.run.tokenizer);  // with sentinels of its own
     const bool same_tokens = one.store->fingerprint() == runs[0].store->fingerprint(),
                same_tokenizer = one.store->tokenizer().fingerprint() == runs[0].store->tokenizer().fingerprint();
     require<ConfigError>(same_tokens || !same_tokenizer, one.path, " was trained on other tokens than ", runs[0].path,
@@ -250,10 +251,12 @@ std::vector<uint64_t> training_counts(const Scored& one) {
     why = words("its training tokens, ", tokens, ", no longer exist");
   try {
     const auto manifest = why.empty() ? read_manifest(tokens) : Manifest{};
-    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint))
+    if (why.empty() && one.store->tokenizer().has_fingerprint(manifest.tokenizer_fingerprint)) {
       counts = manifest.counts;
-    else if (why.empty())
+      if (!counts.empty()) counts.resize(static_cast<size_t>(one.store->tokenizer().size()));
+    } else if (why.empty()) {
       why = words(tokens, " has another tokenizer");
+    }
   } catch (const DataError& e) {
     why = e.what();
   }
