@@ -422,18 +422,18 @@ TEST_CASE("a decoder is trained, generates text, is exported and evaluated", "[c
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
   // Tokens without sentinels get those of T5 behind their vocabulary, and give the bits of tokens that have them.
-  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens + "/tokenizer --held-out 0.2 --sentinels " +
-                "100 --out " + w.dir / "hundred")
+  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens +
+                "/tokenizer --held-out 0.2 --sentinels " + "100 --out " + w.dir / "hundred")
               .code == 0);
   for (const std::string name : {"plain", "hundred"}) {
-    const auto trained = cloze("pretrain " SOURCE_DIR "/configs/t5/tiny.yaml --set data.tokens=" +
+    const auto spans = cloze("pretrain " SOURCE_DIR "/configs/t5/tiny.yaml --set data.tokens=" +
                                (name == "plain" ? w.tokens : w.dir / name) +
                                " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.d_kv=16 "
                                "--set train.budget.steps=3 --run " +
                                w.dir / ("t5-" + name));
-    INFO(trained.text);
-    REQUIRE(trained.code == 0);
-    CHECK((trained.text.find("has no sentinels; <extra_id_0> to <extra_id_99> follow its") != std::string::npos) ==
+    INFO(spans.text);
+    REQUIRE(spans.code == 0);
+    CHECK((spans.text.find("has no sentinels; <extra_id_0> to <extra_id_99> follow its") != std::string::npos) ==
           (name == "plain"));
   }
   const auto weights = [&](const std::string& name) {
