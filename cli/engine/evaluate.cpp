@@ -38,8 +38,9 @@ struct ScratchFolder {
     require<Error>(!error, "TMPDIR, the folder for temporary files: cannot be used (", error.message(),
                    "); set it to another folder");
     path = (parent / "cloze-XXXXXX").string();
-    require<Error>(mkdtemp(path.data()) != nullptr, parent.string(), ": cannot create a temporary folder there (",
-                   system_reason(), "); set TMPDIR to another folder");
+    const bool is_made = mkdtemp(path.data()) != nullptr;
+    require<Error>(is_made, parent.string(), ": cannot create a temporary folder there (", system_reason(),
+                   "); set TMPDIR to another folder");
   }
   ~ScratchFolder() {
     std::error_code ignored;
