@@ -108,13 +108,14 @@ std::string differences(const json& was, const json& is) {
   return list;
 }
 
-/// How to get the same tokens with sentinels without training a tokenizer again, where that is all that is wanted.
+/// How to train with sentinels without training a tokenizer again, where that is all that is wanted.
 std::string remedy(json was, json is, const std::string& out) {
   was.erase("sentinels");
   if (!is.contains("sentinels") || is["sentinels"] == 0) return "";
   is.erase("sentinels");
   if (was != is) return "";
-  return words("; sentinels need no new tokenizer: --tokenizer ", out, "/tokenizer with another --out");
+  return words("; span corruption adds 100 sentinels by itself where tokens have none; another number needs no new ",
+               "tokenizer: --tokenizer ", out, "/tokenizer with another --out");
 }
 
 /// The report of an output folder that is complete, and made with these options from this text. Throws ConfigError if

@@ -74,6 +74,9 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
 
+/// Throws CheckpointError for a step folder whose files are not those of its manifest.
+void require_whole(const std::string& step_folder);
+
 /// Whether a file name is that of a step folder: `step-00001200`.
 bool is_step_folder(const std::string& name);
 
