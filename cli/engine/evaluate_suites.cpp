@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/text.h"
 #include "run/load_config.h"
+#include "run/milestones.h"
 #include "suites/find_suite.h"
 #include "suites/suite.h"
 #include "suites/suite_report.h"
@@ -49,11 +50,15 @@ SuiteOptions options_of(const SuitesCommand& c) {
           .pooling = c.pooling};
 }
 
-/// The step folders of a run, from the first on. Throws ConfigError for a path that is none, or has none.
+/// The step folders of a run, from the first on; of one that keeps checkpoints by words (checkpoint.at_words) those.
+/// Throws ConfigError for a path that is none, or has none.
 std::vector<std::string> checkpoints_of(const std::string& run) {
   require<ConfigError>(fs::exists(run + "/run.yaml"), run,
                        ": is not a run directory, and --all-checkpoints needs one; name the run, not one of its steps");
   std::vector<std::string> found;
+  for (const auto& milestone : milestones_of(run))
+    if (found.empty() || found.back() != milestone.checkpoint) found.push_back(milestone.checkpoint);
+  if (!found.empty()) return found;
   for (const auto& entry : fs::directory_iterator(run))
     if (is_step_folder(entry.path().filename().string())) found.push_back(entry.path().string());
   require<ConfigError>(!found.empty(), run, ": holds no checkpoint; train it, or import it again");
