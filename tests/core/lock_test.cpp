@@ -43,17 +43,27 @@ TEST_CASE("the lock of a killed process is free", "[core][lock]") {
 }
 
 TEST_CASE("of many processes that want a lock one gets it", "[core][lock]") {
+  constexpr int processes = 6;
   const TempDir folder;
   for (int round = 0; round < 10; ++round) {
     const auto path = folder / ("run-" + std::to_string(round));
+    int gone[2];  // a byte from each process that gives up
+    REQUIRE(pipe2(gone, O_NONBLOCK) == 0);
     std::vector<pid_t> children;
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < processes; ++i) {
       children.push_back(fork());
       if (children.back() != 0) continue;
       const auto lock = Lock::take(path);
-      if (lock) usleep(300'000);  // until all have given up
-      _exit(lock ? 1 : 0);
+      char byte = 0;
+      if (!lock) _exit(write(gone[1], &byte, 1) == 1 ? 0 : 100);
+      for (int left = processes - 1, wait = 0; left > 0 && wait < 1000; ++wait) {  // at most ten seconds
+        left -= read(gone[0], &byte, 1) == 1;
+        usleep(10'000);
+      }
+      _exit(1);
     }
+    close(gone[0]);
+    close(gone[1]);
     int owners = 0;
     for (const auto child : children) owners += wait_for(child);
     CHECK(owners == 1);
