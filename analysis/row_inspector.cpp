@@ -2,6 +2,7 @@
 
 #include "objectives/special_tokens.h"
 #include "run/open_tokens.h"
+#include "run/training_rows.h"
 
 namespace cloze {
 
@@ -18,7 +19,7 @@ InspectedRun::InspectedRun(const RunConfig& given)
     : store(open_tokens(given, "train")),
       vocabulary(store.tokenizer()),
       config(with_special_ids(given, vocabulary.special)),
-      steps{config.train.batch_size, config.train.accumulation, config.train.budget.steps},
+      steps(training_rows(config.train, store)),
       collator(rows_of(config.objectives)) {}
 
 Collator InspectedRun::rows_of(const Objectives& objectives) const {

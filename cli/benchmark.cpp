@@ -18,6 +18,8 @@ void add_benchmark(CLI::App& app, Globals& globals) {
       ->group(timing);
   verb->add_option("--seconds", command->seconds, "time limit")->capture_default_str()->group(timing);
   verb->add_flag("--plain", command->plain, "use plain LibTorch operators instead of the fused ones")->group(timing);
+  verb->add_flag("--steps-only", command->steps_only, "time steps alone, not the rates of GEMM and collation")
+      ->group(timing);
   verb->add_flag("--json", command->json, "end with one line of JSON");
   verb->footer("Example:\n  cloze benchmark configs/bert/mini.yaml --steps 10");
   verb->callback([=, &globals] {

@@ -4,6 +4,7 @@
 #include "cli/verbs.h"
 #include "core/log.h"
 #include "run/load_config.h"
+#include "run/objective_short_form.h"
 #include "run/moved.h"
 
 namespace cloze {
@@ -45,7 +46,9 @@ RunConfig read_config(const std::string& path, const std::vector<std::string>& o
   check_config_path(path);
   const auto run = run_of_config(path);
   const auto config = checked_config(load_config(path, overrides));
-  return run.empty() ? config : with_tokens_of(run, config);
+  if (!run.empty()) return with_tokens_of(run, config);
+  refuse_ignored_options(config);  // a run that has begun keeps its options
+  return config;
 }
 
 RunConfig read_resumed_config(const std::string& path, const std::vector<std::string>& overrides,

@@ -160,11 +160,11 @@ std::string Tokenizer::fingerprint() const {
 Tokenizer::Frame Tokenizer::frame(const std::optional<TextReader>& reader) const {
   const auto* rule = reader && !impl_->fits(*reader) ? family_of_kind(reader->kind) : impl_->extras.family;
   if (!rule) rule = family_called("bert");
-  const auto ids = [&](const std::vector<Role>& roles) {
+  const auto ids = [&](const std::vector<FrameToken>& roles) {
     std::vector<int64_t> found;
     for (const auto role : roles) {
       const auto end = reader && reader->end >= 0 ? reader->end : special().sep;
-      const auto id = role == Role::cls ? special().cls : role == Role::sep ? end : impl_->language;
+      const auto id = role == FrameToken::cls ? special().cls : role == FrameToken::sep ? end : impl_->language;
       if (id >= 0) found.push_back(id);
     }
     return found;

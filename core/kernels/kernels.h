@@ -184,6 +184,8 @@ struct Updates {
   /// g [rows, columns] times the factor of its row and that of its column.
   void (*scale)(int64_t rows, int64_t columns, const float* row_factors, const float* column_factors, float* g);
   double (*sum_of_squares)(int64_t n, const float* x);
+  /// mean += share (x - mean): a mean that equals x stays as it is.
+  void (*approach)(int64_t n, float share, const float* x, float* mean);
 };
 
 /// log(sum e^x) = max + log. `max` is the lowest float if no number is finite, `log` NaN if one is NaN or +inf.
@@ -191,11 +193,19 @@ struct LogSum {
   float max, log;
 };
 
+/// A sum of exponentials in fp64, carried over the blocks of a row: max + log(total) is their log-sum-exp.
+struct ExpSum {
+  float max = -3.402823466e38f;
+  double total = 0;  ///< of exp(x - max); NaN if a number is NaN or +inf
+};
+
 /// Loops over a row of next-token scores [n], none of them NaN unless stated.
 struct Scores {
   /// The maximum; the lowest float if no number is finite.
   float (*largest)(int64_t n, const float* x);
   LogSum (*log_sum)(int64_t n, const float* x);
+  /// Adds the exponentials of x + bias, taken in fp64, to `sum`; bias [n] or null. Any numbers.
+  void (*add_exponentials)(int64_t n, const float* x, const float* bias, ExpSum& sum);
   /// out = (x - a) - b.
   void (*minus)(int64_t n, const float* x, float a, float b, float* out);
   /// out = e^(x - max) where x >= min, else 0; returns the sum, NaN if a number is NaN or +inf.

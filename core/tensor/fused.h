@@ -7,7 +7,7 @@
 namespace cloze::fused {
 
 Tensor linear(const Tensor& x, const Param& w, const Param& b);
-Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, const std::string& activation,
+Tensor linear_activation(const Tensor& x, const Param& w, const Param& b, Activation activation,
                          const Dropout& drop = {});
 Tensor linear_rotary(const Tensor& x, const Param& w, const Param& b, const Tensor& table);
 Tensor layer_norm(const Tensor& x, const NormParams& norm);
@@ -27,6 +27,8 @@ Tensor embed(const EmbeddingIds& in, const EmbeddingTables& tables, const Dropou
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, int64_t* correct, TokenDraw* draw = nullptr);
 Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, const TokenDraw& draw);
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels);
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor take_rows(const Tensor& x, const Tensor& index);
 

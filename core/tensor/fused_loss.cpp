@@ -137,6 +137,35 @@ Tensor draw_tokens(const Tensor& hidden, const Param& table, const Param& bias, 
   return drawn_from({matmul_nt(as_rows(hidden), table.compute())}, bias, draw);
 }
 
+Tensor token_log_probabilities(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& rows,
+                               const Tensor& labels) {
+  const auto states = as_rows(hidden.to(at::kFloat));
+  const auto &weight = table.value(), row = rows.contiguous(), label = labels.contiguous();
+  const int64_t n = states.size(0), count = label.numel();
+  std::vector<kernels::ExpSum> sums(static_cast<size_t>(n));
+  auto scores = at::empty({count}, at::kDouble);
+  each_block(weight.size(0), [&](int64_t first, int64_t columns) {
+    const auto logits = matmul_nt(states, weight.narrow(0, first, columns));  // [N, columns]
+    const auto* at = logits.data_ptr<float>();
+    const auto* shift = bias_at(bias, first);
+    at::parallel_for(0, n, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r)
+        kernels::table().scores.add_exponentials(columns, at + r * columns, shift, sums[static_cast<size_t>(r)]);
+    });
+    for (int64_t m = 0; m < count; ++m) {
+      const int64_t column = label.data_ptr<int64_t>()[m] - first;
+      if (column < 0 || column >= columns) continue;
+      const float logit = at[row.data_ptr<int64_t>()[m] * columns + column];
+      scores.data_ptr<double>()[m] = shift ? logit + shift[column] : logit;
+    }
+  });
+  for (int64_t m = 0; m < count; ++m) {
+    const auto& sum = sums[static_cast<size_t>(row.data_ptr<int64_t>()[m])];
+    scores.data_ptr<double>()[m] -= double{sum.max} + std::log(sum.total);
+  }
+  return scores;
+}
+
 Tensor token_cross_entropy(const Tensor& hidden, const Param& table, const Param& bias, const Tensor& labels,
                            const LossOptions& shape, int64_t* correct, TokenDraw* draw) {
   return CrossEntropyFunction::apply(hidden, table.value(), table, bias, labels, shape, correct, draw);

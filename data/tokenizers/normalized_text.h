@@ -13,7 +13,7 @@
 namespace cloze {
 
 /// Bytes of the source.
-struct Origin {
+struct SourceRange {
   uint32_t begin = 0, end = 0;
 };
 
@@ -33,7 +33,7 @@ inline size_t most_bytes(size_t source_bytes) {
 /// A text split into parts. Without `tracked`, `origins` stays empty.
 struct NormalizedText {
   std::string text;
-  std::vector<Origin> origins;  // of each byte
+  std::vector<SourceRange> origins;  // of each byte
   std::vector<Part> parts;
   bool tracked = false;
   size_t source_bytes = 0;  // of the text before it was rewritten
@@ -42,7 +42,7 @@ struct NormalizedText {
     return std::string_view(text).substr(part.begin, part.end - part.begin);
   }
   /// The bytes of the source from which bytes of a part came.
-  Origin origin(const Part& part, size_t begin, size_t end) const {
+  SourceRange origin(const Part& part, size_t begin, size_t end) const {
     if (!tracked || begin >= end || part.begin + end > origins.size()) return {part.source, part.source};
     return {origins[part.begin + begin].begin, origins[part.begin + end - 1].end};
   }
@@ -68,7 +68,7 @@ inline NormalizedText read_text(std::string_view text, bool tracked) {
       const auto begin = static_cast<uint32_t>(at);
       const int32_t c = next_code_point(text, at);
       append_code_point(repaired, c < 0 ? 0xFFFD : c);
-      if (tracked) whole.origins.resize(repaired.size(), Origin{begin, static_cast<uint32_t>(at)});
+      if (tracked) whole.origins.resize(repaired.size(), SourceRange{begin, static_cast<uint32_t>(at)});
     }
     if (!valid) whole.text = std::move(repaired);
   }
@@ -125,7 +125,7 @@ class Rewriter {
   /// Inserts a character, with the origin of the previous byte.
   void insert(int32_t code) {
     const bool first = at_ <= part_.begin;
-    write(code, first ? Origin{part_.source, part_.source} : origin_at(at_ - 1));
+    write(code, first ? SourceRange{part_.source, part_.source} : origin_at(at_ - 1));
   }
   void insert(std::string_view characters) {
     for (size_t at = 0; at < characters.size();) insert(next_code_point(characters, at));
@@ -147,7 +147,7 @@ class Rewriter {
   }
 
  private:
-  Origin origin_at(size_t at) const {
+  SourceRange origin_at(size_t at) const {
     if (!text_.tracked || text_.origins.empty()) return {};
     return text_.origins[std::min(at, text_.origins.size() - 1)];
   }
@@ -155,7 +155,7 @@ class Rewriter {
     require<DataError>(result_.text.size() <= most_bytes_, "the rules of the tokenizer make more than ", most_bytes_,
                        " bytes of a text of ", text_.source_bytes, "; correct its normalizer");
   }
-  void write(int32_t code, Origin origin) {
+  void write(int32_t code, SourceRange origin) {
     if (code < 0) return;
     if (code < 128)
       result_.text += static_cast<char>(code);

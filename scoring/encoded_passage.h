@@ -1,0 +1,40 @@
+#pragma once
+// The tokens of a passage, its words, and the windows in which a model reads it.
+#include <span>
+#include <string_view>
+
+#include "data/tokenizer.h"
+#include "scoring/passage.h"
+
+namespace cloze {
+
+/// The number of words of a text, separated by white space.
+int64_t count_words(std::string_view text);
+/// The word of each token by its bytes, from 0. A token of white space alone belongs to the word after it.
+std::vector<int64_t> words_of_tokens(std::string_view text, std::span<const TokenSpan> tokens);
+
+/// What of a passage is tokenized, and how.
+enum class PassageText {
+  whole,      ///< all three parts in one
+  to_scored,  ///< without `right`
+  pair        ///< `left` and `scored`, each for itself
+};
+
+struct EncodedPassage {
+  std::vector<TokenSpan> tokens{};  ///< offsets in the text of the passage
+  std::vector<int64_t> words{};     ///< of each token, from 0
+  size_t begin = 0, end = 0;        ///< the tokens that count are [begin, end)
+};
+EncodedPassage encode(const Tokenizer& tokenizer, const Passage& passage, PassageText text);
+
+/// Tokens [begin, end) of a passage that a row reads; those from `scored` on count.
+struct Window {
+  size_t begin = 0, end = 0, scored = 0;
+  bool operator==(const Window&) const = default;
+};
+/// The windows of a passage for a model that reads `room` of its tokens: one, or for a longer text those that each end
+/// `stride` tokens after the one before and score these, the first one all that it reads. Windows without tokens that
+/// count are left out. No windows: `stride` is 0, and the text does not fit.
+std::vector<Window> windows_of(const EncodedPassage& passage, size_t room, size_t stride);
+
+}  // namespace cloze

@@ -1,0 +1,116 @@
+#include "scoring/form_rules.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "scoring/scorer.h"
+
+namespace cloze {
+
+namespace {
+
+using enum ScoringForm;
+using Forms = std::vector<ScoringForm>;
+
+/// The forms of each kind of objective.
+struct FormsOf {
+  const BackboneConfig& model;
+
+  Forms operator()(const MlmConfig&) const { return {pll, pll_word_l2r}; }
+  Forms operator()(const NspConfig&) const { return {}; }
+  Forms operator()(const SopConfig&) const { return {}; }
+  Forms operator()(const SboConfig&) const { return {}; }
+  Forms operator()(const RtdConfig& rtd) const {
+    return rtd.replace_by == ReplaceBy::generator ? Forms{detection, pll, pll_word_l2r} : Forms{detection};
+  }
+  Forms operator()(const MntpConfig& mntp) const {
+    return model.is_decoder() && mntp.causal_share > 0 ? Forms{pll, pll_word_l2r, likelihood}
+                                                       : Forms{pll, pll_word_l2r};
+  }
+  Forms operator()(const ClmConfig&) const { return {likelihood}; }
+  Forms operator()(const PlmConfig&) const { return {likelihood}; }
+  Forms operator()(const SpanCorruptionConfig& spans) const {
+    if (spans.corruption == Corruption::deshuffle) return {};  // its source is the text that it predicts
+    return placeholder_of(spans.corruption) == Placeholder::none ? Forms{likelihood}
+                                                                 : Forms{pll, pll_word_l2r, likelihood};
+  }
+  Forms operator()(const DenoisingConfig&) const { return {pll, pll_word_l2r, likelihood}; }
+  Forms operator()(const GapSentencesConfig&) const { return {likelihood}; }
+  Forms operator()(const PairsConfig&) const { return {likelihood}; }
+};
+
+/// Why no objective of a run answers a form.
+const char* reason(ScoringForm form) {
+  switch (form) {
+    case pll:
+    case pll_word_l2r:
+      return "it was not trained to predict masked tokens";
+    case likelihood:
+      return "it was not trained to predict tokens from those before them";
+    case detection:
+      return "it has no discriminator of replaced tokens";
+  }
+  return "";
+}
+
+/// The forms that the objectives answer together, in the order of the objectives.
+Forms all_forms(const RunConfig& config) {
+  Forms all;
+  for (const auto& objective : config.objectives)
+    for (const auto form : forms_of(objective, backbone_of(config.model)))
+      if (std::find(all.begin(), all.end(), form) == all.end()) all.push_back(form);
+  return all;
+}
+
+std::string joined(const std::vector<std::string>& names, const char* last) {
+  std::string list;
+  for (size_t i = 0; i < names.size(); ++i)
+    list += (i == 0 ? "" : i + 1 < names.size() ? ", " : words(" ", last, " ")) + names[i];
+  return list;
+}
+
+/// Why no form scores a run.
+std::string no_form(const RunConfig& config) {
+  if (config.objectives.empty()) return "it has no head that predicts tokens; import a model with its prediction head";
+  std::vector<std::string> kinds;
+  for (const auto& objective : config.objectives) kinds.push_back(kind_of(objective));
+  return words("it has no head that gives probabilities of tokens, only that of ", joined(kinds, "and"),
+               "; score a run of mlm, mntp, rtd, clm, plm, span_corruption, denoising, gap_sentences or pairs");
+}
+
+}  // namespace
+
+std::vector<ScoringForm> forms_of(const ObjectiveConfig& objective, const BackboneConfig& model) {
+  return std::visit(FormsOf{model}, objective);
+}
+
+const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form) {
+  for (const auto& objective : objectives) {
+    const auto forms = forms_of(objective, model);
+    if (std::find(forms.begin(), forms.end(), form) != forms.end()) return &objective;
+  }
+  return nullptr;
+}
+
+std::optional<ScoringForm> usual_form(const RunConfig& config) {
+  const auto forms = all_forms(config);
+  return forms.empty() ? std::nullopt : std::optional(forms.front());
+}
+
+ScoringForm default_form(const RunConfig& config) {
+  const auto form = usual_form(config);
+  if (!form) fail<ConfigError>("the run cannot be scored: ", no_form(config));
+  return *form;
+}
+
+std::string scoring_fault(const RunConfig& config, ScoringForm form) {
+  if (scored_objective(config.objectives, backbone_of(config.model), form)) return "";
+  const auto forms = all_forms(config);
+  if (forms.empty()) return "the run cannot be scored: " + no_form(config);
+  std::vector<std::string> others;
+  for (const auto other : forms) others.emplace_back(name_of(other));
+  return words("the run cannot be scored by ", name_of(form), ", because ", reason(form), "; choose ",
+               joined(others, "or"));
+}
+
+}  // namespace cloze

@@ -1,0 +1,21 @@
+#pragma once
+// Which forms of a score an objective answers. Without LibTorch.
+#include <optional>
+#include <vector>
+
+#include "run/config.h"
+#include "scoring/form.h"
+
+namespace cloze {
+
+/// The forms that a run with this objective can be scored by, the usual one first; empty: its head gives no
+/// probabilities of tokens.
+std::vector<ScoringForm> forms_of(const ObjectiveConfig& objective, const BackboneConfig& model);
+
+/// The first objective that answers `form`, or null.
+const ObjectiveConfig* scored_objective(const Objectives& objectives, const BackboneConfig& model, ScoringForm form);
+
+/// The form that a run is scored by unless another is asked for; none: no head gives probabilities of tokens.
+std::optional<ScoringForm> usual_form(const RunConfig& config);
+
+}  // namespace cloze

@@ -1,0 +1,223 @@
+#include "scoring/forward.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/error.h"
+#include "core/tensor/ops.h"
+#include "models/stack.h"
+
+namespace cloze {
+
+namespace {
+
+/// While one exists, a network computes in fp32, without dropout.
+class InEvaluation {
+ public:
+  explicit InEvaluation(Network& network) : network_(network), trained_(network.is_training()) {
+    for (auto& named : collect_params(network)) {
+      if (named.param.compute().is_same(named.param.value())) continue;
+      shadows_.emplace_back(named.param, named.param.compute());
+      named.param.set_shadow({});
+    }
+    network_.eval();
+  }
+  InEvaluation(const InEvaluation&) = delete;
+  InEvaluation& operator=(const InEvaluation&) = delete;
+  ~InEvaluation() {
+    for (auto& [param, shadow] : shadows_) param.set_shadow(shadow);
+    network_.train(trained_);
+  }
+
+ private:
+  Network& network_;
+  bool trained_;
+  std::vector<std::pair<Param, Tensor>> shadows_;
+};
+
+/// Tokens of a forward pass: the widest activations of a block, of which two exist at a time, take about 16 MB, so that
+/// they stay in the third-level cache; at most 8192, beyond which matrix multiplications are no faster.
+int64_t default_batch_tokens(const BackboneConfig& model) {
+  constexpr int64_t numbers = 2 << 20;
+  const int64_t widest = std::max(model.intermediate_size, 3 * model.hidden_size);
+  return std::clamp<int64_t>(numbers / std::max<int64_t>(widest, 1), 512, 8192);
+}
+
+using Lengths = std::pair<size_t, size_t>;
+Lengths lengths_of(const ScoringRow& row) { return {row.ids.size(), row.decoder.size()}; }
+
+/// The number of different positions of a row's predictions, which are sorted by them.
+int64_t positions_of(const ScoringRow& row) {
+  int64_t count = 0;
+  for (size_t k = 0; k < row.predictions.size(); ++k)
+    count += k == 0 || row.predictions[k].position != row.predictions[k - 1].position;
+  return count;
+}
+
+}  // namespace
+
+/// Rows of the same lengths.
+struct RowScorer::Batch {
+  explicit Batch(std::span<const ScoringRow> given) : rows(given) {
+    for (size_t r = 0; r < rows.size(); ++r) {
+      const auto& all = rows[r].predictions;
+      width = std::max(width, positions_of(rows[r]));
+      for (size_t k = 0; k < all.size(); ++k) {
+        if (k == 0 || all[k].position != all[k - 1].position) {
+          row.push_back(static_cast<int64_t>(r));
+          position.push_back(all[k].position);
+        }
+        state.push_back(static_cast<int64_t>(row.size()) - 1);
+        label.push_back(all[k].label);
+      }
+    }
+  }
+
+  int64_t count() const { return static_cast<int64_t>(rows.size()); }
+  int64_t length() const { return static_cast<int64_t>(rows[0].ids.size()); }
+  int64_t decoder_length() const { return static_cast<int64_t>(rows[0].decoder.size()); }
+  bool has_prefix() const {
+    return std::any_of(rows.begin(), rows.end(), [](const ScoringRow& one) { return one.prefix > 0; });
+  }
+
+  /// int64 [B, T] of one of the two id lists.
+  Tensor ids(std::vector<int32_t> ScoringRow::* list) const {
+    const auto columns = static_cast<int64_t>((rows[0].*list).size());
+    auto tensor = at::empty({count(), columns}, at::kLong);
+    auto* at = tensor.data_ptr<int64_t>();
+    for (const auto& one : rows) at = std::copy((one.*list).begin(), (one.*list).end(), at);
+    return tensor;
+  }
+
+  /// Flat indices of the states that predict, int64 [N], into [B width].
+  Tensor flat(int64_t columns) const {
+    auto tensor = at::empty({static_cast<int64_t>(row.size())}, at::kLong);
+    for (size_t k = 0; k < row.size(); ++k) tensor.data_ptr<int64_t>()[k] = row[k] * columns + position[k];
+    return tensor;
+  }
+
+  std::span<const ScoringRow> rows;
+  std::vector<int64_t> row, position;  ///< of each state that predicts, in order
+  std::vector<int64_t> state, label;   ///< of each prediction
+  int64_t width = 0;                   ///< most states of a row
+};
+
+RowScorer::RowScorer(Network& network, const std::string& head, bool detects, int64_t batch_tokens)
+    : network_(network),
+      detects_(detects),
+      batch_tokens_(batch_tokens > 0 ? batch_tokens : default_batch_tokens(backbone_of(network.model_config()))) {
+  for (const auto& objective : network.objectives)
+    if (objective->head_name() == head) objective_ = objective.get();
+  require<ConfigError>(objective_ != nullptr, "the network has no head for '", head, "'");
+}
+
+namespace {
+
+/// Segments int64 [B, T] and mask bool [B, T, T] of rows text [SEP] [CLS] whose text is read from left to right, after
+/// the two.
+void add_order(Inputs& inputs, int64_t count, int64_t length) {
+  constexpr int64_t frame = 2, cls_segment = 2;
+  const int64_t text = length - frame;
+  inputs.token_type_ids = at::zeros({count, length}, at::kLong);
+  inputs.token_type_ids.select(1, length - 1).fill_(cls_segment);
+  auto visible = at::ones({length, length}, at::kBool).tril(-1);
+  visible.narrow(1, text, frame).fill_(true);
+  visible.narrow(0, text, frame).narrow(1, 0, text).fill_(false);
+  inputs.visible = visible.unsqueeze(0).expand({count, length, length});
+}
+
+}  // namespace
+
+/// The states that predict [N, D].
+Tensor RowScorer::hidden(const Batch& batch) const {
+  const auto& model = backbone_of(network_.model_config());
+  const auto device = network_.backbone->token_embedding().value().device();
+  Inputs inputs{.input_ids = batch.ids(&ScoringRow::ids).to(device)};
+  if (batch.has_prefix()) {
+    inputs.prefix = at::empty({batch.count()}, at::kLong);
+    for (int64_t r = 0; r < batch.count(); ++r)
+      inputs.prefix.data_ptr<int64_t>()[r] = batch.rows[static_cast<size_t>(r)].prefix;
+    inputs.prefix = inputs.prefix.to(device);
+  }
+  if (model.is_encoder_decoder()) {
+    inputs.decoder_input_ids = batch.ids(&ScoringRow::decoder).to(device);
+    return take_rows(network_.backbone->hidden(inputs).flatten(0, 1), batch.flat(batch.decoder_length()).to(device));
+  }
+  if (model.is_two_stream()) {
+    add_order(inputs, batch.count(), batch.length());
+    auto targets = at::full({batch.count(), batch.width}, -1, at::kLong);
+    auto flat = at::empty({static_cast<int64_t>(batch.row.size())}, at::kLong);
+    for (size_t k = 0, first = 0; k < batch.row.size(); ++k) {
+      if (k > 0 && batch.row[k] != batch.row[k - 1]) first = k;
+      const int64_t at = batch.row[k] * batch.width + static_cast<int64_t>(k - first);
+      targets.data_ptr<int64_t>()[at] = batch.position[k];
+      flat.data_ptr<int64_t>()[k] = at;
+    }
+    inputs.token_type_ids = inputs.token_type_ids.to(device);
+    inputs.visible = inputs.visible.to(device);
+    inputs.target_positions = targets.to(device);
+    return take_rows(network_.backbone->hidden(inputs).flatten(0, 1), flat.to(device));
+  }
+  const auto flat = batch.flat(batch.length()).to(device);
+  if (flat.numel() < batch.count() * batch.length()) inputs.read_positions = flat;
+  return take_rows(network_.backbone->hidden(inputs).flatten(0, 1), flat);
+}
+
+/// The log-probability of each prediction, fp64 [M].
+Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) const {
+  const auto as_tensor = [&](const std::vector<int64_t>& values) {
+    return at::tensor(values, at::kLong).to(states.device());
+  };
+  const auto rows = as_tensor(batch.state);
+  if (detects_) {
+    const auto logits = objective_->outputs(*network_.backbone, states).back().second;  // [N], that a token is replaced
+    return -at::softplus(logits.to(at::kFloat).to(at::kDouble)).index_select(0, rows).to(at::kCPU);
+  }
+  const auto projection = objective_->projection(*network_.backbone, states);
+  require<ConfigError>(projection.has_value(), "the head '", objective_->head_name(), "' predicts no tokens");
+  return token_log_probabilities(projection->rows, projection->table, projection->bias, rows, as_tensor(batch.label));
+}
+
+/// The place of each prediction among all tokens; undefined for a head that judges tokens.
+TokenRanks RowScorer::ranks_of(const Batch& batch, const Tensor& states) const {
+  if (detects_) return {};
+  const auto projection = objective_->projection(*network_.backbone, states);
+  if (!projection) return {};
+  return token_ranks(projection->rows, projection->table, projection->bias, at::tensor(batch.state, at::kLong),
+                     at::tensor(batch.label, at::kLong));
+}
+
+void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take, bool ranks) const {
+  const InEvaluation evaluation(network_);
+  const at::NoGradGuard no_grad;
+  const FusedScope fused;
+  for (auto& row : rows)
+    std::stable_sort(row.predictions.begin(), row.predictions.end(),
+                     [](const Prediction& a, const Prediction& b) { return a.position < b.position; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const ScoringRow& a, const ScoringRow& b) { return lengths_of(a) < lengths_of(b); });
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const auto [length, decoder_length] = lengths_of(rows[begin]);
+    const auto most =
+        std::max<size_t>(1, static_cast<size_t>(batch_tokens_) / std::max<size_t>(1, length + decoder_length));
+    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths_of(rows[begin])) ++end;
+    const Batch batch(std::span<const ScoringRow>(rows).subspan(begin, end - begin));
+    const auto states = hidden(batch);
+    const auto scores = log_probabilities(batch, states).contiguous();
+    const auto places = ranks ? ranks_of(batch, states) : TokenRanks{};
+    int64_t m = 0;
+    for (const auto& row : batch.rows)
+      for (const auto& prediction : row.predictions) {
+        Answer answer{.log_probability = scores.data_ptr<double>()[m]};
+        if (places.rank.defined()) {
+          answer.rank = places.rank.data_ptr<int64_t>()[m];
+          answer.best = answer.log_probability + places.behind.data_ptr<double>()[m];
+        }
+        take(prediction, answer);
+        ++m;
+      }
+  }
+}
+
+}  // namespace cloze

@@ -1,0 +1,134 @@
+// Rows of masked language models, of masked next-token prediction, and of discriminators.
+#include "core/error.h"
+#include "scoring/rows.h"
+
+namespace cloze {
+
+namespace {
+
+/// The special tokens around a text.
+struct TextFrame {
+  std::vector<int32_t> before{}, after{};
+  size_t size() const { return before.size() + after.size(); }
+};
+
+/// A window of a text in its frame.
+ScoringRow framed(const TextFrame& frame, const EncodedPassage& passage, const Window& window) {
+  ScoringRow row{.ids = frame.before};
+  row.ids.reserve(frame.size() + window.end - window.begin);
+  for (size_t at = window.begin; at < window.end; ++at) row.ids.push_back(passage.tokens[at].id);
+  row.ids.insert(row.ids.end(), frame.after.begin(), frame.after.end());
+  return row;
+}
+
+/// The position of a token in its row.
+size_t position_of(const TextFrame& frame, const Window& window, size_t at) {
+  return frame.before.size() + at - window.begin;
+}
+
+/// [CLS] text [SEP], as in the rows of mlm. A decoder of mntp reads the rows of clm: the token that begins a text, or
+/// without one the separator of texts, and nothing after the text.
+TextFrame frame_of(const LoadedRun& run) {
+  const auto& model = backbone_of(run.config.model);
+  const auto& special = run.tokenizer.special();
+  const bool shifted = first_of<MntpConfig>(run.config.objectives) != nullptr;
+  if (shifted && model.is_decoder()) {
+    const auto begin = model.prepend_bos ? special.cls : special.sep;
+    require_token(run, begin, "[SEP] or </s>", "the token that ends a text and begins the next one");
+    return {.before = {static_cast<int32_t>(begin)}, .after = {}};
+  }
+  require_token(run, special.cls, "[CLS] or <s>", "the token that begins a text");
+  require_token(run, special.sep, "[SEP] or </s>", "the token that ends a text");
+  return {.before = {static_cast<int32_t>(special.cls)}, .after = {static_cast<int32_t>(special.sep)}};
+}
+
+size_t room_of(const LoadedRun& run, const TextFrame& frame) {
+  const auto length = static_cast<size_t>(backbone_of(run.config.model).max_input_length());
+  return length > frame.size() ? length - frame.size() : 0;
+}
+
+class MaskedScoring final : public RowsOfPassages {
+ public:
+  MaskedScoring(const LoadedRun& run, ScoringForm form)
+      : form_(form),
+        frame_(frame_of(run)),
+        room_(room_of(run, frame_)),
+        mask_(static_cast<int32_t>(run.tokenizer.special().mask)),
+        shifted_(first_of<MntpConfig>(run.config.objectives) != nullptr),
+        bidirectional_(shifted_ && backbone_of(run.config.model).is_decoder()) {
+    require_token(run, mask_, "[MASK] or <mask>", "the token that replaces a masked one");
+  }
+
+  PassageText text() const override { return PassageText::whole; }
+  size_t room() const override { return room_; }
+
+  std::string description() const override {
+    const std::string how = form_ == ScoringForm::pll
+                                ? "pseudo-log-likelihood: each token masked in turn (Salazar et al. 2020)"
+                                : "pseudo-log-likelihood: each token masked in turn, together with the later tokens of "
+                                  "its word (Kauf and Ivanova 2023)";
+    return shifted_ ? how + ", predicted by the state one position earlier" : how;
+  }
+
+  void add(const EncodedPassage& passage, const Window& window, uint32_t number,
+           std::vector<ScoringRow>& rows) const override {
+    const auto unmasked = framed(frame_, passage, window);
+    const auto [first, last] = counted(passage, window);
+    for (size_t at = first; at < last; ++at) {
+      auto& row = rows.emplace_back(unmasked);
+      const auto position = position_of(frame_, window, at);
+      const size_t count = masked_end(passage, at, window.end, form_) - at;
+      std::fill_n(row.ids.begin() + static_cast<std::ptrdiff_t>(position), count, mask_);
+      if (bidirectional_) row.prefix = static_cast<int32_t>(row.ids.size());
+      row.predictions = {{.position = static_cast<int32_t>(position) - (shifted_ ? 1 : 0),
+                          .label = passage.tokens[at].id,
+                          .passage = number,
+                          .token = scored_number(passage, at)}};
+    }
+  }
+
+ private:
+  ScoringForm form_;
+  TextFrame frame_;
+  size_t room_;
+  int32_t mask_;
+  bool shifted_, bidirectional_;  // a decoder reads masked rows in both directions
+};
+
+class DetectionScoring final : public RowsOfPassages {
+ public:
+  explicit DetectionScoring(const LoadedRun& run) : frame_(frame_of(run)), room_(room_of(run, frame_)) {}
+
+  PassageText text() const override { return PassageText::whole; }
+  size_t room() const override { return room_; }
+  std::string description() const override {
+    return "detection: log-probability that each token is original, by the discriminator, in one pass without masks";
+  }
+
+  void add(const EncodedPassage& passage, const Window& window, uint32_t number,
+           std::vector<ScoringRow>& rows) const override {
+    auto& row = rows.emplace_back(framed(frame_, passage, window));
+    const auto [first, last] = counted(passage, window);
+    for (size_t at = first; at < last; ++at)
+      row.predictions.push_back({.position = static_cast<int32_t>(position_of(frame_, window, at)),
+                                 .label = passage.tokens[at].id,
+                                 .passage = number,
+                                 .token = scored_number(passage, at)});
+  }
+
+ private:
+  TextFrame frame_;
+  size_t room_;
+};
+
+}  // namespace
+
+std::unique_ptr<RowsOfPassages> make_masked_scoring(const LoadedRun& run, ScoringForm form) {
+  return std::make_unique<MaskedScoring>(run, form);
+}
+
+std::unique_ptr<RowsOfPassages> make_detection_scoring(const LoadedRun& run) {
+  return std::make_unique<DetectionScoring>(run);
+}
+
+}  // namespace cloze

@@ -1,0 +1,89 @@
+#include "scoring/rows.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "scoring/form_rules.h"
+#include "scoring/scorer.h"
+
+namespace cloze {
+
+void require_token(const LoadedRun& run, int64_t id, const char* name, const char* use) {
+  require<ConfigError>(id >= 0, run.folder, ": its tokenizer has no ", name, ", ", use,
+                       "; score a model whose tokenizer has one");
+}
+
+size_t masked_end(const EncodedPassage& passage, size_t at, size_t end, ScoringForm form) {
+  size_t last = at + 1;
+  while (form == ScoringForm::pll_word_l2r && last < end && passage.words[last] == passage.words[at]) ++last;
+  return last;
+}
+
+namespace {
+
+/// Makes the rows of each kind of objective.
+struct MakeRows {
+  const LoadedRun& run;
+  const ObjectiveConfig& objective;
+  ScoringForm form;
+  using Made = std::unique_ptr<RowsOfPassages>;
+
+  Made operator()(const MlmConfig&) const { return make_masked_scoring(run, form); }
+  Made operator()(const MntpConfig&) const {
+    return form == ScoringForm::likelihood ? make_causal_scoring(run) : make_masked_scoring(run, form);
+  }
+  Made operator()(const RtdConfig&) const { return make_detection_scoring(run); }
+  Made operator()(const ClmConfig&) const { return make_causal_scoring(run); }
+  Made operator()(const PlmConfig&) const { return make_permuted_scoring(run); }
+  template <class Kind>
+  Made operator()(const Kind&) const {
+    if constexpr (is_generative_kind<Kind>)
+      return make_source_target_scoring(run, objective, form);
+    else
+      fail<ConfigError>(run.folder, ": ", scoring_fault(run.config, form));
+  }
+};
+
+/// Hash of what makes rows equal.
+uint64_t hash_of(const ScoringRow& row) {
+  const auto seed = static_cast<uint64_t>(row.ids.size()) << 32 | static_cast<uint32_t>(row.prefix);
+  const auto hash = XXH3_64bits_withSeed(row.ids.data(), row.ids.size() * sizeof(int32_t), seed);
+  if (row.decoder.empty()) return hash;
+  return XXH3_64bits_withSeed(row.decoder.data(), row.decoder.size() * sizeof(int32_t), hash);
+}
+
+bool equal(const ScoringRow& a, const ScoringRow& b) {
+  return a.prefix == b.prefix && a.ids == b.ids && a.decoder == b.decoder;
+}
+
+}  // namespace
+
+std::unique_ptr<RowsOfPassages> make_scoring_rows(const LoadedRun& run, ScoringForm form) {
+  const auto* objective = scored_objective(run.config.objectives, backbone_of(run.config.model), form);
+  require<ConfigError>(objective != nullptr, run.folder, ": ", scoring_fault(run.config, form));
+  return std::visit(MakeRows{run, *objective, form}, *objective);
+}
+
+std::vector<ScoringRow> distinct(std::vector<ScoringRow> rows) {
+  std::vector<ScoringRow> kept;
+  std::unordered_multimap<uint64_t, size_t> known;
+  known.reserve(rows.size());
+  for (auto& row : rows) {
+    const auto hash = hash_of(row);
+    const auto [begin, end] = known.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& entry) { return equal(kept[entry.second], row); });
+    if (same == end) {
+      known.emplace(hash, kept.size());
+      kept.push_back(std::move(row));
+      continue;
+    }
+    auto& all = kept[same->second].predictions;
+    all.insert(all.end(), row.predictions.begin(), row.predictions.end());
+  }
+  return kept;
+}
+
+}  // namespace cloze

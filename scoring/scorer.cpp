@@ -1,0 +1,242 @@
+#include "scoring/scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/spelling.h"
+#include "scoring/form_rules.h"
+#include "scoring/forward.h"
+#include "scoring/score_cache.h"
+#include "scoring/weights_hash.h"
+
+namespace cloze {
+
+namespace {
+
+/// The tokens in rows of a part of the passages: rows of a part are merged and sorted together.
+constexpr size_t tokens_at_once = 2 << 20;
+
+/// The run whose network gives the scores: of rtd that is the generator where masked tokens are predicted.
+LoadedRun scored_run(const LoadedRun& run, ScoringForm form) {
+  auto scored = run;
+  const auto* objective = scored_objective(run.config.objectives, backbone_of(run.config.model), form);
+  if (objective && std::holds_alternative<RtdConfig>(*objective) && form != ScoringForm::detection)
+    take_generator(scored);
+  return scored;
+}
+
+ScoringForm checked_form(const LoadedRun& run, const ScoringOptions& options) {
+  require<CheckpointError>(run.has_tokenizer, run.folder,
+                           ": has no tokenizer, so it cannot read text; import it with its tokenizer files");
+  const auto form = options.form.value_or(usual_form(run.config).value_or(ScoringForm::pll));
+  const auto fault = scoring_fault(run.config, form);
+  require<ConfigError>(fault.empty(), run.folder, ": ", fault);
+  return form;
+}
+
+/// Passages that are equal, and what is known of them.
+struct Distinct {
+  std::vector<size_t> first;   ///< index of the first passage of each kind
+  std::vector<size_t> kind;    ///< of each passage
+  std::vector<int64_t> count;  ///< passages of each kind
+};
+Distinct distinct_passages(std::span<const Passage> passages) {
+  const auto less = [&](size_t a, size_t b) {
+    const auto &x = passages[a], &y = passages[b];
+    return std::tie(x.scored, x.left, x.right) < std::tie(y.scored, y.left, y.right);
+  };
+  std::map<size_t, size_t, decltype(less)> kinds(less);
+  Distinct found;
+  for (size_t i = 0; i < passages.size(); ++i) {
+    const auto [entry, fresh] = kinds.try_emplace(i, found.first.size());
+    if (fresh) {
+      found.first.push_back(i);
+      found.count.push_back(0);
+    }
+    found.kind.push_back(entry->second);
+    ++found.count[entry->second];
+  }
+  return found;
+}
+
+/// The score of a passage before its tokens have log-probabilities.
+PassageScore unscored(const Passage& passage, const EncodedPassage& encoded) {
+  PassageScore score{.words = count_words(passage.scored), .bytes = static_cast<int64_t>(passage.scored.size())};
+  for (size_t at = encoded.begin; at < encoded.end; ++at) {
+    const auto& token = encoded.tokens[at];
+    score.tokens.push_back({.id = token.id, .begin = token.begin, .end = token.end});
+  }
+  return score;
+}
+
+std::vector<double> values_of(const PassageScore& score) {
+  std::vector<double> values;
+  for (const auto& token : score.tokens) values.push_back(token.log_probability);
+  return values;
+}
+
+void add_up(PassageScore& score) {
+  score.sum = 0;
+  for (const auto& token : score.tokens) score.sum += token.log_probability;
+}
+
+/// Counts passages that are done, and reports them.
+class Done {
+ public:
+  Done(const std::function<void(int64_t, int64_t)>& report, size_t all)
+      : report_(report), all_(static_cast<int64_t>(all)) {}
+  void add(int64_t passages) {
+    done_ += passages;
+    if (report_) report_(done_, all_);
+  }
+
+ private:
+  const std::function<void(int64_t, int64_t)>& report_;
+  int64_t done_ = 0, all_;
+};
+
+/// The work on some passages: what is known of each kind, and what is left.
+struct Work {
+  std::span<const Passage> passages;
+  Distinct all;
+  std::vector<EncodedPassage> encoded;  ///< of each kind, those without a score
+  std::vector<PassageScore> scores;
+  std::vector<size_t> left;  ///< of each kind, the tokens without a score
+
+  const Passage& passage(size_t kind) const { return passages[all.first[kind]]; }
+};
+
+}  // namespace
+
+struct Scorer::Impl {
+  Impl(const LoadedRun& of, const ScoringOptions& wanted)
+      : options(wanted),
+        form(checked_form(of, wanted)),
+        given(of.network),
+        run(scored_run(of, form)),
+        rows(make_scoring_rows(run, form)),
+        forward(*run.network, head_of(*scored_objective(run.config.objectives, backbone_of(run.config.model), form)),
+                form == ScoringForm::detection, wanted.batch_tokens) {
+    const auto room = rows->room();
+    require<ConfigError>(room > 0, run.folder, ": the model reads at most ",
+                         backbone_of(run.config.model).max_input_length(),
+                         " tokens, which leaves none for a text between special ones; score a longer model");
+    require<ConfigError>(options.stride >= 0 && static_cast<size_t>(options.stride) <= room, run.folder,
+                         ": a stride of ", options.stride, " tokens is not in [0, ", room,
+                         "], the tokens of a text that the model reads at once; choose a smaller one");
+    if (!options.cache.empty() && !options.ranks) cache.emplace(options.cache, scores_name(run, form, options.stride));
+  }
+
+  void check_fits(const Passage& passage, const EncodedPassage& encoded) const {
+    const bool fits =
+        encoded.begin == encoded.end || !rows->windows(encoded, static_cast<size_t>(options.stride)).empty();
+    require<DataError>(fits, "the text '", shortened(passage.text()), "' has ", encoded.tokens.size(), " tokens, and ",
+                       run.folder, " reads at most ", rows->room(),
+                       " of a text; shorten it, or score it in windows with a stride");
+  }
+
+  void check_finite(double value, const Passage& passage) const {
+    require<DataError>(std::isfinite(value), run.folder, ": its logits for the text '", shortened(passage.text()),
+                       "' are not finite; the training diverged or the weights are damaged: take an earlier "
+                       "checkpoint, or import it again");
+  }
+
+  bool by_generator() const { return run.network != given; }
+
+  /// Tokenizes the passages of a kind, and takes their score from the cache. Throws DataError if they do not fit.
+  void read(Work& work, size_t kind) const {
+    const auto& passage = work.passage(kind);
+    auto encoded = encode(run.tokenizer, passage, rows->text());
+    auto& score = work.scores[kind] = unscored(passage, encoded);
+    const auto known = cache ? cache->find(passage) : std::nullopt;
+    if (known && known->size() == score.tokens.size()) {
+      for (size_t i = 0; i < known->size(); ++i) score.tokens[i].log_probability = (*known)[i];
+      return;
+    }
+    check_fits(passage, encoded);
+    work.left[kind] = score.tokens.size();
+    work.encoded[kind] = std::move(encoded);
+  }
+
+  /// Scores kinds from `first` on, as many as are merged and sorted together; returns the first of the next part.
+  size_t score_part(Work& work, size_t first, Done& done) const {
+    std::vector<ScoringRow> made;
+    size_t end = first;
+    for (size_t tokens = 0; end < work.scores.size() && tokens < tokens_at_once; ++end) {
+      if (work.left[end] == 0) continue;
+      const size_t before = made.size();
+      for (const auto& window : rows->windows(work.encoded[end], static_cast<size_t>(options.stride)))
+        rows->add(work.encoded[end], window, static_cast<uint32_t>(end), made);
+      for (size_t r = before; r < made.size(); ++r) tokens += made[r].ids.size() + made[r].decoder.size();
+      work.encoded[end] = {};
+    }
+    forward.score(
+        distinct(std::move(made)),
+        [&](const Prediction& prediction, const Answer& answer) {
+          const size_t kind = prediction.passage;
+          check_finite(answer.log_probability, work.passage(kind));
+          auto& token = work.scores[kind].tokens[prediction.token];
+          token.log_probability = answer.log_probability;
+          token.rank = answer.rank;
+          token.best = answer.best;
+          if (--work.left[kind] > 0) return;
+          done.add(work.all.count[kind]);
+          if (cache) cache->add(work.passage(kind), values_of(work.scores[kind]));
+        },
+        options.ranks);
+    save();
+    return end;
+  }
+
+  /// A cache that cannot be written is given up: the scores are worth more.
+  void save() const {
+    if (!cache) return;
+    try {
+      cache->flush();
+    } catch (const Error& error) {
+      log_warning("score", words(error.what(), "; scores are no longer kept"));
+      cache.reset();
+    }
+  }
+
+  ScoringOptions options;
+  ScoringForm form;
+  std::shared_ptr<Network> given;
+  LoadedRun run;  ///< whose network gives the scores
+  std::unique_ptr<RowsOfPassages> rows;
+  RowScorer forward;
+  mutable std::optional<ScoreCache> cache;
+};
+
+Scorer::Scorer(const LoadedRun& run, const ScoringOptions& options) : impl_(std::make_unique<Impl>(run, options)) {}
+Scorer::~Scorer() = default;
+ScoringForm Scorer::form() const { return impl_->form; }
+std::string Scorer::description() const {
+  return impl_->rows->description() + (impl_->by_generator() ? ", by the generator" : "");
+}
+
+std::vector<PassageScore> Scorer::score(std::span<const Passage> passages) const {
+  const auto& impl = *impl_;
+  Work work{.passages = passages, .all = distinct_passages(passages), .encoded = {}, .scores = {}, .left = {}};
+  Done done(impl.options.progress, passages.size());
+  const size_t kinds = work.all.first.size();
+  work.encoded.resize(kinds);
+  work.scores.resize(kinds);
+  work.left.resize(kinds);
+  // All texts are read before any is scored, so that one that is too long is refused at once.
+  for (size_t k = 0; k < kinds; ++k) {
+    impl.read(work, k);
+    if (work.left[k] == 0) done.add(work.all.count[k]);
+  }
+  for (size_t k = 0; k < kinds;) k = impl.score_part(work, k, done);
+  for (auto& score : work.scores) add_up(score);
+  std::vector<PassageScore> found;
+  found.reserve(passages.size());
+  for (const auto kind : work.all.kind) found.push_back(work.scores[kind]);
+  return found;
+}
+
+}  // namespace cloze

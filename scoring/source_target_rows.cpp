@@ -1,0 +1,236 @@
+// Rows of objectives with a source and a target: a masked token, or the completion of a context.
+#include <algorithm>
+
+#include "core/error.h"
+#include "scoring/rows.h"
+
+namespace cloze {
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+/// The layout of a likelihood: the source that stands for a context, and how its target begins.
+enum class Prefix {
+  none,         ///< the run gives no likelihood
+  source,       ///< source: the context; target: the completion
+  sentinel,     ///< source: the context and a sentinel; target: the sentinel and the completion
+  placeholder,  ///< source: the context and one placeholder; target: the completion
+  repeated,     ///< source: the context and one mask; target: context and completion
+  masks         ///< source: the context and a mask for each token; target: context and completion
+};
+
+/// How an objective writes a masked token and a completion.
+struct Layout {
+  Prefix prefix = Prefix::none;
+  bool target_has_text = false;  ///< of a masked token: the target is the whole text, not what is masked
+  bool one_mask = true;          ///< several masked tokens have one placeholder
+  bool pair = false;             ///< both sides are texts of their own, each with its end token
+};
+
+struct LayoutOf {
+  Layout operator()(const SpanCorruptionConfig& spans) const {
+    switch (spans.corruption) {
+      case Corruption::spans:
+      case Corruption::iid:
+        return {.prefix = Prefix::sentinel};
+      case Corruption::mass:
+      case Corruption::bert:
+        return {.prefix = Prefix::masks, .target_has_text = true, .one_mask = false};
+      case Corruption::drop:
+      case Corruption::prefix_lm:
+        return {.prefix = Prefix::source};
+      case Corruption::deshuffle:
+        return {};
+    }
+    return {};
+  }
+  Layout operator()(const DenoisingConfig& noise) const {
+    const bool one = noise.replace_length != -1;
+    return {.prefix = one ? Prefix::repeated : Prefix::masks, .target_has_text = true, .one_mask = one};
+  }
+  Layout operator()(const GapSentencesConfig&) const { return {.prefix = Prefix::placeholder}; }
+  Layout operator()(const PairsConfig&) const { return {.prefix = Prefix::source, .pair = true}; }
+  template <class Other>
+  Layout operator()(const Other&) const {
+    return {};
+  }
+};
+
+class SourceTargetScoring final : public RowsOfPassages {
+ public:
+  SourceTargetScoring(const LoadedRun& run, const ObjectiveConfig& objective, ScoringForm form)
+      : form_(form),
+        model_(backbone_of(run.config.model)),
+        decoding_(decoding_ids_of(run.config.model)),
+        layout_(std::visit(LayoutOf{}, objective)),
+        bos_(static_cast<int32_t>(run.tokenizer.special().cls)),
+        eos_(static_cast<int32_t>(run.tokenizer.special().sep)) {
+    require_token(run, eos_, "[SEP] or </s>", "the token that ends a source");
+    if (model_.prepend_bos) require_token(run, bos_, "[CLS] or <s>", "the token that begins a text");
+    placeholder_ = placeholder_of_run(run, objective);
+    const auto* spans = std::get_if<SpanCorruptionConfig>(&objective);
+    const bool joined = !model_.is_encoder_decoder() && spans && spans->corruption == Corruption::prefix_lm;
+    ends_source_ = !joined;
+  }
+
+  PassageText text() const override {
+    if (form_ != ScoringForm::likelihood) return PassageText::whole;
+    return layout_.pair ? PassageText::pair : PassageText::to_scored;
+  }
+
+  /// Tokens of a text that stands on one side, or on both; of a decoder both sides share the positions.
+  size_t room() const override {
+    const int64_t placeholder = layout_.prefix == Prefix::source ? 0 : 1, begin = model_.prepend_bos ? 1 : 0;
+    const int64_t length = model_.max_input_length() - begin - 1 - (has_two_texts() ? 0 : placeholder);
+    const int64_t of_decoder = model_.max_input_length() - 2 * (begin + 1 + placeholder);
+    const int64_t room = model_.is_encoder_decoder() ? length : has_two_texts() ? of_decoder / 2 : of_decoder;
+    return static_cast<size_t>(std::max<int64_t>(room, 0));
+  }
+
+  /// Context and completion of an encoder-decoder have a side each: windows go over the completion, and all before one
+  /// is its context.
+  std::vector<Window> windows(const EncodedPassage& passage, size_t stride) const override {
+    if (form_ != ScoringForm::likelihood || has_two_texts() || !model_.is_encoder_decoder())
+      return windows_of(passage, room(), stride);
+    const size_t most = room();
+    const bool fits = passage.begin <= most && passage.end - passage.begin <= most;
+    std::vector<Window> found;
+    for (size_t at = passage.begin, end = 0; at < passage.end && (fits || stride > 0) && most > 0; at = end) {
+      end = std::min(passage.end, at + (found.empty() ? most : stride));
+      found.push_back({at - std::min(at, most), end, at});
+    }
+    return found;
+  }
+
+  std::string description() const override;
+
+  void add(const EncodedPassage& passage, const Window& window, uint32_t number,
+           std::vector<ScoringRow>& rows) const override {
+    if (form_ == ScoringForm::likelihood) return add_completion(passage, window, number, rows);
+    const auto [first, last] = counted(passage, window);
+    for (size_t at = first; at < last; ++at) add_masked(passage, window, at, number, rows);
+  }
+
+ private:
+  int32_t placeholder_of_run(const LoadedRun& run, const ObjectiveConfig& objective) const {
+    const auto& special = run.tokenizer.special();
+    if (layout_.prefix == Prefix::sentinel) {
+      const auto& sentinels = run.tokenizer.sentinels();
+      require_token(run, sentinels.empty() ? -1 : sentinels[0], "<extra_id_0>", "the sentinel that replaces a span");
+      return static_cast<int32_t>(sentinels[0]);
+    }
+    if (layout_.prefix == Prefix::source) return -1;
+    const bool sentences = std::holds_alternative<GapSentencesConfig>(objective);
+    const auto id = sentences ? special.sentence_mask : special.mask;
+    require_token(run, id, "[MASK] or <mask>", "the token that replaces a masked one");
+    return static_cast<int32_t>(id);
+  }
+
+  static void append(Ids& ids, const EncodedPassage& passage, size_t begin, size_t end) {
+    for (size_t at = begin; at < end; ++at) ids.push_back(passage.tokens[at].id);
+  }
+
+  /// Source and target both have the text.
+  bool has_two_texts() const {
+    if (form_ != ScoringForm::likelihood) return layout_.target_has_text;
+    return layout_.prefix == Prefix::repeated || layout_.prefix == Prefix::masks;
+  }
+
+  Ids begun() const { return model_.prepend_bos ? Ids{bos_} : Ids{}; }
+
+  void add_masked(const EncodedPassage& passage, const Window& window, size_t at, uint32_t number,
+                  std::vector<ScoringRow>& rows) const {
+    const size_t end = masked_end(passage, at, window.end, form_);
+    auto source = begun(), target = begun();
+    append(source, passage, window.begin, at);
+    source.insert(source.end(), layout_.one_mask ? 1 : end - at, placeholder_);
+    append(source, passage, end, window.end);
+    source.push_back(eos_);
+    if (layout_.target_has_text)
+      append(target, passage, window.begin, at);
+    else
+      target.push_back(placeholder_);
+    const auto first = target.size();
+    target.push_back(passage.tokens[at].id);
+    add_row(std::move(source), target, first, at, passage, number, rows);
+  }
+
+  void add_completion(const EncodedPassage& passage, const Window& window, uint32_t number,
+                      std::vector<ScoringRow>& rows) const {
+    const auto [first, last] = counted(passage, window);
+    auto source = begun(), target = begun();
+    append(source, passage, window.begin, first);
+    if (layout_.prefix != Prefix::source)
+      source.insert(source.end(), layout_.prefix == Prefix::masks ? last - first : 1, placeholder_);
+    // A source without text is an end token.
+    if (ends_source_ || source.empty()) source.push_back(eos_);
+    if (layout_.prefix == Prefix::sentinel) target.push_back(placeholder_);
+    if (has_two_texts()) append(target, passage, window.begin, first);
+    const auto before = target.size();
+    append(target, passage, first, last);
+    add_row(std::move(source), target, before, first, passage, number, rows);
+  }
+
+  /// The row whose target has at `first` and after it the tokens of the passage from `at` on.
+  void add_row(Ids source, const Ids& target, size_t first, size_t at, const EncodedPassage& passage, uint32_t number,
+               std::vector<ScoringRow>& rows) const {
+    auto& row = rows.emplace_back();
+    const bool two = model_.is_encoder_decoder();
+    const size_t before = two ? 1 : source.size();
+    row.ids = std::move(source);
+    if (two) row.decoder.push_back(decoding_.decoder_starts_with_last_target ? eos_ : start());
+    if (!two && model_.prefix_lm) row.prefix = static_cast<int32_t>(before) - 1;
+    auto& read = two ? row.decoder : row.ids;
+    read.insert(read.end(), target.begin(), target.end() - 1);
+    for (size_t k = first; k < target.size(); ++k)
+      row.predictions.push_back({.position = static_cast<int32_t>(before + k) - 1,
+                                 .label = target[k],
+                                 .passage = number,
+                                 .token = scored_number(passage, at + k - first)});
+  }
+
+  int32_t start() const { return static_cast<int32_t>(decoding_.decoder_start_token_id); }
+
+  ScoringForm form_;
+  const BackboneConfig& model_;
+  DecodingIds decoding_;
+  Layout layout_;
+  int32_t bos_, eos_, placeholder_ = -1;
+  bool ends_source_ = true;
+};
+
+std::string SourceTargetScoring::description() const {
+  const std::string side = model_.is_encoder_decoder() ? "decoder" : "target";
+  if (form_ != ScoringForm::likelihood) {
+    const std::string later = form_ == ScoringForm::pll_word_l2r ? ", together with the later tokens of its word," : "";
+    const std::string given = layout_.target_has_text ? "the tokens before it" : "the sentinel";
+    return words("mask form: each token", later, " replaced by ", layout_.target_has_text ? "[MASK]" : "a sentinel",
+                 " in the source, and predicted by the ", side, " after ", given);
+  }
+  switch (layout_.prefix) {
+    case Prefix::none:
+    case Prefix::source:
+      return words("prefix form: log-likelihood of the text in the ", side, ", with its context as the source");
+    case Prefix::sentinel:
+      return words("prefix form: log-likelihood of the text in the ", side,
+                   " after a sentinel, with its context and the sentinel as the source");
+    case Prefix::placeholder:
+      return words("prefix form: log-likelihood of the text in the ", side,
+                   ", with its context and a masked sentence as the source");
+    case Prefix::repeated:
+    case Prefix::masks:
+      return words("prefix form: log-likelihood of the text in the ", side, " after its context, with the context and ",
+                   layout_.prefix == Prefix::masks ? "a [MASK] for each token" : "[MASK]", " as the source");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::unique_ptr<RowsOfPassages> make_source_target_scoring(const LoadedRun& run, const ObjectiveConfig& objective,
+                                                           ScoringForm form) {
+  return std::make_unique<SourceTargetScoring>(run, objective, form);
+}
+
+}  // namespace cloze

@@ -1,0 +1,35 @@
+#include "scoring/weights_hash.h"
+
+#include <xxhash.h>
+
+#include "core/fingerprint.h"
+
+namespace cloze {
+
+namespace {
+
+/// Raised when the rows or the head of a score change.
+constexpr int rules = 1;
+
+uint64_t hash_of_weights(const Network& network) {
+  uint64_t hash = 0;
+  for (const auto& [name, param] : collect_params(network)) {
+    const auto values = param.value().detach().to(at::kCPU).contiguous();
+    hash = XXH3_64bits_withSeed(name.data(), name.size(), hash);
+    hash = XXH3_64bits_withSeed(values.data_ptr(), values.nbytes(), hash);
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string scores_name(const LoadedRun& run, ScoringForm form, int64_t stride) {
+  RunConfig described;
+  described.model = run.config.model;
+  described.objectives = run.config.objectives;
+  return hash_hex(words("rules ", rules, "\nweights ", hash_of_weights(*run.network), "\ntokenizer ",
+                        run.tokenizer.fingerprint(), "\nform ", name_of(form), "\nstride ", stride, "\n",
+                        to_yaml(described)));
+}
+
+}  // namespace cloze

@@ -1,0 +1,43 @@
+#pragma once
+// Evaluation suites: files of questions to a pretrained model, and the figures of its answers.
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "run/run.h"
+#include "scoring/scorer.h"
+#include "suites/acquisition.h"
+#include "suites/analogies.h"
+#include "suites/facts.h"
+#include "suites/ranking.h"
+#include "suites/reading.h"
+#include "suites/sentence_similarity.h"
+#include "suites/suite_result.h"
+#include "suites/word_similarity.h"
+
+namespace cloze {
+
+/// A suite, read and checked. Each kind has a header with its struct, `read_KIND(path)`, which returns none for a file
+/// of another kind, `fault_of(config, suite)`, why a run cannot answer it, and `run_suite(run, suite, options)`.
+using SuiteItems = std::variant<RankingSuite, FactSuite, ReadingSuite, AcquisitionSuite, WordSimilaritySuite,
+                                AnalogySuite, SentenceSimilaritySuite>;
+struct Suite {
+  std::string name;  ///< of its file or folder, without extensions
+  std::string path;
+  SuiteItems items;
+};
+
+/// The suite in a file or a folder; its kind is known by its fields. `.xz` and `.gz` are read as they are. Throws
+/// DataError with the place of what is damaged, doubled, empty or unknown.
+Suite open_suite(const std::string& path);
+
+/// Why a run cannot answer a suite, as a sentence; empty if it can.
+std::string suite_fault(const RunConfig& config, const Suite& suite, const SuiteOptions& options);
+
+/// The figures and predictions of a run. Throws ConfigError by suite_fault.
+SuiteResult run_suite(const LoadedRun& run, const Suite& suite, const SuiteOptions& options);
+
+}  // namespace cloze

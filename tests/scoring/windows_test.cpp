@@ -1,0 +1,119 @@
+// Texts that are longer than the model.
+#include "scoring/encoded_passage.h"
+#include "tests/scoring/random_run.h"
+
+using namespace cloze;
+
+namespace {
+
+std::string long_text(int words) {
+  std::string text;
+  for (int i = 0; i < words; ++i)
+    text += (i ? " " : "") + std::string(i % 3 == 0 ? "the" : i % 3 == 1 ? "cats" : "see");
+  return text;
+}
+
+EncodedPassage passage_of(size_t tokens, size_t begin, size_t end) {
+  EncodedPassage passage;
+  passage.tokens.resize(tokens);
+  passage.begin = begin;
+  passage.end = end;
+  return passage;
+}
+
+}  // namespace
+
+TEST_CASE("windows end a stride apart, and each scores what the one before has not", "[scoring]") {
+  using Windows = std::vector<Window>;
+  CHECK((windows_of(passage_of(10, 0, 10), 10, 0) == Windows{{0, 10, 0}}));
+  CHECK(windows_of(passage_of(11, 0, 11), 10, 0).empty());
+  const Windows five{{0, 10, 0}, {4, 14, 10}, {8, 18, 14}, {12, 22, 18}, {15, 25, 22}};
+  CHECK((windows_of(passage_of(25, 0, 25), 10, 4) == five));
+  CHECK((windows_of(passage_of(25, 20, 23), 10, 4) == Windows{{12, 22, 18}, {15, 25, 22}}));
+  CHECK((windows_of(passage_of(20, 0, 20), 10, 10) == Windows{{0, 10, 0}, {10, 20, 10}}));
+}
+
+TEST_CASE("a text longer than the model is refused with its lengths, or scored in windows", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "gpt2");  // 40 positions
+  const auto text = long_text(60);
+  const auto ids = ids_of(run, text);
+  CHECK_THROWS_WITH(Scorer(run, {}).score(whole({"the cat", text})),
+                    Catch::StartsWith("the text 'the cats see") &&
+                        Catch::Contains(words("' has ", ids.size(),
+                                              " tokens, and runs/random reads at most 40 of a text; "
+                                              "shorten it, or score it in windows with a stride")));
+  CHECK_THROWS_AS(Scorer(run, {}).score(whole({text})), DataError);
+  const auto score = Scorer(run, {.stride = 7}).score(whole({text}))[0];
+  std::vector<double> wanted;
+  const auto logits_at = [&](size_t begin, size_t end, bool separator) {
+    const Ids part(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(end));
+    return logits_of(run, {.input_ids = row_of(separator ? joined({{run.tokenizer.special().sep}, part}) : part)})[-1];
+  };
+  for (size_t at = 0; at < ids.size(); ++at) {
+    const size_t end = at < 40 ? 40 : std::min(ids.size(), 40 + ((at - 40) / 7 + 1) * 7), begin = end - 40;
+    wanted.push_back(log_probability(logits_at(begin, at, begin == 0), ids[at]));
+  }
+  check_values(values_of(score), wanted);
+}
+
+TEST_CASE("windows of masked models are framed like whole texts", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "bert");
+  const auto text = long_text(45);
+  const auto ids = ids_of(run, text);
+  const auto& special = run.tokenizer.special();
+  const auto score = Scorer(run, {.stride = 10}).score(whole({text}))[0];
+  REQUIRE(score.tokens.size() == ids.size());
+  const size_t at = 43, begin = 48 - 38, end = 48;
+  Ids part(ids.begin() + static_cast<std::ptrdiff_t>(begin), ids.begin() + static_cast<std::ptrdiff_t>(end));
+  part[at - begin] = special.mask;
+  const auto logits = logits_of(run, {.input_ids = row_of(joined({{special.cls}, part, {special.sep}}))});
+  CHECK(score.tokens[at].log_probability == Approx(log_probability(logits[at - begin + 1], ids[at])).margin(2e-5));
+}
+
+TEST_CASE("every token of a long text has one score, in every family and with any stride", "[scoring]") {
+  const auto name = GENERATE("bert", "electra", "gpt2", "bart", "pegasus", "transformer", "modernbert");
+  const TempDir dir;
+  INFO(name);
+  const auto run = random_run(dir, name);
+  const auto text = long_text(50);
+  const auto count = ids_of(run, text).size();
+  for (const int64_t stride : {1, 16, 36})
+    for (const auto form : {ScoringForm::pll, ScoringForm::likelihood, ScoringForm::detection}) {
+      if (!scoring_fault(run.config, form).empty()) continue;
+      const auto score = Scorer(run, {.form = form, .stride = stride}).score(whole({text}))[0];
+      CHECK(score.tokens.size() == count);
+      for (const double value : values_of(score)) CHECK(value < 0);
+    }
+  CHECK_THROWS_WITH(Scorer(run, {.stride = 41}), Catch::Contains("a stride of 41 tokens is not in [0, "));
+}
+
+TEST_CASE("windows over a completion have what is before them as their source", "[scoring]") {
+  const TempDir dir;
+  const auto run = random_run(dir, "pegasus");
+  const auto text = long_text(50);
+  const auto ids = ids_of(run, text);
+  const auto score = Scorer(run, {.stride = 10}).score(whole({text}))[0];
+  const auto& special = run.tokenizer.special();
+  const size_t room = 40 - 2, begin = room, at = begin + 3;
+  const auto slice = [&](size_t from, size_t to) {
+    return Ids(ids.begin() + static_cast<std::ptrdiff_t>(from), ids.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  const auto logits = logits_of(
+      run, {.input_ids = row_of(joined({slice(0, begin), {special.sentence_mask, special.sep}})),
+            .decoder_input_ids =
+                row_of(joined({{decoding_ids_of(run.config.model).decoder_start_token_id}, slice(begin, at)}))});
+  CHECK(score.tokens[at].log_probability == Approx(log_probability(logits[-1], ids[at])).margin(2e-5));
+}
+
+TEST_CASE("words are separated by white space, and tokens belong to them by their bytes", "[scoring]") {
+  CHECK(count_words("") == 0);
+  CHECK(count_words("  two\twords\n") == 2);
+  CHECK(count_words("no\xC2\xA0"
+                    "break\xE3\x80\x80space") == 3);
+  const std::string text = " ab cd  ef ";
+  const std::vector<TokenSpan> tokens{{1, 0, 1}, {2, 1, 3}, {3, 3, 5},  {4, 5, 6},
+                                      {5, 6, 8}, {6, 8, 9}, {7, 9, 10}, {8, 10, 11}};
+  CHECK(words_of_tokens(text, tokens) == std::vector<int64_t>{0, 0, 1, 1, 2, 2, 2, 3});
+}
