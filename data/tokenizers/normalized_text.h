@@ -99,6 +99,7 @@ class Rewriter {
         change(text_.view(part));
       else
         keep(part.end - part.begin);
+      check_growth();
       result_.parts.push_back({begin, static_cast<uint32_t>(result_.text.size()), part.source, part.id});
     }
     text_ = std::move(result_);
@@ -150,14 +151,17 @@ class Rewriter {
     if (!text_.tracked || text_.origins.empty()) return {};
     return text_.origins[std::min(at, text_.origins.size() - 1)];
   }
+  void check_growth() const {
+    require<DataError>(result_.text.size() <= most_bytes_, "the rules of the tokenizer make more than ", most_bytes_,
+                       " bytes of a text of ", text_.source_bytes, "; correct its normalizer");
+  }
   void write(int32_t code, SourceRange origin) {
     if (code < 0) return;
     if (code < 128)
       result_.text += static_cast<char>(code);
     else
       append_code_point(result_.text, code);
-    require<DataError>(result_.text.size() <= most_bytes_, "the rules of the tokenizer make more than ", most_bytes_,
-                       " bytes of a text of ", text_.source_bytes, "; correct its normalizer");
+    check_growth();
     if (text_.tracked) result_.origins.resize(result_.text.size(), origin);
   }
 
