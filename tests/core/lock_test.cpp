@@ -1,5 +1,6 @@
 #include "core/lock.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
