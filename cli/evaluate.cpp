@@ -70,11 +70,12 @@ CLI::Option* add_suites(CLI::App& verb, SuitesCommand& c) {
   return suite;
 }
 
-/// Options of losses, which suites do not have.
-void exclude_losses(CLI::App& verb, CLI::Option* suite) {
+/// Refuses options of losses, which suites do not have.
+void exclude_losses(const CLI::App& verb) {
   for (const auto* name : {"--objective", "--set", "--text", "--target", "--format", "--field", "--columns", "--tokens",
                            "--sequences", "--generate", "--batch-size"})
-    suite->excludes(verb.get_option(name));
+    require<ConfigError>(verb.count("--suite") == 0 || verb.count(name) == 0, "--suite asks questions, and ", name,
+                         " is an option of held-out losses; leave one of them out");
 }
 
 void check_suites(const CLI::App& verb, const EvaluateCommand& command) {
@@ -115,7 +116,6 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   for (size_t i = before; i < verb->get_options().size(); ++i)
     if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
       option->needs(generate);  // losses are computed in batches too
-  exclude_losses(*verb, add_suites(*verb, command->suites));
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
@@ -132,6 +132,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
     check_search_options(*verb, command->search);
     require<ConfigError>((command->sequences > 0 || verb->count("--sequences") == 0) && command->batch_size > 0,
                          "--sequences and --batch-size must be at least 1");
+    exclude_losses(*verb);
     check_suites(*verb, *command);
     globals.exit_code = run_engine(*command);
   });

@@ -385,7 +385,8 @@ void describe(V& v, EvaluationConfig& c) {
     "evaluation suites that the run answers: files, folders, or names in the folder CLOZE_SUITES; [] = none");
   v("suite_every", c.suite_every, "steps between answers to the suites, besides those at the end; 0 = only at the end",
     at_least(0));
-  v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all", at_least(0));
+  v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all",
+    at_least(0));
 }
 
 /// Checkpoints and logging.
