@@ -41,8 +41,8 @@ CLI::Option* add_choice(CLI::App& verb, const std::string& name, const std::stri
   return verb.add_option_function<std::string>(name, take, help)->check(CLI::IsMember(names));
 }
 
-/// The suites to answer, and how; returns --suite.
-CLI::Option* add_suites(CLI::App& verb, SuitesCommand& c) {
+/// The suites to answer, and how.
+void add_suites(CLI::App& verb, SuitesCommand& c) {
   auto* suite = verb.add_option("--suite", c.names,
                                 "suite to answer instead of losses: its file or folder, or its name in ./suites or "
                                 "$CLOZE_SUITES (repeatable)");
@@ -67,7 +67,6 @@ CLI::Option* add_suites(CLI::App& verb, SuitesCommand& c) {
   for (size_t i = before; i < verb.get_options().size(); ++i) verb.get_options()[i]->needs(suite);
   for (auto* option : verb.get_options())
     if (const bool is_own = option == suite || option->get_needs().count(suite) > 0; is_own) option->group("Suites");
-  return suite;
 }
 
 /// Refuses options of losses, which suites do not have.
@@ -116,6 +115,7 @@ void add_evaluate(CLI::App& app, Globals& globals) {
   for (size_t i = before; i < verb->get_options().size(); ++i)
     if (auto* option = verb->get_options()[i]; !option->check_name("--batch-size"))
       option->needs(generate);  // losses are computed in batches too
+  add_suites(*verb, command->suites);
   verb->add_flag("--json", command->json, json_help);
   verb->footer(
       "Examples:\n  cloze evaluate runs/first --text chapter.txt\n"
