@@ -10,6 +10,7 @@
 #include "objectives/generative_rows.h"
 #include "train/loader.h"
 #include "run/memory.h"
+#include "run/open_tokens.h"
 #include "run/process.h"
 #include "run/training_rows.h"
 #include "train/stepper.h"
@@ -136,7 +137,7 @@ Text open_text(RunConfig& config) {
     if (vocab_size == 0) vocab_size = 30522;
     return {.row_tokens = static_cast<double>(config.data.max_seq_length)};
   }
-  const TokenStore store(config.data.tokens, "train");
+  const auto store = open_tokens(config, "train");
   if (vocab_size == 0) vocab_size = store.tokenizer().size();
   auto collator = std::make_unique<Collator>(store, config.objectives, config.data, row_streams(config.train), "train",
                                              config.model, training_rows(config.train, store));

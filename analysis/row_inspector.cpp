@@ -1,6 +1,7 @@
 #include "analysis/row_inspector.h"
 
 #include "objectives/special_tokens.h"
+#include "run/open_tokens.h"
 #include "run/training_rows.h"
 
 namespace cloze {
@@ -15,7 +16,7 @@ RunConfig with_special_ids(RunConfig config, const SpecialIds& special) {
 }  // namespace
 
 InspectedRun::InspectedRun(const RunConfig& given)
-    : store(given.data.tokens, "train"),
+    : store(open_tokens(given, "train")),
       vocabulary(store.tokenizer()),
       config(with_special_ids(given, vocabulary.special)),
       steps(training_rows(config.train, store)),

@@ -51,9 +51,9 @@ void add_fill(CLI::App& app, Globals& globals) {
       "Example:\n  cloze fill runs/first \"the mouse [MASK] the cheese\"\n\n"
       "Candidates are words; -ing is one that continues the word before the blank.");
   verb->callback([command, file, &globals] {
+    check_run_path(command->run);
     command->texts = texts_of(command->texts, *file);
     for (auto& text : command->texts) text = with_masks(text);
-    check_run_path(command->run);
     globals.exit_code = run_engine(*command);
   });
 }

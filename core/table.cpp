@@ -4,6 +4,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "core/columns.h"
 #include "core/error.h"
 #include "core/text.h"
 

@@ -11,7 +11,7 @@ struct Table {
   std::string title;
   std::vector<std::string> header{};
   std::vector<std::vector<std::string>> rows{};
-  std::string picture{};   ///< SVG, which a page shows above the table
+  std::string picture{};    ///< SVG, which a page shows above the table
   bool of_numbers = false;  ///< columns but the first are aligned to the right
 };
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/columns.h"
+
 namespace cloze {
 
 namespace {
-
-bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 /// The spaces that a text lacks to a width.
 std::string missing(const std::string& text, size_t width) {
@@ -69,20 +69,9 @@ std::string markdown_of(char c) {
 
 }  // namespace
 
-size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
-
 std::string padded(const std::string& text, size_t width) { return text + missing(text, width); }
 
 std::string aligned_right(const std::string& text, size_t width) { return missing(text, width) + text; }
-
-std::string cut(const std::string& text, size_t width) {
-  size_t seen = 0;
-  for (size_t at = 0; at < text.size(); ++at)
-    if (begins_character(text[at]) && seen++ == width) return text.substr(0, at);
-  return text;
-}
 
 std::string wrapped(const std::string& head, const std::string& text, int64_t columns, size_t indent) {
   std::string lines, line = head;

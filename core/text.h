@@ -1,19 +1,13 @@
 #pragma once
-// Text of reports: widths in characters of UTF-8, columns, paragraphs, escapes.
+// Text of reports: columns, paragraphs, escapes.
 #include <cstdint>
 #include <string>
 
 namespace cloze {
 
-/// Characters of UTF-8.
-size_t width_of(const std::string& text);
-
 /// A text with spaces after it, or before it, up to a width; longer ones stay as they are.
 std::string padded(const std::string& text, size_t width);
 std::string aligned_right(const std::string& text, size_t width);
-
-/// The first `width` characters of a text.
-std::string cut(const std::string& text, size_t width);
 
 /// `head`, whose spaces stay, and a paragraph after it, in lines of at most `columns`; all but the first are indented.
 std::string wrapped(const std::string& head, const std::string& text, int64_t columns, size_t indent);

@@ -74,7 +74,8 @@ void write_module(const torch::jit::Module& module, const std::string& staged, c
 }
 
 void move_file(const std::string& from, const std::string& to) {
-  require<CheckpointError>(rename(from.c_str(), to.c_str()) == 0, to, ": cannot be written (", system_reason(), ")");
+  const bool renamed = rename(from.c_str(), to.c_str()) == 0;
+  require<CheckpointError>(renamed, to, ": cannot be written (", system_reason(), ")");
 }
 
 json provenance_of(const LoadedRun& run, const std::string& dtype) {

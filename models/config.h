@@ -30,7 +30,7 @@ constexpr auto choices(Architecture) {
                     Choice{decoder, "decoder", "one causal stack"},
                     Choice{encoder_decoder, "encoder_decoder",
                            "a bidirectional stack, and a causal one with cross-attention to its output"},
-                    Choice{two_stream, "two_stream", "a content and a query stream over relative positions (xlnet)"}};
+                    Choice{two_stream, "two_stream", "a content and a query stream over relative positions"}};
 }
 
 /// Post-norm or pre-norm blocks.

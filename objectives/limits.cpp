@@ -74,8 +74,8 @@ void require_generative(const char* kind, const NextTokenTerms& terms, const Obj
   require_lm_head(kind, terms, ClmConfig::kind, in, limits);
   forbid_two_streams(kind, in, limits);
   limits.forbid(in.backbone().is_encoder(), "objective ", kind, " needs a generative model, ", kind_of(in.model),
-                " is bidirectional; choose gpt2, t5, bart, mbart, pegasus or transformer, or set "
-                "model.architecture: decoder");
+                " is bidirectional; choose ", families_that(&BackboneConfig::is_generative),
+                ", or set model.architecture: decoder");
   const double shorter = in.data.short_seq_prob;
   limits.forbid(shorter != 0 && shorter != DataConfig{}.short_seq_prob, "objective ", kind,
                 " makes rows of full length, and data.short_seq_prob is ", shortest(shorter), "; set it to 0");
@@ -98,8 +98,8 @@ void forbid_prefix_lm(const char* kind, const ObjectiveSetting& in, Limits& limi
 }
 
 void forbid_two_streams(const char* kind, const ObjectiveSetting& in, Limits& limits) {
-  limits.forbid(in.backbone().is_two_stream(), "objective ", kind,
-                " does not support xlnet, which predicts from its query stream; choose objective kind: plm");
+  limits.forbid(in.backbone().is_two_stream(), "objective ", kind, " does not support ", kind_of(in.model),
+                ", which predicts from its query stream; choose objective kind: plm");
 }
 
 void forbid_companions(const char* kind, const ObjectiveSetting& in, Limits& limits) {

@@ -84,10 +84,14 @@ std::vector<LossPart> Network::losses(const Batch& batch, uint64_t dropout_key, 
   return losses_of(active_objectives(), batch, dropout_key, new_mems);
 }
 
-std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
+const std::shared_ptr<Objective>& Network::objective_at(const std::string& head) const {
   for (const auto& objective : objectives)
-    if (objective->head_name() == head) return losses_of({objective}, batch, dropout_key, nullptr);
+    if (objective->head_name() == head) return objective;
   fail<ConfigError>("the network has no head for '", head, "'");
+}
+
+std::vector<LossPart> Network::losses_at(const std::string& head, const Batch& batch, uint64_t dropout_key) {
+  return losses_of({objective_at(head)}, batch, dropout_key, nullptr);
 }
 
 std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64_t dropout_key,
@@ -112,7 +116,10 @@ std::vector<LossPart> Network::losses_of(const Heads& heads, Batch batch, uint64
   const at::AutoGradMode graph_of_heads(records);
   std::vector<LossPart> all;
   for (size_t k = 0; k < heads.size(); ++k) {
-    for (auto& part : early[k]) all.push_back(std::move(part));
+    for (auto& part : early[k]) {
+      part.of_rewrite = true;
+      all.push_back(std::move(part));
+    }
     if (!heads[k]->reads_backbone()) continue;
     for (auto& part : heads[k]->losses(*backbone, hidden, batch)) all.push_back(std::move(part));
   }

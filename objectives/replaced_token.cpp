@@ -53,6 +53,7 @@ struct ReplacedToken final : Objective {
   }
 
   std::string name() const override { return RtdConfig::kind; }
+  int64_t scored_batch_size(int64_t) const override { return 32; }
 
   std::vector<LossPart> parts(const Batch& batch) const override {
     std::vector<LossPart> list;

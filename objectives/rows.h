@@ -52,7 +52,7 @@ struct RowContext {
   ModelConfig model;
   StepRows step;
   std::string stage;
-  Vocabulary vocabulary;
+  TokenProperties vocabulary;
   Rng order_rng;
   uint64_t mask_key, mixture_key, pair_key;
 };

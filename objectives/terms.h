@@ -25,6 +25,7 @@ struct ObjectiveTerms {
   static constexpr RowKind rows = RowKind::masked;
   static constexpr const char* share_key = "";     ///< of the value after the colon of a short form, `mlm:0.4`
   static constexpr bool classifies_pairs = false;  ///< predicts a label of a segment pair from the pooled [CLS]
+  static constexpr bool predicts_tokens = true;    ///< its loss is one of tokens; false: of labels 0 and 1
   double weight = 1.0;
   int64_t from_step = 0;
   int64_t until_step = 0;

@@ -209,6 +209,11 @@ std::string find_checkpoint(const std::string& run, const std::string& which) {
   return "";
 }
 
+void require_whole(const std::string& step_folder) {
+  const auto damage = find_damage(step_folder);
+  require<CheckpointError>(damage.empty(), step_folder, ": ", damage, "; name another step, or the run");
+}
+
 void prune_checkpoints(const std::string& run, int64_t keep) {
   const auto best = read_pointer(run, "best"), latest = read_pointer(run, "latest");
   int64_t kept = 0;

@@ -6,7 +6,6 @@
 #include "models/families/limits.h"
 #include "run/evaluation_protocol.h"
 #include "run/objective_setting.h"
-#include "run/objective_short_form.h"
 
 namespace cloze {
 
@@ -85,7 +84,6 @@ void check_evaluation(const RunConfig& c, Limits& limits) {
   const bool differs = !evaluation.objectives.empty() || evaluation.max_seq_length > 0 ||
                        evaluation.packing != EvaluationConfig{}.packing;
   if (!differs) return;
-  for (const auto& error : ignored_options(c)) limits.forbid(true, error);
   for (const auto& error : evaluation_errors(c)) limits.forbid(true, error);
 }
 

@@ -38,6 +38,12 @@ struct OptimizerConfig {
   double max_grad_norm = 1.0;
 };
 
+/// In what published updates of Adam differ.
+inline void set_adam(OptimizerConfig& o, bool bias_correction, double epsilon) {
+  o.bias_correction = bias_correction;
+  o.epsilon = epsilon;
+}
+
 /// Source: fairseq, optim/adam.py and examples/roberta/config/pretraining/base.yaml.
 inline void fairseq_roberta_optimizer(OptimizerConfig& o) {
   o.bias_correction = o.epsilon_hat = o.decay_norm_and_bias = true;
@@ -55,28 +61,35 @@ inline void spanbert_optimizer(OptimizerConfig& o) {
 
 /// Source: Yang et al. 2019, appendix A.4.1; zihangdai/xlnet, model_utils.py, AdamWeightDecayOptimizer.
 inline void xlnet_optimizer(OptimizerConfig& o) {
-  o.bias_correction = false;
-  o.epsilon = 1e-6;
+  set_adam(o, false, 1e-6);
   o.decay_score_biases = true;
+}
+
+inline void albert_optimizer(OptimizerConfig& o) {
+  set_adam(o, false, 1e-6);
+  o.kind = OptimizerKind::lamb;
+  o.learning_rate = 1.76e-3;
+}
+
+inline void t5_optimizer(OptimizerConfig& o) {
+  o.kind = OptimizerKind::adafactor;
+  o.learning_rate = 1e-2;
+  o.weight_decay = 0;
+  o.max_grad_norm = 0;
 }
 
 template <class V>
 void describe(V& v, OptimizerConfig& c) {
   v.like(c, "the details of the update follow that code",
-         {{"google-bert", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
-          {"huggingface", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
+         {{"google-bert", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
+          {"huggingface", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
           {"fairseq-roberta", fairseq_roberta_optimizer},
           {"spanbert", spanbert_optimizer},
-          {"electra", [](OptimizerConfig& o) { o.bias_correction = false, o.epsilon = 1e-6; }},
+          {"electra", [](OptimizerConfig& o) { set_adam(o, false, 1e-6); }},
           {"xlnet", xlnet_optimizer},
-          {"megatron", [](OptimizerConfig& o) { o.bias_correction = true, o.epsilon = 1e-8; }},
-          {"albert",
-           [](OptimizerConfig& o) {
-             o.kind = OptimizerKind::lamb, o.learning_rate = 1.76e-3, o.bias_correction = false, o.epsilon = 1e-6;
-           }},
-          {"t5", [](OptimizerConfig& o) {
-             o.kind = OptimizerKind::adafactor, o.learning_rate = 1e-2, o.weight_decay = 0, o.max_grad_norm = 0;
-           }}});
+          {"megatron", [](OptimizerConfig& o) { set_adam(o, true, 1e-8); }},
+          {"albert", albert_optimizer},
+          {"t5", t5_optimizer}});
   v("kind", c.kind, "the update rule");
   v("learning_rate", c.learning_rate, "peak learning rate", in_range(0, 1e3));
   v("beta1", c.beta1, "decay of the first moment (adamw, lamb)", in_range(0, 1, open_end));
@@ -372,7 +385,8 @@ void describe(V& v, EvaluationConfig& c) {
     "evaluation suites that the run answers: files, folders, or names in the folder CLOZE_SUITES; [] = none");
   v("suite_every", c.suite_every, "steps between answers to the suites, besides those at the end; 0 = only at the end",
     at_least(0));
-  v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all", at_least(0));
+  v("suite_items", c.suite_items, "items of each paradigm of minimal pairs and completions that are asked; 0 = all",
+    at_least(0));
 }
 
 /// Checkpoints and logging.

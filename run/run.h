@@ -24,7 +24,7 @@
 
 namespace cloze {
 
-/// The training time of a run by activity, summed over all of its sessions [s].
+/// The training time of a run by activity, summed over all processes that trained it [s].
 struct Ledger {
   double seconds = 0;  ///< training time, the sum of the next five; without evaluation and saving
   double data_wait = 0;
@@ -73,6 +73,9 @@ void save_checkpoint(const std::string& run, const TrainState& state, const std:
 /// The newest valid step folder of `run`, or empty; damaged ones are skipped with a warning.
 /// `which`: `latest`, `best`, or a step number.
 std::string find_checkpoint(const std::string& run, const std::string& which = "latest");
+
+/// Throws CheckpointError for a step folder whose files are not those of its manifest.
+void require_whole(const std::string& step_folder);
 
 /// Whether a file name is that of a step folder: `step-00001200`.
 bool is_step_folder(const std::string& name);

@@ -1,9 +1,12 @@
 #pragma once
 // A text to score, and its score.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "core/config.h"
 
 namespace cloze {
 
@@ -37,6 +40,12 @@ struct PassageScore {
 
 /// What a sum is divided by.
 enum class Normalisation { sum, token, word, byte };
+constexpr auto choices(Normalisation) {
+  return std::array{Choice{Normalisation::sum, "sum", "the log-probability of the whole"},
+                    Choice{Normalisation::token, "token", "by the number of its tokens"},
+                    Choice{Normalisation::word, "word", "by the number of its words"},
+                    Choice{Normalisation::byte, "byte", "by the number of its bytes"}};
+}
 
 /// The score by which passages are compared. A passage without tokens, words or bytes: its sum.
 inline double normalised(const PassageScore& score, Normalisation by) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/columns.h"
 #include "core/file.h"
 #include "core/error.h"
 #include "core/log.h"

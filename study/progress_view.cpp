@@ -1,6 +1,5 @@
 #include "study/progress_view.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "core/columns.h"
 #include "core/log.h"
 #include "core/text.h"
 
@@ -94,7 +94,7 @@ std::string progress_table(const Plan& plan, const std::vector<RunStatus>& statu
 }
 
 ProgressView::ProgressView(const Plan& plan, size_t selected)
-    : plan_(plan), terminal_(isatty(2) == 1), selected_(selected), start_(Clock::now()) {}
+    : plan_(plan), terminal_(isatty(STDERR_FILENO) == 1), selected_(selected), start_(Clock::now()) {}
 
 void ProgressView::show(bool last) {
   if (!terminal_ || log_level() == LogLevel::quiet) return;
@@ -103,9 +103,7 @@ void ProgressView::show(bool last) {
   statuses_.resize(plan_.runs.size());
   for (size_t i = 0; i < statuses_.size(); ++i)
     if (statuses_[i].state != RunState::done) statuses_[i] = status_of(plan_, plan_.runs[i]);
-  winsize size{};
-  const bool known = ioctl(2, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const auto table = progress_table(plan_, statuses_, known ? size.ws_col : 80);
+  const auto table = progress_table(plan_, statuses_, static_cast<int64_t>(terminal_columns(STDERR_FILENO, 80)));
   std::string text;
   if (drawn_ > 0) text = "\033[" + std::to_string(drawn_) + "A\033[J";  // over the last table
   text += table;

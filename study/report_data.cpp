@@ -100,7 +100,7 @@ std::string setting_lines(const StudyReport& report) {
   return text;
 }
 
-void add_usage(Line& line, const Usage& used) {
+void add_usage(Line& line, const RunUsage& used) {
   line.step = number(used.steps);
   line.tokens = number(used.tokens);
   line.predicted_tokens = number(used.predicted_tokens);

@@ -1,6 +1,7 @@
 // Reports for terminals and papers: plain text, Markdown, LaTeX.
 #include <algorithm>
 
+#include "core/columns.h"
 #include "core/text.h"
 #include "study/report_rows.h"
 

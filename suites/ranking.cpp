@@ -23,7 +23,8 @@ std::vector<std::string> files_of(const std::string& path) {
     return is_json_lines(path) && fs::exists(path) ? std::vector{path} : std::vector<std::string>{};
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(path))
-    if (is_json_lines(entry.path().filename().string()) && entry.is_regular_file()) files.push_back(entry.path().string());
+    if (is_json_lines(entry.path().filename().string()) && entry.is_regular_file())
+      files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -51,8 +52,8 @@ class Reader {
       const auto* found = form_of(*line);
       require<DataError>(found != nullptr, line->where, ": has no `", form_.signature, "`; the suite is one of ",
                          form_.name, ", whose lines have the keys ", form_.keys);
-      require<DataError>(found == &form_, line->where, ": is of the form ", found->name, ", the lines before it are of ",
-                         form_.name, "; make it a suite of its own");
+      require<DataError>(found == &form_, line->where, ": is of the form ", found->name,
+                         ", the lines before it are of ", form_.name, "; make it a suite of its own");
       const auto before = suite_.items.size();
       form_.read(*line, source, suite_.items);
       for (size_t i = before; i < suite_.items.size(); ++i) note(suite_.items[i], line->where);
@@ -71,8 +72,8 @@ class Reader {
  private:
   void note(const RankingItem& item, const std::string& where) {
     const auto [place, is_new] = places_.emplace(item.name, where);
-    require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ", place->second,
-                       "; remove one, or give it another id");
+    require<DataError>(is_new, where, ": the item '", shortened(item.name), "' is there twice, first in ",
+                       place->second, "; remove one, or give it another id");
     if (has_equal_candidates(item) && equal_++ == 0) first_equal_ = words(item.name, " (", where, ")");
   }
 
@@ -86,8 +87,7 @@ class Reader {
 /// The scores of all candidates. A fault of one passage is told with the name of its item.
 std::vector<PassageScore> scores_of(const Scorer& scorer, const RankingSuite& suite) {
   std::vector<Passage> passages;
-  for (const auto& item : suite.items)
-    passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
+  for (const auto& item : suite.items) passages.insert(passages.end(), item.candidates.begin(), item.candidates.end());
   try {
     return scorer.score(passages);
   } catch (const DataError& e) {
@@ -176,7 +176,8 @@ SuiteResult run_suite(const LoadedRun& run, const RankingSuite& suite, const Sui
   const Scorer scorer(run, options.scoring);
   const auto scores = scores_of(scorer, suite);
   const auto ranked = rank_items(suite.items, scores, options.normalisation);
-  SuiteResult result{.suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
+  SuiteResult result{
+      .suite{}, .scored_by = scorer.description(), .figures = ranking_figures(suite.items, ranked), .items{}};
   for (size_t i = 0; i < ranked.size(); ++i) result.items.push_back(to_json(suite.items[i], ranked[i]));
   result.notes = suite.notes;
   if (const auto note = unknown_note(run, suite, scores); !note.empty()) result.notes.push_back(note);

@@ -2,8 +2,8 @@
 // Suites of minimal pairs and completions: of an item's candidates, the model's best should be the right one.
 //
 // Figures: `accuracy`, the mean over paradigms of the share of right items, for the suite and its phenomena with an
-// interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people also
-// `spearman`, which then stands for the suite.
+// interval clustered by paradigm; `micro_accuracy`, the share of all items; for pairs with the judgements of people
+// also `spearman`, which then stands for the suite.
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,10 +14,10 @@ namespace cloze {
 
 /// A question with its possible answers.
 struct RankingItem {
-  std::string name;          ///< `PARADIGM/ID`, by the ID of its line or else its number in the paradigm, from 0
-  std::string paradigm;      ///< narrowest group: `UID` of BLiMP, `Domain` of EWoK, the name of a file
-  std::string phenomenon{};  ///< group of paradigms: `linguistics_term` of BLiMP; may be empty
-  std::string metric = "accuracy";     ///< the figure that it counts for
+  std::string name;                 ///< `PARADIGM/ID`, by the ID of its line or else its number in the paradigm, from 0
+  std::string paradigm;             ///< narrowest group: `UID` of BLiMP, `Domain` of EWoK, the name of a file
+  std::string phenomenon{};         ///< group of paradigms: `linguistics_term` of BLiMP; may be empty
+  std::string metric = "accuracy";  ///< the figure that it counts for
   std::vector<Passage> candidates{};   ///< two or more
   std::optional<size_t> answer = 0;    ///< none: people are divided evenly
   std::optional<double> preference{};  ///< of pairs: share of people who prefer the first

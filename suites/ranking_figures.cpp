@@ -65,7 +65,8 @@ std::vector<Tally> tallies_of(std::span<const RankingItem> items, std::span<cons
   for (size_t i = 0; i < items.size(); ++i) {
     const auto& item = items[i];
     if (item.metric != metric || !item.answer) continue;
-    auto at = std::find_if(tallies.rbegin(), tallies.rend(), [&](const Tally& t) { return t.paradigm == item.paradigm; });
+    auto at =
+        std::find_if(tallies.rbegin(), tallies.rend(), [&](const Tally& t) { return t.paradigm == item.paradigm; });
     if (at == tallies.rend()) {
       tallies.push_back({.paradigm = item.paradigm, .phenomenon = item.phenomenon});
       at = tallies.rbegin();
@@ -134,8 +135,7 @@ std::optional<SuiteFigure> correlation_of(std::span<const RankingItem> items, st
 void add_accuracies(const std::vector<Tally>& tallies, const std::string& metric, std::vector<SuiteFigure>& suite,
                     std::vector<SuiteFigure>& narrower) {
   suite.push_back(figure_of(SuiteLevel::suite, "", metric, tallies, Mean::of_paradigms));
-  if (tallies.size() > 1)
-    suite.push_back(figure_of(SuiteLevel::suite, "", "micro_" + metric, tallies, Mean::of_items));
+  if (tallies.size() > 1) suite.push_back(figure_of(SuiteLevel::suite, "", "micro_" + metric, tallies, Mean::of_items));
   std::vector<std::string> phenomena;
   for (const auto& tally : tallies)
     if (!tally.phenomenon.empty() && std::find(phenomena.begin(), phenomena.end(), tally.phenomenon) == phenomena.end())

@@ -87,8 +87,8 @@ void read_ewok(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto passage = [&](const char* context, const char* target) {
     return Passage{.left = line.text(context), .scored = " " + line.text(target)};
   };
-  const auto a = passage("Context1", "Target1"), b = passage("Context1", "Target2"),
-             c = passage("Context2", "Target1"), d = passage("Context2", "Target2");
+  const auto a = passage("Context1", "Target1"), b = passage("Context1", "Target2"), c = passage("Context2", "Target1"),
+             d = passage("Context2", "Target2");
   const std::vector<std::string> targets{"`Target1`", "`Target2`"}, contexts{"`Context1`", "`Context2`"};
   add(line, {.name = name, .paradigm = domain, .candidates = {a, b}}, targets, items);
   add(line, {.name = name + ":Target1", .paradigm = domain, .metric = "context_accuracy", .candidates = {a, c}},
@@ -114,7 +114,8 @@ void read_wug(const SuiteLine& line, RankingSource& source, Items& items) {
   const auto& both = line.text("sentences");
   const auto tab = both.find('\t');
   require<DataError>(tab != std::string::npos && both.find('\t', tab + 1) == std::string::npos, line.where,
-                     ": `sentences` is ", described(line.at("sentences")), "; it must be two sentences with a tab between them");
+                     ": `sentences` is ", described(line.at("sentences")),
+                     "; it must be two sentences with a tab between them");
   const double share = line.number("ratio");
   require<DataError>(share >= 0 && share <= 1, line.where, ": `ratio` is ", shortest(share),
                      "; it must be a share of people, from 0 to 1");
@@ -185,8 +186,9 @@ Choices choices_of(const SuiteLine& line) {
       found.labels.push_back(inner.text("label"));
     }
   }
-  require<DataError>(found.texts.size() == found.labels.size() && found.texts.size() > 1, line.where, ": `choices` has ",
-                     found.texts.size(), " texts and ", found.labels.size(), " labels; it needs as many, and two at least");
+  require<DataError>(found.texts.size() == found.labels.size() && found.texts.size() > 1, line.where,
+                     ": `choices` has ", found.texts.size(), " texts and ", found.labels.size(),
+                     " labels; it needs as many, and two at least");
   return found;
 }
 
@@ -217,8 +219,7 @@ RankingItem own_item(const SuiteLine& line, const char* key, RankingSource& sour
 
 void read_completions(const SuiteLine& line, RankingSource& source, Items& items) {
   auto item = own_item(line, "completions", source);
-  for (const auto& text : line.texts("completions"))
-    item.candidates.push_back(completion(line.text("context"), text));
+  for (const auto& text : line.texts("completions")) item.candidates.push_back(completion(line.text("context"), text));
   add(line, item, numbered("completions", item.candidates.size()), items);
 }
 

@@ -13,7 +13,7 @@ namespace cloze {
 
 /// What the items of a file share, and what they have been called so far.
 struct RankingSource {
-  std::string name;                        ///< of the file: the paradigm of lines that name none
+  std::string name;                          ///< of the file: the paradigm of lines that name none
   std::map<std::string, int64_t> numbers{};  ///< items so far, by paradigm
 };
 

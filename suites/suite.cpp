@@ -27,7 +27,8 @@ bool take(std::optional<Items> found, SuiteItems& items) {
   require<DataError>(first.has_value(), path, ": is empty; get it again");
   std::string keys;
   for (const auto& [key, value] : first->object.items()) keys += (keys.empty() ? "" : ", ") + key;
-  fail<DataError>(first->where, ": no kind of suite has lines with ", keys.empty() ? "no keys" : "the keys " + keys, kinds);
+  fail<DataError>(first->where, ": no kind of suite has lines with ", keys.empty() ? "no keys" : "the keys " + keys,
+                  kinds);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// The checkpoints of a session: restored at its start, saved while it trains.
+// The checkpoints of a run: restored when a process begins to train it, saved while it trains.
 #include <string>
 
 #include "train/session.h"

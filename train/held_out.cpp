@@ -32,7 +32,7 @@ void report_nothing_measured(Session& session) {
                           ": none of evaluation.objectives is active (from_step, until_step)"));
 }
 
-/// True if one of the losses says that training has diverged, of which the session warns once.
+/// True if one of the losses says that training has diverged, of which a process warns once.
 bool has_diverged(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   bool diverged = false;

@@ -12,6 +12,7 @@
 #include "run/loss_curve.h"
 #include "run/memory.h"
 #include "run/milestones.h"
+#include "run/objective_short_form.h"
 #include "run/process.h"
 #include "train/babylm_rules.h"
 #include "train/checkpoints.h"
@@ -163,8 +164,8 @@ void refuse(const Session& session, const Stepper::Result& result, int64_t skips
 /// Clocks and counts of the loop.
 struct Pace {
   Clock::time_point start = Clock::now(), shown = Clock::now();
-  double pause = 0;           ///< seconds of evaluations and checkpoints in this session
-  double seconds_before = 0;  ///< of training, in earlier sessions
+  double pause = 0;           ///< seconds of evaluations and checkpoints in this process
+  double seconds_before = 0;  ///< of training, in earlier processes
   double seconds_at_log = 0;
   int64_t tokens_at_log = 0;
   int64_t skips = 0;  ///< steps in a row that were not finite
@@ -198,7 +199,7 @@ void count_words(Session& session) {
   state.words = read;
 }
 
-/// Warns, once a session, if the losses since the previous line of the log are those of a run that has diverged.
+/// Warns, once a process, if the losses since the previous line of the log are those of a run that has diverged.
 void warn_of_divergence(Session& session) {
   const int64_t vocabulary = backbone_of(session.config.model).vocab_size;
   for (const auto& part : session.state.line.parts) {
@@ -249,7 +250,7 @@ bool train_step(Session& session, Loader& loader, Pace& pace) {
 }
 
 /// The evaluation and the checkpoint that are due after a step; true if the run ends here for want of gain. Throws
-/// Interrupted, after a checkpoint.
+/// Interrupted after the checkpoint of a signal, and CheckpointError where that cannot be saved.
 bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   const auto begin = Clock::now();
   const auto& state = session.state;
@@ -261,7 +262,7 @@ bool evaluate_and_save(Session& session, Pace& pace, double share_before) {
   if (evaluates) evaluate_held_out(session);
   if (!over && suites_are_due(session)) answer_suites(session);
   if (!state.at_words.empty()) save_milestone(session);
-  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, false);
+  if (stops || (!over && every > 0 && state.step % every == 0)) save(session, stops);
   pace.pause += seconds_since(begin);
   if (stops) stop(session);
   return evaluates && patience_is_over(session);
@@ -325,7 +326,7 @@ PretrainReport finish(Session& session) {
   if (state.evaluated_at != state.step || session.held_out.empty()) evaluate_held_out(session);
   answer_suites(session);
   save(session, true);
-  draw_loss(session.options.run, first_unigram(session).loss);
+  draw_loss(session.options.run, session.config.objectives, first_unigram(session).loss);
   const auto report = report_of(session);
   write_summary(session, report);
   write_held_out(session.options.run, state.step, state.evaluation_protocol, session.held_out, session.measures,
@@ -337,6 +338,8 @@ PretrainReport finish(Session& session) {
 
 PretrainReport pretrain(const RunConfig& config, const PretrainOptions& options) {
   validate(config);
+  const bool begins = !options.resume && options.branch_from.empty();
+  if (begins) refuse_ignored_options(config);
   require<ConfigError>(
       !config.data.tokens.empty(),
       "data.tokens is not given; prepare text with `cloze prepare` and name its folder with --set data.tokens=FOLDER");

@@ -49,8 +49,8 @@ json best_checkpoint(const Session& session) {
   return folder.empty() ? json() : json(fs::path(folder).filename().string());
 }
 
-/// The training losses of the last line of the log; of an earlier session if this one has written none. Null: none can
-/// be read.
+/// The training losses of the last line of the log; that of an earlier process if this one has written none. Null: none
+/// can be read.
 json last_train_losses(const Session& session) {
   if (!session.train_losses.is_null()) return session.train_losses;
   std::ifstream rows(session.options.run + "/metrics.jsonl");

@@ -2,6 +2,7 @@
 
 #include "objectives/generative_rows.h"
 #include "run/evaluation_protocol.h"
+#include "run/open_tokens.h"
 #include "run/training_rows.h"
 
 namespace cloze {
@@ -32,8 +33,8 @@ Collator training_collator(const RunConfig& config, const TokenStore& store, con
 
 Session::Session(const RunConfig& given, const PretrainOptions& asked)
     : options(asked),
-      store(given.data.tokens, "train"),
-      held_out_store(given.data.tokens, "valid"),
+      store(open_tokens(given, "train")),
+      held_out_store(open_tokens(given, "valid")),
       config(resolved_config(given, store)),
       collator(training_collator(config_of_phase(config, 0), store, {})),
       step_size{config.train.batch_size, config.train.accumulation},

@@ -1,5 +1,5 @@
 #pragma once
-// A session of a run: one process that trains it, with what its steps, evaluations, checkpoints and records share.
+// What the steps, evaluations, checkpoints and records of a process that trains a run share.
 #include <limits>
 #include <memory>
 #include <string>
@@ -22,7 +22,7 @@ struct StepSize {
   uint64_t sequences() const { return static_cast<uint64_t>(batch_size * accumulation); }
 };
 
-/// Warnings that are given once a session.
+/// Warnings that are given once a process.
 struct Warned {
   bool of_few_replaced = false;
   bool of_divergence = false;
@@ -36,6 +36,7 @@ RunConfig resolved_config(RunConfig config, const TokenStore& store);
 /// The rows that a run is trained on with this config, which has no phases, from `start` on.
 Collator training_collator(const RunConfig& config, const TokenStore& store, const RowsStart& start);
 
+/// A run while a process trains it.
 struct Session {
   Session(const RunConfig& given, const PretrainOptions& asked);
 
@@ -54,7 +55,7 @@ struct Session {
   bool changed = false;             ///< config or data changed since the checkpoint
   int64_t saved_at = -1;            ///< step of the newest checkpoint, if nothing has happened since
   double train_loss = 0;            ///< of the last step
-  nlohmann::json train_losses{};    ///< of each objective, on the last line of the log; null: none in this session
+  nlohmann::json train_losses{};    ///< of each objective, on the last line of the log; null: none in this process
   std::vector<HeldOut> held_out{};  ///< of the last evaluation
   double held_out_loss = std::numeric_limits<double>::quiet_NaN();
   std::vector<Suite> suites{};               ///< of evaluation.suites
@@ -69,7 +70,7 @@ Usage usage(const Session& session);
 /// The amount done and the total in the currency of the budget that is closest to its limit.
 std::pair<double, double> progress(const Session& session);
 
-/// The times of this session and of those before it.
+/// The times of this process and of those before it.
 Ledger full_ledger(const Session& session);
 
 /// The unigram baseline of the first objective that predicts tokens; zeros without one.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/columns.h"
 #include "core/text.h"
 #include "study/page.h"
 #include "study/plot.h"

@@ -114,7 +114,8 @@ int run(const GenerateCommand& c) {
   return 0;
 }
 
-int run(const EvaluateCommand& c) { return run_evaluate(c); }
+int run(const EvaluateCommand& c) { return c.suites.names.empty() ? run_evaluate(c) : evaluate_suites(c); }
+int run(const ScoreCommand& c) { return run_score(c); }
 
 int run(const FillCommand& c) {
   const auto opened = open_run(chosen_checkpoint(c.run, c.checkpoint));
@@ -146,7 +147,7 @@ int run(const FillCommand& c) {
       std::printf("%s\n", json{{"text", text}, {"blanks", list}}.dump().c_str());
       continue;
     }
-    std::vector<Candidate> best;
+    std::vector<MaskPrediction> best;
     for (const auto& blank : blanks) best.push_back(blank.front());
     print(filled_text(opened.tokenizer, text, best) + "\n");
     for (size_t i = 0; i < blanks.size(); ++i) {

@@ -121,6 +121,15 @@ TEST_CASE("damaged files are refused by name, without a crash", "[cli]") {
   for (const auto& entry : fs::recursive_directory_iterator(w.dir / "hurt"))
     if (entry.path().filename() == "weights.safetensors") fs::resize_file(entry.path(), 100);
   check_refused("fill " + w.dir / "hurt" + " '[MASK]'", 1, "holds no valid checkpoint");
+  fs::copy(w.run, w.dir / "bent", fs::copy_options::recursive);
+  const auto step = w.dir / "bent/step-00000006";
+  auto weights = read_file(step + "/weights.safetensors");
+  weights[weights.size() - 9] ^= 16;
+  w.dir.write("bent/step-00000006/weights.safetensors", weights);
+  check_refused("fill " + step + " '[MASK]'", 1,
+                "weights.safetensors does not match its checksum; name another step, or the run");
+  check_refused("pretrain " + w.config() + " --set init.from=" + step + " --run " + w.dir / "x", 1,
+                "weights.safetensors does not match its checksum");
   fs::copy(w.tokens, w.dir / "cut", fs::copy_options::recursive);
   fs::resize_file(w.dir / "cut/train-00000.tokens", 64);
   check_refused("pretrain " + w.config() + " --set data.tokens=" + w.dir / "cut" + " --run " + w.dir / "x", 1,

@@ -50,7 +50,9 @@ TEST_CASE("several runs are scored in one table, on the same text with the same 
   const auto scored = json_of(cloze(on_text + " --json"));
   CHECK(scored["unigram"]["loss"].get<double>() > 1.5);
   fs::remove_all(tokens);
-  const auto gone = cloze(on_text);
+  const TempDir elsewhere;  // where no copy of them is found
+  fs::copy(alone, elsewhere / "alone", fs::copy_options::recursive);
+  const auto gone = cloze("evaluate " + elsewhere / "alone" + " --text " + w.dir / "cats.txt");
   CHECK(gone.code == 0);
   CHECK_THAT(gone.text,
              Catch::Contains("no unigram baseline, because its training tokens, " + tokens + ", no longer exist") &&
@@ -157,13 +159,20 @@ TEST_CASE("masks of a text do not depend on the tokens that a run was trained on
                 w.dir / "cats-only")
               .code == 0);
   const std::string rule = " --objective mlm,random_from=unigram,random_prob=0.9,mask_prob=0.1 --json";
-  const auto on_text = "evaluate " + run + " --text " + w.dir / "cats-only.txt" + rule,
-             on_tokens = "evaluate " + run + " --tokens " + w.dir / "cats-only" + rule;
-  const auto text = json_of(cloze(on_text)), prepared = json_of(cloze(on_tokens));
+  const auto on_text = [&](const std::string& scored) {
+    return json_of(cloze("evaluate " + scored + " --text " + w.dir / "cats-only.txt" + rule));
+  };
+  const auto on_tokens = [&](const std::string& scored) {
+    return json_of(cloze("evaluate " + scored + " --tokens " + w.dir / "cats-only" + rule));
+  };
+  const auto text = on_text(run), prepared = on_tokens(run);
   CHECK(text.contains("unigram"));
   CHECK(prepared["unigram"]["loss"].get<double>() > 1.5);  // of the training text, which holds more than cats
   fs::remove_all(tokens);
-  for (auto [now, before] : {std::pair{json_of(cloze(on_text)), text}, {json_of(cloze(on_tokens)), prepared}}) {
+  const TempDir elsewhere;  // where no copy of them is found
+  const auto moved = elsewhere / "trained";
+  fs::copy(run, moved, fs::copy_options::recursive);
+  for (auto [now, before] : {std::pair{on_text(moved), text}, {on_tokens(moved), prepared}}) {
     CHECK_FALSE(now.contains("unigram"));
     for (auto* scored : {&now, &before})
       for (auto& [name, part] : (*scored)["held_out"].items()) part.erase("baseline");

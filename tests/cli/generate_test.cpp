@@ -149,6 +149,35 @@ TEST_CASE("blanks are filled by generative models, with sentinels and without", 
     CHECK(texts.size() == list.size());  // each text once
     check_refused("fill " + filler + " 'no blank'", 2, "has no [MASK] to fill");
   }
+  // Tokens without sentinels get those of T5 behind their vocabulary, and give the bits of tokens that have them.
+  REQUIRE(cloze("prepare " + w.dir / "text.txt" + " --tokenizer " + w.tokens +
+                "/tokenizer --held-out 0.2 --sentinels " + "100 --out " + w.dir / "hundred")
+              .code == 0);
+  for (const std::string name : {"plain", "hundred"}) {
+    const auto spans = cloze("pretrain " SOURCE_DIR "/configs/t5/tiny.yaml --set data.tokens=" +
+                             (name == "plain" ? w.tokens : w.dir / name) +
+                             " --set model.hidden_size=32 --set model.intermediate_size=32 --set model.d_kv=16 "
+                             "--set train.budget.steps=3 --run " +
+                             w.dir / ("t5-" + name));
+    INFO(spans.text);
+    REQUIRE(spans.code == 0);
+    CHECK((spans.text.find("has no sentinels; <extra_id_0> to <extra_id_99> follow its") != std::string::npos) ==
+          (name == "plain"));
+  }
+  const auto weights = [&](const std::string& name) {
+    return read_file(w.dir / ("t5-" + name + "/step-00000003/weights.safetensors"));
+  };
+  CHECK((!weights("plain").empty() && weights("plain") == weights("hundred")));
+  const auto scored_by = [&](const std::string& name) {
+    return json_of(cloze("--quiet evaluate --json " + w.dir / ("t5-" + name)))["held_out"];
+  };
+  CHECK(scored_by("plain") == scored_by("hundred"));
+  CHECK(cloze("verify run " + w.dir / "t5-plain").code == 0);
+  CHECK(cloze("pretrain --resume --set train.budget.steps=4 --run " + w.dir / "t5-plain").code == 0);
+  CHECK(json_of(cloze("fill " + w.dir / "t5-plain" + " 'The cat [MASK] on mat.' --json"))["filled"].size() > 0);
+  CHECK(cloze("export " + w.dir / "t5-plain" + " --to huggingface --out " + w.dir / "t5-hf").code == 0);
+  CHECK(cloze("import " + w.dir / "t5-hf" + " --out " + w.dir / "t5-back").code == 0);
+  CHECK_THAT(cloze("tokenize " + w.dir / "t5-back/tokenizer" + " 'the cat'").text, Catch::Contains("bytes per token"));
   std::string blanks;
   for (int i = 0; i < 21; ++i) blanks += "cat [MASK] ";
   check_refused("fill " + w.dir / "t5" + " '" + blanks + "'", 2,

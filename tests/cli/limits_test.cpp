@@ -107,7 +107,6 @@ TEST_CASE("options that do not go together are refused, each with what to choose
        "objective clm multiplies hidden states of width 128 by the token embeddings of width 64; set "
        "model.embedding_size to 0, "
        "tie_word_embeddings to false, or give clm a transform"},
-      {"t5/tiny.yaml", "does not have; prepare the text with --sentinels 100"},
       {"transformer/multi30k.yaml --set data.max_seq_length=64",
        "does not hold pairs of texts; prepare them with --format pairs", 1},
       {"bert/tiny.yaml --set 'objectives=[{kind: mlm, mixture: [{share: 0}, {share: 0, unit: word}]}]'",

@@ -57,6 +57,52 @@ TEST_CASE("from text to model: every verb works", "[cli]") {
              Catch::Contains("preset 'google-bert'"));
 }
 
+TEST_CASE("a run that was moved with its tokens is evaluated and resumed from any folder", "[cli]") {
+  auto& w = world();
+  const std::string small =
+      " --set model.hidden_size=32 --set model.intermediate_size=32 --set data.max_seq_length=32 --set "
+      "evaluation.sequences=16 --set train.batch_size=4 --set checkpoint.every=2";
+  const auto from = "cd " + w.dir / "before" + " && ";
+  fs::create_directories(w.dir / "before");
+  REQUIRE(cloze("prepare ../text.txt --vocab-size 80 --held-out 0.2 --out tokens", from).code == 0);
+  const auto train = "pretrain " SOURCE_DIR "/configs/bert/tiny.yaml --set data.tokens=tokens" + small;
+  REQUIRE(cloze(train + " --set train.budget.steps=6 --run runs/whole", from).code == 0);
+  REQUIRE(cloze(train + " --set train.budget.steps=6 --set schedule.shape=constant --run runs/a", from).code == 0);
+  const auto losses = [&](const std::string& run, const std::string& before) {
+    auto found = json_of(cloze("--quiet evaluate " + run + " --json", before));
+    for (const auto* path : {"run", "checkpoint", "tokens"}) found.erase(path);
+    return found;
+  };
+  const auto wanted = losses("runs/whole", from);
+  fs::create_directories(w.dir / "elsewhere");
+  fs::rename(w.dir / "before", w.dir / "after");
+  const auto elsewhere = "cd " + w.dir / "elsewhere" + " && ";
+  CHECK(losses("../after/runs/whole", elsewhere) == wanted);
+  CHECK_THAT(cloze("evaluate ../after/runs/whole", elsewhere).text,
+             Catch::Contains("../after/runs/whole: its tokens, tokens, are found in "));
+  const std::string last = "/step-00000006/weights.safetensors";
+  fs::remove_all(w.dir / "after/runs/whole/step-00000006");
+  const auto trained = read_file(w.dir / ("after/runs/a" + last));
+  fs::remove_all(w.dir / "after/runs/a/step-00000006");
+  const auto resumed = cloze("pretrain --run ../after/runs/a --resume", elsewhere);
+  INFO(resumed.text);
+  REQUIRE(resumed.code == 0);
+  CHECK((!trained.empty() && read_file(w.dir / ("after/runs/a" + last)) == trained));
+  CHECK_THAT(cloze("inspect objective ../after/runs/a/run.yaml --examples 1 --sequences 50", elsewhere).text,
+             Catch::Contains("{[MASK]}") && !Catch::Contains("error"));
+  // Tokens that are gone are named, with the way out.
+  fs::rename(w.dir / "after/tokens", w.dir / "elsewhere/deep");
+  fs::create_directories(w.dir / "elsewhere/deeper");
+  fs::rename(w.dir / "elsewhere/deep", w.dir / "elsewhere/deeper/tokens");
+  check_refused("evaluate " + w.dir / "after/runs/whole", 1,
+                "are neither there nor near the run; name their folder with --tokens, or text with --text");
+  check_refused("pretrain --resume --run " + w.dir / "after/runs/whole", 1,
+                "are neither there nor near the run; name their folder with --set data.tokens=FOLDER");
+  CHECK(cloze("pretrain --resume --run " + w.dir / "after/runs/whole" +
+              " --set data.tokens=" + w.dir / "elsewhere/deeper/tokens")
+            .code == 0);
+}
+
 TEST_CASE("verbs say which checkpoint they took, and a finished run says so when it is resumed", "[cli]") {
   auto& w = world();
   const auto filled = "fill " + w.run + " 'The cat [MASK] on mat'";

@@ -1,6 +1,6 @@
 #include "core/lock.h"
 
-#include <sys/wait.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -9,19 +9,10 @@
 
 #include "core/error.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
-
-namespace {
-
-int exit_code_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
 
 TEST_CASE("a lock is held by one process at a time and names it, and is free when it ends", "[core][lock]") {
   const TempDir folder;
@@ -47,25 +38,35 @@ TEST_CASE("the lock of a killed process is free", "[core][lock]") {
     if (lock) kill(getpid(), SIGKILL);
     _exit(2);
   }
-  CHECK(exit_code_of(child) == -1);
+  CHECK(wait_for(child) == 128 + SIGKILL);
   CHECK_FALSE(owner_of(path));
   CHECK(Lock::take(path));
 }
 
 TEST_CASE("of many processes that want a lock one gets it", "[core][lock]") {
+  constexpr int processes = 6;
   const TempDir folder;
   for (int round = 0; round < 10; ++round) {
     const auto path = folder / ("run-" + std::to_string(round));
+    int gone[2];  // a byte from each process that gives up
+    REQUIRE(pipe2(gone, O_NONBLOCK) == 0);
     std::vector<pid_t> children;
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < processes; ++i) {
       children.push_back(fork());
       if (children.back() != 0) continue;
       const auto lock = Lock::take(path);
-      if (lock) usleep(300'000);  // until all have given up
-      _exit(lock ? 1 : 0);
+      char byte = 0;
+      if (!lock) _exit(write(gone[1], &byte, 1) == 1 ? 0 : 100);
+      for (int left = processes - 1, wait = 0; left > 0 && wait < 1000; ++wait) {  // at most ten seconds
+        left -= read(gone[0], &byte, 1) == 1;
+        usleep(10'000);
+      }
+      _exit(1);
     }
+    close(gone[0]);
+    close(gone[1]);
     int owners = 0;
-    for (const auto child : children) owners += exit_code_of(child);
+    for (const auto child : children) owners += wait_for(child);
     CHECK(owners == 1);
   }
 }
@@ -79,7 +80,7 @@ TEST_CASE("processes that only look at a lock do not keep others from taking it"
     _exit(0);
   }
   for (int round = 0; round < 200; ++round) CHECK(Lock::take(path));
-  exit_code_of(looker);
+  wait_for(looker);
 }
 
 TEST_CASE("a lock in a folder that is not there is answered with the path and the reason", "[core][lock]") {
@@ -123,7 +124,7 @@ TEST_CASE("of many processes that take a lock in turn, whose file goes, no two h
     }
     _exit(alone ? 0 : 1);
   }
-  for (const auto child : children) CHECK(exit_code_of(child) == 0);
+  for (const auto child : children) CHECK(wait_for(child) == 0);
 }
 
 TEST_CASE("a lock whose folder was replaced leaves the lock of the next owner", "[core][lock]") {

@@ -49,7 +49,7 @@ TEST_CASE("preparing again reuses the folder, and refuses other text", "[data][p
   options.held_out = 0.1;
   options.sentinels = 5;
   CHECK_THROWS_WITH(prepare(options), Catch::Contains("(sentinels was none, is 5)") &&
-                                          Catch::EndsWith("sentinels need no new tokenizer: --tokenizer " +
+                                          Catch::EndsWith("another number needs no new tokenizer: --tokenizer " +
                                                           options.out + "/tokenizer with another --out"));
   options.held_out = 0.2;
   options.sentinels = 0;

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;

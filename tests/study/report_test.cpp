@@ -113,7 +113,7 @@ TEST_CASE("the page shows the question, verdicts, every run, keys, commands and 
   CHECK(count(html, "<code>runs/") == 16);
   CHECK_THAT(html, Catch::Contains("<code>key: word</code>") && Catch::Contains("cloze pretrain runs/word.yaml"));
   CHECK_THAT(html, Catch::Contains("Schuirmann 1987") && Catch::Contains("Holm 1979"));
-  CHECK(count(html, "worse by") >= 4);  // two arms, beside the forest and in the table
+  CHECK(count(html, "worse by") >= 4);  // two arms, next to the forest plot and in the table
 }
 
 TEST_CASE("curves are shown by the currencies that are known, by steps without a choice") {

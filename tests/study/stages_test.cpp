@@ -1,4 +1,3 @@
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include "study/plan_table.h"
 #include "tests/study/made_up_study.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 
@@ -33,8 +33,7 @@ TEST_CASE("the runs wait for a search that another process ends, and none is don
   for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
   const auto progress = study.run();
   CHECK(progress.done + progress.elsewhere == 8);  // the one elsewhere was counted before it ended
-  int status = 0;
-  waitpid(other, &status, 0);
+  wait_for(other);
   for (const std::string run : {"runs/a/seed-1", "runs/b/seed-2", "tuning/runs/a_learning_rate=0.125/seed-100001"})
     CHECK(study.starts(run) == "started\n");
 }
@@ -52,8 +51,7 @@ TEST_CASE("the runs wait for a network of the search that another process trains
   const auto begun = study.folder / "out/tuning/runs/a_learning_rate=0.125/seed-100001/starts";
   for (int wait = 0; wait < 500 && !std::filesystem::exists(begun); ++wait) usleep(10'000);
   study.run();
-  int status = 0;
-  waitpid(other, &status, 0);
+  wait_for(other);
   for (const std::string run :
        {"tuning/probe/runs/a_learning_rate=0.125/seed-100001", "runs/a/seed-1", "probe/runs/b/seed-2"})
     CHECK(study.starts(run) == "started\n");

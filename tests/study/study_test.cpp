@@ -1,5 +1,4 @@
 // Plans, runs and reports of studies whose runs are made up by tests/study/program/fake_cloze.cpp.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -19,6 +18,7 @@
 #include "study/stages.h"
 #include "tests/study/study_files.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
@@ -196,8 +196,7 @@ TEST_CASE("two processes share the runs of a study, and none is done twice") {
     _exit(0);
   }
   study.run();
-  int status = 0;
-  waitpid(other, &status, 0);
+  wait_for(other);
   for (const std::string run : {"a/seed-1", "a/seed-2", "b/seed-1", "b/seed-2"})
     CHECK(read_file(study.folder / ("out/runs/" + run + "/starts")) == "started\n");
 }

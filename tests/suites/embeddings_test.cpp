@@ -71,7 +71,7 @@ TEST_CASE("a damaged line of an embedding suite is named with its place") {
   const auto words_file = dir.write("a.txt", "cup mug 9.5\ncup mug\n");
   CHECK(contains(error_of([&] { read_word_similarity(words_file); }), "a.txt:2: is not two words and a number"));
   const auto few = dir.write("few.txt", "cup mug 9.5\n");
-  CHECK(contains(error_of([&] { read_word_similarity(few); }), "too few pairs"));
+  CHECK(contains(error_of([&] { read_word_similarity(few); }), "has 1 pairs, too few for a correlation"));
   const auto questions = dir.write("q.txt", ": capitals\na b c d\na b c\n");
   CHECK(contains(error_of([&] { read_analogies(questions); }), "q.txt:3: is not a question of four words"));
   const auto table = dir.write("s.tsv", "sentence1\tsentence2\tscore\nA cup.\tA mug.\thigh\n");

@@ -45,7 +45,8 @@ struct Pairs {
   }
 };
 
-const SuiteFigure& figure(const std::vector<SuiteFigure>& figures, const std::string& metric, const std::string& group) {
+const SuiteFigure& figure(const std::vector<SuiteFigure>& figures, const std::string& metric,
+                          const std::string& group) {
   for (const auto& one : figures)
     if (one.metric == metric && one.group == group) return one;
   FAIL("no figure " << metric << " of '" << group << "'");
@@ -97,9 +98,9 @@ TEST_CASE("sums of the published program are in fp32, where small differences ar
 
 TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items beside it", "[suites]") {
   Pairs pairs;
-  for (int i = 0; i < 8; ++i) pairs.add(pair_of("long", i, "x"), -1, i < 6 ? -2 : -0.5);  // 6 of 8
-  for (int i = 0; i < 2; ++i) pairs.add(pair_of("short", i, "x"), -1, i < 1 ? -2 : -1);   // 1 and a tie
-  for (int i = 0; i < 4; ++i) pairs.add(pair_of("other", i, "y"), -1, i < 1 ? -2 : -0.5); // 1 of 4
+  for (int i = 0; i < 8; ++i) pairs.add(pair_of("long", i, "x"), -1, i < 6 ? -2 : -0.5);   // 6 of 8
+  for (int i = 0; i < 2; ++i) pairs.add(pair_of("short", i, "x"), -1, i < 1 ? -2 : -1);    // 1 and a tie
+  for (int i = 0; i < 4; ++i) pairs.add(pair_of("other", i, "y"), -1, i < 1 ? -2 : -0.5);  // 1 of 4
   const auto figures = pairs.figures();
   CHECK(figures[0].metric == "accuracy");
   CHECK(figures[0].level == SuiteLevel::suite);

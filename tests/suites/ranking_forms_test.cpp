@@ -47,7 +47,8 @@ TEST_CASE("minimal pairs take paradigm and phenomenon from their lines, else fro
   CHECK(plain[1].name == "colours/1");
   CHECK(plain[1].paradigm == "colours");
   CHECK(plain[1].phenomenon.empty());
-  const auto zorro = items_in(R"({"UID": "island-effects-deep", "pairID": 3, "sentence_good": "a", "sentence_bad": "b"})");
+  const auto zorro =
+      items_in(R"({"UID": "island-effects-deep", "pairID": 3, "sentence_good": "a", "sentence_bad": "b"})");
   CHECK(zorro[0].name == "island-effects-deep/3");
   CHECK(zorro[0].phenomenon == "island-effects");
 }
@@ -71,8 +72,8 @@ TEST_CASE("COMPS scores the property after each prefix", "[suites]") {
       "comps_base.jsonl");
   REQUIRE(items.size() == 1);
   CHECK(items[0].name == "comps_base/4");
-  CHECK((items[0].candidates == std::vector<Passage>{{.left = "An owl ", .scored = "can fly."},
-                                                    {.left = "A spoon ", .scored = "can fly."}}));
+  CHECK((items[0].candidates ==
+         std::vector<Passage>{{.left = "An owl ", .scored = "can fly."}, {.left = "A spoon ", .scored = "can fly."}}));
 }
 
 TEST_CASE("EWoK compares targets in the first context, and contexts of each target", "[suites]") {
@@ -81,7 +82,7 @@ TEST_CASE("EWoK compares targets in the first context, and contexts of each targ
   REQUIRE(items.size() == 3);
   CHECK(items[0].metric == "accuracy");
   CHECK((items[0].candidates == std::vector<Passage>{{.left = "It burns.", .scored = " It is hot."},
-                                                    {.left = "It burns.", .scored = " It is cold."}}));
+                                                     {.left = "It burns.", .scored = " It is cold."}}));
   CHECK(items[1].metric == "context_accuracy");
   CHECK(items[1].candidates[1] == Passage{.left = "It froze.", .scored = " It is hot."});
   CHECK(items[1].answer == 0u);
@@ -101,9 +102,10 @@ TEST_CASE("entity tracking groups by subset and number of operations, and its fi
 }
 
 TEST_CASE("pairs with judgements have the answer that most people prefer, if there is one", "[suites]") {
-  const auto items = items_in("{\"sentences\": \"a wugity\\ta wugness\", \"ratio\": 0.75}\n"
-                              "{\"sentences\": \"a daxity\\ta daxness\", \"ratio\": 0.25}\n"
-                              "{\"sentences\": \"a fepity\\ta fepness\", \"ratio\": 0.5}\n");
+  const auto items = items_in(
+      "{\"sentences\": \"a wugity\\ta wugness\", \"ratio\": 0.75}\n"
+      "{\"sentences\": \"a daxity\\ta daxness\", \"ratio\": 0.25}\n"
+      "{\"sentences\": \"a fepity\\ta fepness\", \"ratio\": 0.5}\n");
   REQUIRE(items.size() == 3);
   CHECK(items[0].candidates[1] == Passage{.scored = "a wugness"});
   CHECK(items[0].preference == 0.75);
@@ -143,8 +145,8 @@ TEST_CASE("completions follow their context after one space; sentences stand alo
       R"({"context": "The sky is", "completions": ["blue", " green"], "answer": 0, "paradigm": "sky", "phenomenon": "air", "id": "x"})");
   CHECK(items[0].name == "sky/x");
   CHECK(items[0].phenomenon == "air");
-  CHECK((items[0].candidates == std::vector<Passage>{{.left = "The sky is ", .scored = "blue"},
-                                                    {.left = "The sky is", .scored = " green"}}));
+  CHECK((items[0].candidates ==
+         std::vector<Passage>{{.left = "The sky is ", .scored = "blue"}, {.left = "The sky is", .scored = " green"}}));
   const auto sentences = items_in(R"({"sentences": ["a", "b", "c"], "answer": 2})");
   CHECK(sentences[0].candidates[2] == Passage{.scored = "c"});
   CHECK(sentences[0].answer == 2u);
@@ -162,46 +164,57 @@ TEST_CASE("files of other kinds are left to other readers", "[suites]") {
 
 TEST_CASE("candidates that are the same are kept, counted and named", "[suites]") {
   const TempDir dir;
-  const auto path = dir.write("colours.jsonl", pair_a + "\n" + R"({"sentence_good": "an owl", "sentence_bad": "an owl"})");
+  const auto path =
+      dir.write("colours.jsonl", pair_a + "\n" + R"({"sentence_good": "an owl", "sentence_bad": "an owl"})");
   const auto suite = read_ranking(path);
   CHECK(suite->items.size() == 2);
   REQUIRE(suite->notes.size() == 1);
-  CHECK(suite->notes[0] == "1 of 2 items have candidates that are the same, first colours/1 (" + path +
-                               ":2); they count as ties");
+  CHECK(suite->notes[0] ==
+        "1 of 2 items have candidates that are the same, first colours/1 (" + path + ":2); they count as ties");
   CHECK(read_ranking(dir.write("options.jsonl", R"({"context": "x", "completions": ["y", "z", "y"], "answer": 1})"))
             ->notes.size() == 1);
 }
 
 TEST_CASE("damaged and doubtful lines are refused with their place", "[suites]") {
-  check_refused(pair_a + "\n" + pair_b.substr(0, 40), "colours.jsonl:2: not a JSON object (line 1, column 41: the text ends in the middle); the file is cut off, get it again");
+  check_refused(pair_a + "\n" + pair_b.substr(0, 40),
+                "colours.jsonl:2: not a JSON object (line 1, column 41: the text ends in the middle); the file is cut "
+                "off, get it again");
   check_refused(pair_a + "\n[1]\n", "colours.jsonl:2: not a JSON object; JSON lines have one object per line");
   check_refused(R"({"sentence_good": "a", "sentence_bad": " \t"})", "colours.jsonl:1: `sentence_bad` is empty");
   check_refused(R"({"sentence_good": "a"})", "colours.jsonl:1: has no `sentence_bad`");
-  check_refused(R"({"sentence_good": "a", "sentence_bad": 3})", "colours.jsonl:1: `sentence_bad` is 3; it must be a text");
-  check_refused(pair_a + "\n" + R"({"text": "x"})", "colours.jsonl:2: has no `sentence_good`; the suite is one of minimal pairs");
+  check_refused(R"({"sentence_good": "a", "sentence_bad": 3})",
+                "colours.jsonl:1: `sentence_bad` is 3; it must be a text");
+  check_refused(pair_a + "\n" + R"({"text": "x"})",
+                "colours.jsonl:2: has no `sentence_good`; the suite is one of minimal pairs");
   check_refused(pair_a + "\n" + R"({"context": "x", "completions": ["y", "z"], "answer": 0})",
                 "colours.jsonl:2: is of the form completions, the lines before it are of minimal pairs");
-  check_refused(R"({"UID": "u", "pairID": "1", "sentence_good": "a", "sentence_bad": "b"})" "\n"
+  check_refused(R"({"UID": "u", "pairID": "1", "sentence_good": "a", "sentence_bad": "b"})"
+                "\n"
                 R"({"UID": "u", "pairID": "1", "sentence_good": "c", "sentence_bad": "d"})",
                 "colours.jsonl:2: the item 'u/1' is there twice, first in ");
   check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": 2})",
                 "`answer` is 2; it must be the number of the right answer, from 0 to 1");
-  check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})", "`answer` is '1'; it must be an integer");
-  check_refused(R"({"context": "x", "completions": ["y"], "answer": 0})", "`completions` has 1 texts; an item needs two");
-  check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})", "`completions` holds 4; it must be a list");
+  check_refused(R"({"context": "x", "completions": ["y", "z"], "answer": "1"})",
+                "`answer` is '1'; it must be an integer");
+  check_refused(R"({"context": "x", "completions": ["y"], "answer": 0})",
+                "`completions` has 1 texts; an item needs two");
+  check_refused(R"({"context": "x", "completions": ["y", 4], "answer": 0})",
+                "`completions` holds 4; it must be a list");
   check_refused(R"({"sentences": "one", "ratio": 0.5})", "it must be two sentences with a tab between them");
   check_refused(R"({"sentences": "a\tb", "ratio": 1.5})", "`ratio` is 1.5; it must be a share of people, from 0 to 1");
   check_refused(R"({"premise": "p", "choice1": "a", "choice2": "b", "question": "cause"})",
                 "has no `label`, the number of the right answer; test splits without answers cannot be scored");
   check_refused(std::string("{\"sentence_good\": \"a\0b\"", 23), "a NUL byte: the file looks binary");
-  check_refused(pair_a + "\n{\"sentence_good\": \"" + std::string(30 << 20, 'x') + "\"}", "colours.jsonl:2: the line is longer than 16 MB");
+  check_refused(pair_a + "\n{\"sentence_good\": \"" + std::string(30 << 20, 'x') + "\"}",
+                "colours.jsonl:2: the line is longer than 16 MB");
 }
 
 TEST_CASE("the first items of each paradigm are kept, or those that a table names", "[suites]") {
   std::string lines;
   for (const char* uid : {"a", "b"})
     for (const char* id : {"0", "1", "2"})
-      lines += std::string(R"({"UID": ")") + uid + R"(", "pairID": ")" + id + R"(", "sentence_good": "x", "sentence_bad": "y"})" + "\n";
+      lines += std::string(R"({"UID": ")") + uid + R"(", "pairID": ")" + id +
+               R"(", "sentence_good": "x", "sentence_bad": "y"})" + "\n";
   const TempDir dir;
   auto suite = *read_ranking(dir.write("pairs.jsonl", lines));
   keep_first(suite, 2);
@@ -210,7 +223,9 @@ TEST_CASE("the first items of each paradigm are kept, or those that a table name
   keep_named(suite, dir.write("ids.tsv", "UID\tpairID\na\t1\nb\t0\n"));
   REQUIRE(suite.items.size() == 2);
   CHECK(suite.items[0].name == "a/1");
-  CHECK_THROWS_WITH(keep_named(suite, dir.write("other.tsv", "UID\tpairID\nc\t1\n")), Contains("other.tsv:2: the suite has no item 'c/1'"));
-  CHECK_THROWS_WITH(keep_named(suite, dir.write("head.tsv", "a\t1\n")), Contains("does not begin with the columns UID and pairID"));
+  CHECK_THROWS_WITH(keep_named(suite, dir.write("other.tsv", "UID\tpairID\nc\t1\n")),
+                    Contains("other.tsv:2: the suite has no item 'c/1'"));
+  CHECK_THROWS_WITH(keep_named(suite, dir.write("head.tsv", "a\t1\n")),
+                    Contains("does not begin with the columns UID and pairID"));
   CHECK_THROWS_WITH(keep_named(suite, dir.write("none.tsv", "UID\tpairID\n")), Contains("names no item"));
 }
