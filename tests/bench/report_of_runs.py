@@ -4,10 +4,10 @@
     cloze prepare text.txt --vocab-size 1000 --out tokens
     tests/bench/report_of_runs.py tokens --out /tmp/report-of-runs
 
-Trains one run of a toy network in a study of --arms arms and --seeds seeds. All others are copies of its folder (without
-checkpoints and pictures) whose held-out losses, those along the run and those of single examples, are moved at random.
-`cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds reports
-takes more than --seconds, or the page has more than --megabytes.
+Trains one run of a toy network in a study of --arms arms and --seeds seeds. All others are copies of its folder
+(without checkpoints and pictures) whose held-out losses, those along the run and those of single examples, are moved at
+random. `cloze study run --keep` gives the copies the fingerprints of their configs. Fails where the median of --rounds
+reports takes more than --seconds, or the page has more than --megabytes.
 """
 import argparse
 import ctypes
@@ -178,8 +178,8 @@ def main():
     seconds, size = measure(arguments, study, folder)
     check_complete(arguments)
     for form in FORMATS:
-        print(f"{form:9} {statistics.median(seconds[form]):6.2f} s ({min(seconds[form]):.2f} to {max(seconds[form]):.2f})"
-              f"  {size[form] / 1e6:6.2f} MB")
+        median, spread = statistics.median(seconds[form]), f"({min(seconds[form]):.2f} to {max(seconds[form]):.2f})"
+        print(f"{form:9} {median:6.2f} s {spread}  {size[form] / 1e6:6.2f} MB")
     slowest = max(statistics.median(times) for times in seconds.values())
     if slowest > arguments.seconds or size["html"] > 1e6 * arguments.megabytes:
         sys.exit("the report is slower or its page is larger than it may be")

@@ -4,11 +4,11 @@
     cloze prepare text.txt --vocab-size 1000 --out tokens
     tests/bench/study_overhead.py tokens --out /tmp/study-overhead
 
-A round trains the runs of one study three times: by `cloze study run --jobs 1`; by `cloze pretrain`, one after another,
-from the configs that this study wrote; by `cloze study run --jobs CORES`. A run has all cores to itself in the first two
-and one core in the third. Prints the overhead of the first over the second, all of it and without the probes that
-precede the first run, and the factor by which the third is faster than the second. Fails where the median overhead is
-above --overhead or the median factor below --factor, and where a run has other held-out losses alone than beside
+A round trains the runs of one study three times: by `cloze study run --jobs 1`; by `cloze pretrain`, one after
+another, from the configs that this study wrote; by `cloze study run --jobs CORES`. A run has all cores to itself in the
+first two and one core in the third. Prints the overhead of the first over the second, all of it and without the probes
+that precede the first run, and the factor by which the third is faster than the second. Fails where the median overhead
+is above --overhead or the median factor below --factor, and where a run has other held-out losses alone than beside
 another.
 """
 import argparse
