@@ -21,7 +21,10 @@ std::string fixed_digits(double value, int decimals) {
 
 std::string paragraph(const std::string& text) { return "<p class=\"soft\">" + escaped_html(text) + "</p>\n"; }
 
-std::string figure(const LineChart& chart) { return "<figure>" + to_svg(chart) + "</figure>\n"; }
+/// A chart under the name of its y axis.
+std::string figure(const LineChart& chart) {
+  return paragraph(chart.title) + "<div class=\"plot\">" + to_svg(chart) + "</div>\n";
+}
 
 /// A line over groups, which stand side by side, and their table.
 std::string groups_section(const std::string& heading, const std::string& first,
