@@ -98,8 +98,9 @@ void check_facts(Json facts, const std::string& path) {
   if (!facts.contains(checksum_of_facts)) return;
   const auto recorded = facts[checksum_of_facts];
   facts.erase(checksum_of_facts);
-  require<DataError>(recorded == hash_hex(facts.dump(-1, ' ', false, Json::error_handler_t::replace)), path,
-                     ": does not match its checksum; restore it, or remove it to take the files beside it as they are");
+  require<DataError>(
+      recorded == hash_hex(facts.dump(-1, ' ', false, Json::error_handler_t::replace)), path,
+      ": does not match its checksum; restore it, or remove it to take the files next to it as they are");
 }
 
 /// The facts in a folder that Cloze saved.

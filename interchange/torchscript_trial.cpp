@@ -106,14 +106,14 @@ Tensor generated_tokens(Network& network, const Inputs& texts, const TestSearch&
 }
 
 /// A text must leave room for the generated tokens.
-bool generates_from(const Trial& trial, const Inputs& texts) {
+bool generates_from(const ExportTrial& trial, const Inputs& texts) {
   return trial.generates && texts.input_ids.size(1) + test_tokens <= trial.model().max_input_length();
 }
 
 std::string shape_text(const Tensor& ids) { return words(ids.size(0), "x", ids.size(1)); }
 
 /// The largest error of each output of case `k`. Throws CheckpointError if one is beyond the tolerance.
-void compare_outputs(const Trial& trial, size_t k, const SafeTensors& results, double tolerance,
+void compare_outputs(const ExportTrial& trial, size_t k, const SafeTensors& results, double tolerance,
                      std::map<std::string, double>& errors) {
   for (const auto& [name, wanted] : run_network(trial.network, trial.cases[k])) {
     const auto got = results.get(name + "." + std::to_string(k));
@@ -129,7 +129,8 @@ void compare_outputs(const Trial& trial, size_t k, const SafeTensors& results, d
 }
 
 /// Throws CheckpointError if the file generates other ids for case `k` than the network.
-void compare_searches(const Trial& trial, size_t k, const SafeTensors& results, std::map<std::string, double>& errors) {
+void compare_searches(const ExportTrial& trial, size_t k, const SafeTensors& results,
+                      std::map<std::string, double>& errors) {
   const auto& texts = trial.cases[k];
   if (!generates_from(trial, texts)) return;
   const int64_t prompt = trial.model().is_encoder_decoder() ? 1 : texts.input_ids.size(1);
@@ -144,7 +145,7 @@ void compare_searches(const Trial& trial, size_t k, const SafeTensors& results, 
 
 }  // namespace
 
-Trial make_trial(Network& network, bool bf16) {
+ExportTrial make_trial(Network& network, bool bf16) {
   const bool generative = is_exported_as_generative(network);
   // Searches are compared in float32: rounding to bf16 makes ties.
   return {.network = network,
@@ -153,7 +154,7 @@ Trial make_trial(Network& network, bool bf16) {
           .bf16 = bf16};
 }
 
-std::vector<NamedTensor> stored_inputs(const Trial& trial) {
+std::vector<NamedTensor> stored_inputs(const ExportTrial& trial) {
   std::vector<NamedTensor> inputs;
   for (size_t k = 0; k < trial.cases.size(); ++k) {
     const auto& one = trial.cases[k];
@@ -177,13 +178,13 @@ std::vector<NamedTensor> stored_inputs(const Trial& trial) {
   return inputs;
 }
 
-std::vector<std::string> case_shapes(const Trial& trial) {
+std::vector<std::string> case_shapes(const ExportTrial& trial) {
   std::vector<std::string> shapes;
   for (const auto& one : trial.cases) shapes.push_back(shape_text(one.input_ids));
   return shapes;
 }
 
-std::map<std::string, double> errors_of(const Trial& trial, const SafeTensors& results, double tolerance) {
+std::map<std::string, double> errors_of(const ExportTrial& trial, const SafeTensors& results, double tolerance) {
   std::map<std::string, double> errors;
   for (size_t k = 0; k < trial.cases.size(); ++k) {
     compare_outputs(trial, k, results, tolerance, errors);

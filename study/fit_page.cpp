@@ -149,7 +149,7 @@ std::string tables_of(const FitReport& report) {
   std::vector<std::vector<std::string>> law, optimal;
   for (const auto& one : report.parameters) law.push_back({one.name, digits(one.value, 5), interval(one)});
   for (const auto& one : report.exponents) law.push_back({one.name, digits(one.value, 4), interval(one)});
-  const auto add = [&](const char* kind, const Prediction& one) {
+  const auto add = [&](const char* kind, const PredictedRun& one) {
     optimal.push_back({kind, digits(one.flops.value, 3), with_prefix(one.size.value), with_prefix(one.tokens.value),
                        digits(one.loss.value, 5), interval(one.loss)});
   };

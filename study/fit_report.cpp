@@ -21,7 +21,7 @@ Estimate estimate(const ScalingFit& fit, const std::string& name, const Value& v
 
 Estimate exactly(const std::string& name, double value) { return {name, value, {value, value}}; }
 
-Prediction optimal_for(const ScalingFit& fit, double flops) {
+PredictedRun optimal_for(const ScalingFit& fit, double flops) {
   const auto part = [&](const char* name, double Allocation::* field) {
     return estimate(fit, name, [=](const ScalingLaw& law) { return compute_optimal(law, flops).*field; });
   };
@@ -31,7 +31,7 @@ Prediction optimal_for(const ScalingFit& fit, double flops) {
           .loss = part("loss", &Allocation::loss)};
 }
 
-Prediction predicted_at(const ScalingFit& fit, double size, double tokens) {
+PredictedRun predicted_at(const ScalingFit& fit, double size, double tokens) {
   return {.flops = exactly("flops", training_flops(size, tokens)),
           .size = exactly("size", size),
           .tokens = exactly("tokens", tokens),
@@ -83,7 +83,7 @@ std::string estimate_line(const FitReport& report, const Estimate& one, const st
   return head + (report.has_intervals ? range(one.interval, five) : "") + "\n";
 }
 
-std::string prediction_line(const FitReport& report, const Prediction& one) {
+std::string prediction_line(const FitReport& report, const PredictedRun& one) {
   const auto with_range = [&](const Estimate& value, std::string (*number)(double), size_t width) {
     auto text = number(value.value);
     if (report.has_intervals && value.interval.low < value.interval.high)
@@ -103,7 +103,7 @@ json to_json(const Estimate& one, bool has_interval) {
   return all;
 }
 
-json to_json(const Prediction& one, bool has_intervals) {
+json to_json(const PredictedRun& one, bool has_intervals) {
   return {{"flops", one.flops.value},
           {"size", to_json(one.size, has_intervals)},
           {"tokens", to_json(one.tokens, has_intervals)},
@@ -156,7 +156,7 @@ std::string to_csv(const FitReport& report) {
   };
   for (const auto& one : report.parameters) line(one.name, "", one);
   for (const auto& one : report.exponents) line(one.name, "", one);
-  const auto lines = [&](const std::string& kind, const std::vector<Prediction>& all) {
+  const auto lines = [&](const std::string& kind, const std::vector<PredictedRun>& all) {
     for (const auto& one : all)
       for (const auto* part : {&one.size, &one.tokens, &one.loss})
         line(kind + " " + part->name, shortest(one.flops.value), *part);

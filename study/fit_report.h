@@ -16,7 +16,7 @@ struct Estimate {
 };
 
 /// What the law says of one budget of FLOPs, or of one size with its tokens.
-struct Prediction {
+struct PredictedRun {
   Estimate flops, size, tokens, loss;
 };
 
@@ -25,11 +25,11 @@ struct FitReport {
   std::string counted{};  ///< what size and tokens are
   ScalingFit fit{};
   bool has_intervals = true;
-  std::vector<Estimate> parameters{};   ///< E, A, B, alpha, beta
-  std::vector<Estimate> exponents{};    ///< a of N ~ C^a, b of D ~ C^b
-  std::vector<Prediction> optimal{};    ///< compute-optimal, one for each budget
-  std::vector<Prediction> predicted{};  ///< of the sizes that were asked for
-  double deviation = 0;                 ///< median of |log L - log L(N, D)|
+  std::vector<Estimate> parameters{};     ///< E, A, B, alpha, beta
+  std::vector<Estimate> exponents{};      ///< a of N ~ C^a, b of D ~ C^b
+  std::vector<PredictedRun> optimal{};    ///< compute-optimal, one for each budget
+  std::vector<PredictedRun> predicted{};  ///< of the sizes that were asked for
+  double deviation = 0;                   ///< median of |log L - log L(N, D)|
   double largest_deviation = 0;
   std::string farthest{};  ///< name of that point
   std::vector<std::string> doubts{};

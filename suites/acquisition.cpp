@@ -87,7 +87,7 @@ std::vector<std::pair<std::string, LearningCurve>> curves_of(const AcquisitionSu
 
 void check(const AcquisitionSuite& suite, const std::vector<CheckpointSurprisals>& checkpoints) {
   require<DataError>(!suite.ages.empty(),
-                     "the suite has words without ages of children; put cdi_human.csv beside its file");
+                     "the suite has words without ages of children; put cdi_human.csv next to its file");
   require<DataError>(checkpoints.size() >= 3, "a learning curve needs 3 checkpoints or more; there are ",
                      checkpoints.size());
   for (const auto& one : checkpoints)

@@ -17,14 +17,14 @@ struct AcquisitionWord {
 
 struct AcquisitionSuite {
   std::vector<AcquisitionWord> words;  ///< in the order of the file
-  ChildAges ages;                      ///< empty: no table of ages is beside the file
+  ChildAges ages;                      ///< empty: no table of ages is next to the file
   size_t size() const;                 ///< contexts of all words
 };
 
 /// The suite at `path`, a JSON file of words, each with a list of objects with `context`, or a folder with a
 /// cdi_childes.json; none for a file of another kind. Words of one character are left out, as in BabyLM 2026. Ages are
-/// those of the first table that is there: cdi_human.csv or aoa_word_list.csv in the same folder, or in `aoa` beside
-/// it. Throws DataError.
+/// those of the first table that is there: cdi_human.csv or aoa_word_list.csv in the same folder, or in `aoa` next
+/// to it. Throws DataError.
 std::optional<AcquisitionSuite> read_acquisition(const std::string& path);
 
 /// Why a run cannot answer it; empty if it can.

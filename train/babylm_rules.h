@@ -17,7 +17,7 @@ std::vector<std::string> broken_babylm_rules(uint64_t text_words, double epochs)
 /// The passes over the text that the budget allows; infinite where only its end will tell.
 double planned_epochs(const Session& session);
 
-/// Warns, once a session, of the rules that the run breaks by its text, by its budget, or, where that does not say how
+/// Warns, once a process, of the rules that the run breaks by its text, by its budget, or, where that does not say how
 /// often it reads the text, by what it has read.
 void warn_of_babylm_rules(Session& session);
 

@@ -8,7 +8,7 @@ namespace cloze {
 /// cannot answer.
 void open_suites(Session& session);
 
-/// Whether answers to the suites are due after the session's step.
+/// Whether answers to the suites are due after the step that was made.
 bool suites_are_due(const Session& session);
 
 /// Answers all suites, and writes the figures of each as a row of metrics.jsonl. A step that was answered before the

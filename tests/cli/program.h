@@ -1,12 +1,11 @@
 #pragma once
 // The built program, run as a user runs it.
-#include <sys/wait.h>
-
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 #include "tests/support/temp_dir.h"
 
 /// What a run of the program left.
@@ -21,8 +20,7 @@ inline Answer cloze(const std::string& arguments, const std::string& before = ""
   Answer answer{};
   std::array<char, 4096> block{};
   for (size_t n = 0; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) answer.text.append(block.data(), n);
-  const int status = pclose(pipe);
-  answer.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  answer.code = exit_code_of(pclose(pipe));
   return answer;
 }
 

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include "data/token_store.h"
 #include "tests/objectives/store.h"
 #include "tests/support/catch.h"
+#include "tests/support/processes.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
@@ -38,8 +38,7 @@ pid_t preparing(const PrepareOptions& options, const std::string& file) {
 bool killed_behind(const PrepareOptions& options, const std::string& file) {
   const pid_t child = preparing(options, file);
   kill(child, SIGKILL);
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFSIGNALED(status);
+  return wait_for(child) == 128 + SIGKILL;
 }
 
 /// Redirects standard input to a file.
@@ -183,9 +182,7 @@ TEST_CASE("a file that changes during preparation is named", "[data][prepare]") 
     kill(child, SIGSTOP);
     fs::resize_file(options.inputs[0], kind == "longer" ? 2 * text.size() : text.size() / 2);
     kill(child, SIGCONT);
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(wait_for(child) == 1);
     CHECK_THAT(read_file(options.out + ".error"),
                Catch::Contains(kind + ".txt: has changed while it was prepared (" + std::to_string(text.size())));
     CHECK_FALSE(fs::exists(options.out));

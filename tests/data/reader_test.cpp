@@ -5,19 +5,13 @@
 #include "data/reader.h"
 #include "data/sentences.h"
 #include "tests/support/catch.h"
+#include "tests/support/documents.h"
 #include "tests/support/temp_dir.h"
 
 using namespace cloze;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::vector<std::string>> read_all(const ReaderOptions& options) {
-  DocumentReader reader(options);
-  std::vector<std::vector<std::string>> found;
-  for (RawDocument document; reader.next(document);) found.push_back(document.lines);
-  return found;
-}
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string_view> found;

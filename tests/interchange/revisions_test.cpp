@@ -35,7 +35,7 @@ at::Tensor exported_table(const std::string& folder) {
 
 }  // namespace
 
-TEST_CASE("each milestone of a run is exported as a model folder of its name, and main beside them",
+TEST_CASE("each milestone of a run is exported as a model folder of its name, and main next to them",
           "[interchange][revisions]") {
   const TempDir dir;
   const auto run = run_with_milestones(dir);

@@ -1,4 +1,4 @@
-// The z-loss of objectives that predict tokens beside those of next tokens.
+// The z-loss of objectives that predict tokens other than the next.
 #include "objectives/network.h"
 #include "tests/support/catch.h"
 

@@ -52,7 +52,7 @@ TEST_CASE("tokens of a run are found where both were moved", "[run][moved]") {
                     w.dir / "far/away/after/data/tokens"));
 }
 
-TEST_CASE("tokens of a run are found under another name beside it", "[run][moved]") {
+TEST_CASE("tokens of a run are found under another name next to it", "[run][moved]") {
   const Moved w;
   fs::rename(w.dir / "before/data/tokens", w.dir / "before/renamed");
   CHECK(same_folder(tokens_of_run(w.dir / "before/runs/a", "data/tokens"), w.dir / "before/renamed"));

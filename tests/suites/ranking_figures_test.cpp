@@ -96,7 +96,7 @@ TEST_CASE("sums of the published program are in fp32, where small differences ar
   CHECK(figures[0].official == 1.0);
 }
 
-TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items beside it", "[suites]") {
+TEST_CASE("the suite is the mean over paradigms, with micro_accuracy over items next to it", "[suites]") {
   Pairs pairs;
   for (int i = 0; i < 8; ++i) pairs.add(pair_of("long", i, "x"), -1, i < 6 ? -2 : -0.5);   // 6 of 8
   for (int i = 0; i < 2; ++i) pairs.add(pair_of("short", i, "x"), -1, i < 1 ? -2 : -1);    // 1 and a tie

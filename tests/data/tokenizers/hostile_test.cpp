@@ -114,7 +114,7 @@ TEST_CASE("a tokenizer.json with another JSON type anywhere is opened or refused
   CHECK(seen.size() > 150);
 }
 
-TEST_CASE("files beside a vocabulary with another JSON type anywhere are read or refused", "[data][tokenizer]") {
+TEST_CASE("files next to a vocabulary with another JSON type anywhere are read or refused", "[data][tokenizer]") {
   const Quiet quiet;
   TempDir dir;
   const auto always = [](const std::string&) { return true; };
