@@ -1,7 +1,10 @@
 #include "scoring/forward.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
-#include <cmath>
+#include <atomic>
+#include <mutex>
 #include <optional>
 
 #include "core/error.h"
@@ -36,6 +39,8 @@ class InEvaluation {
   std::vector<std::pair<Param, Tensor>> shadows_;
 };
 
+constexpr int64_t packed_rows = 256;  ///< that weights are packed for
+
 /// Tokens of a forward pass: the widest activations of a block, of which two exist at a time, take about 16 MB, so that
 /// they stay in the third-level cache; at most 8192, beyond which matrix multiplications are no faster.
 int64_t default_batch_tokens(const BackboneConfig& model) {
@@ -46,6 +51,18 @@ int64_t default_batch_tokens(const BackboneConfig& model) {
 
 using Lengths = std::pair<size_t, size_t>;
 Lengths lengths_of(const ScoringRow& row) { return {row.ids.size(), row.decoder.size()}; }
+
+/// Sorted rows in parts of equal lengths, of at most `tokens` tokens unless it is a single row.
+std::vector<std::span<const ScoringRow>> batches_of(std::span<const ScoringRow> rows, int64_t tokens) {
+  std::vector<std::span<const ScoringRow>> batches;
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    const auto lengths = lengths_of(rows[begin]);
+    const auto most = std::max<size_t>(1, static_cast<size_t>(tokens) / std::max<size_t>(1, lengths.first + lengths.second));
+    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths) ++end;
+    batches.push_back(rows.subspan(begin, end - begin));
+  }
+  return batches;
+}
 
 /// The number of different positions of a row's predictions, which are sorted by them.
 int64_t positions_of(const ScoringRow& row) {
@@ -180,25 +197,31 @@ Tensor RowScorer::log_probabilities(const Batch& batch, const Tensor& states) co
 }
 
 void RowScorer::score(std::vector<ScoringRow> rows, const TakeScore& take) const {
+  if (rows.empty()) return;
   const InEvaluation evaluation(network_);
-  const at::NoGradGuard no_grad;
-  const FusedScope fused;
+  const PackedWeights packed(network_, packed_rows);
   for (auto& row : rows)
     std::stable_sort(row.predictions.begin(), row.predictions.end(),
                      [](const Prediction& a, const Prediction& b) { return a.position < b.position; });
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ScoringRow& a, const ScoringRow& b) { return lengths_of(a) < lengths_of(b); });
-  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    const auto [length, decoder_length] = lengths_of(rows[begin]);
-    const auto most =
-        std::max<size_t>(1, static_cast<size_t>(batch_tokens_) / std::max<size_t>(1, length + decoder_length));
-    while (end < rows.size() && end - begin < most && lengths_of(rows[end]) == lengths_of(rows[begin])) ++end;
-    const Batch batch(std::span<const ScoringRow>(rows).subspan(begin, end - begin));
-    const auto scores = log_probabilities(batch, hidden(batch)).contiguous();
-    const auto* score = scores.data_ptr<double>();
-    for (const auto& row : batch.rows)
-      for (const auto& prediction : row.predictions) take(prediction, *score++);
-  }
+  const auto batches = batches_of(rows, batch_tokens_);
+  const int64_t threads = std::max(1, at::get_num_threads());
+  std::atomic<size_t> next{0};
+  std::mutex taking;
+  // Each batch is computed by one thread, so that the number of threads changes no bit.
+  at::parallel_for(0, std::max<int64_t>(threads, 2), 1, [&](int64_t, int64_t) {
+    const at::AutoGradMode no_graph(false);
+    const FusedScope fused;
+    for (size_t k = next++; k < batches.size(); k = next++) {
+      const Batch batch(batches[k]);
+      const auto scores = log_probabilities(batch, hidden(batch)).contiguous();
+      const auto* score = scores.data_ptr<double>();
+      const std::lock_guard lock(taking);
+      for (const auto& row : batch.rows)
+        for (const auto& prediction : row.predictions) take(prediction, *score++);
+    }
+  });
 }
 
 }  // namespace cloze
